@@ -1,0 +1,324 @@
+//! The wire format of the plugin configuration: JSON, written by the controller, read by the filter.
+//!
+//! Only shapes live here. What is checked beyond the shape is checked where the table is compiled
+//! ([`crate::RouteTable`]). Unknown fields are refused everywhere. Enums are tagged by their single
+//! key (`{"prefix": "/a"}`), lists never maps keyed by data, and no integer is above 2^53: the
+//! configuration travels as a protobuf `Struct`, which keeps neither key order nor integers.
+
+use serde::{Deserialize, Deserializer, Serialize, de};
+
+/// The version of this format that this crate reads and writes.
+pub const VERSION: u32 = 1;
+
+/// A whole configuration: the envelope and the imports of one gateway.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PluginConfig {
+    /// Must be [`VERSION`].
+    #[serde(deserialize_with = "integer")]
+    pub version: u32,
+    /// What happens to a request whose host belongs to no import.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub unknown_hosts: UnknownHosts,
+    /// The imports, the oldest first: of two that claim a host the earlier one has it.
+    pub imports: Vec<Import>,
+}
+
+/// What happens to a request whose host belongs to no import.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum UnknownHosts {
+    /// It goes on without the steering header.
+    #[default]
+    Pass,
+    /// It is answered with 404.
+    Refuse,
+}
+
+/// One imported service and its rules.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Import {
+    /// Namespace of the service, a DNS label.
+    pub namespace: String,
+    /// Name of the service, a DNS label.
+    pub name: String,
+    /// Hosts beside the ones that follow from name and namespace; `*.` starts a wildcard.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hostnames: Vec<String>,
+    /// The answer where no rule matches.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub no_match: NoMatch,
+    /// The routes behind the filter that this import's actions name by index.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<Target>,
+    /// The rules in the order of their sources. None: everything is refused.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<Rule>,
+}
+
+/// The status of the answer where no rule of an import matches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum NoMatch {
+    /// 403.
+    #[default]
+    Forbidden,
+    /// 404.
+    NotFound,
+    /// 429.
+    TooManyRequests,
+    /// 503.
+    ServiceUnavailable,
+}
+
+/// One route behind the filter.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Target {
+    /// Legible in access logs and metrics, unique in its import.
+    pub name: String,
+    /// Keyed digest over import and target; the steering header carries `NAME.DIGEST`.
+    pub digest: String,
+}
+
+/// One rule: where any of its matches holds, one of its actions is taken.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Rule {
+    /// Alternatives. None: every request matches.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub matches: Vec<Match>,
+    /// What is done, chosen by weight. None, or all of weight zero: 500 `NoBackend`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub actions: Vec<Action>,
+}
+
+/// All given parts must hold (Gateway API, `HTTPRouteMatch`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Match {
+    /// The path without its query. None: prefix `/`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathMatch>,
+    /// The method.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<Method>,
+    /// Headers, all of which must match. Of equal names the first one counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub headers: Vec<ValueMatch>,
+    /// Query parameters, all of which must match. Of equal names the first one counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub query_params: Vec<ValueMatch>,
+}
+
+/// How a path is matched (Gateway API, `HTTPPathMatch`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum PathMatch {
+    /// The whole path, byte for byte.
+    Exact(String),
+    /// A prefix by path elements.
+    Prefix(String),
+    /// A regular expression over the whole path.
+    Regex(String),
+}
+
+/// The methods that a match can ask for (Gateway API, `HTTPMethod`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+#[expect(missing_docs, reason = "RFC 9110, section 9, and RFC 5789 define them")]
+pub enum Method {
+    Get,
+    Head,
+    Post,
+    Put,
+    Delete,
+    Connect,
+    Options,
+    Trace,
+    Patch,
+}
+
+/// A header or query parameter by name and value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ValueMatch {
+    /// The name: of a header in any case, of a query parameter as it is.
+    pub name: String,
+    /// What its value must be.
+    pub value: Value,
+}
+
+/// How a value is matched.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Value {
+    /// Byte for byte.
+    Exact(String),
+    /// A regular expression over the whole value.
+    Regex(String),
+}
+
+/// One of the things that a rule may do with a request, with its weight.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Action {
+    /// Send it to a target.
+    Forward(Forward),
+    /// Answer with a redirect.
+    Redirect(Redirect),
+    /// Answer 500: the user asked for something that cannot be had.
+    Refuse(Refuse),
+}
+
+/// Send the request to a target.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Forward {
+    /// Index into the import's targets.
+    #[serde(deserialize_with = "integer")]
+    pub target: u32,
+    /// Share of the requests, relative to the rule's other actions.
+    #[serde(default = "one", skip_serializing_if = "is_one", deserialize_with = "integer")]
+    pub weight: u32,
+    /// What becomes of the path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathRewrite>,
+}
+
+/// What becomes of a path (Gateway API, `HTTPPathModifier`). The query is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum PathRewrite {
+    /// Replace it whole.
+    Full(String),
+    /// Replace the prefix that the match asked for.
+    Prefix(String),
+}
+
+/// Answer with a redirect (Gateway API, `HTTPRequestRedirectFilter`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Redirect {
+    /// Share of the requests, relative to the rule's other actions.
+    #[serde(default = "one", skip_serializing_if = "is_one", deserialize_with = "integer")]
+    pub weight: u32,
+    /// 301, 302, 303, 307 or 308.
+    #[serde(deserialize_with = "integer")]
+    pub status: u16,
+    /// None: the request's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheme: Option<Scheme>,
+    /// None: the request's, without its port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hostname: Option<String>,
+    /// None: with a scheme given its well-known port, else the listener's.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some_integer")]
+    pub port: Option<u16>,
+    /// None: the request's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathRewrite>,
+    /// What a `ResponseHeaderModifier` beside the redirect does to the answer.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub headers: HeaderModifier,
+}
+
+/// A URL's scheme.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "RFC 9110, section 4.2, defines them")]
+pub enum Scheme {
+    Http,
+    Https,
+}
+
+/// Changes to headers: first `remove`, then `set`, then `add`, as Envoy does it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct HeaderModifier {
+    /// Replaces every line of that name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set: Vec<Header>,
+    /// Adds a line.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub add: Vec<Header>,
+    /// Removes every line of that name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remove: Vec<String>,
+}
+
+/// A header line.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Header {
+    /// Name, in any case.
+    pub name: String,
+    /// Value, as it is.
+    pub value: String,
+}
+
+/// Answer 500 with a reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Refuse {
+    /// Share of the requests, relative to the rule's other actions.
+    #[serde(default = "one", skip_serializing_if = "is_one", deserialize_with = "integer")]
+    pub weight: u32,
+    /// Why.
+    pub reason: RefuseReason,
+}
+
+/// Why an action cannot be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub enum RefuseReason {
+    /// The tier or Service that a backendRef names does not exist.
+    BackendNotFound,
+    /// A Service of another namespace that no `ReferenceGrant` admits.
+    RefNotPermitted,
+    /// A filter or field that mcwan does not do, or not in this mode.
+    UnsupportedFilter,
+    /// A filter whose values cannot be.
+    InvalidFilter,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+fn one() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_one(value: &u32) -> bool {
+    *value == 1
+}
+
+/// Reads an integer that may have become a double on its way through a protobuf `Struct`.
+fn integer<'de, D: Deserializer<'de>, T: TryFrom<u64>>(deserializer: D) -> Result<T, D::Error> {
+    struct Visitor;
+    impl de::Visitor<'_> for Visitor {
+        type Value = u64;
+
+        fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            formatter.write_str("a non-negative integer")
+        }
+
+        fn visit_u64<E: de::Error>(self, value: u64) -> Result<u64, E> {
+            Ok(value)
+        }
+
+        fn visit_f64<E: de::Error>(self, value: f64) -> Result<u64, E> {
+            // `Display` of an integral double is its integer digits, without an exponent.
+            value.to_string().parse().map_err(|_| E::invalid_value(de::Unexpected::Float(value), &self))
+        }
+    }
+    let value = deserializer.deserialize_any(Visitor)?;
+    T::try_from(value).map_err(|_| de::Error::invalid_value(de::Unexpected::Unsigned(value), &"a smaller integer"))
+}
+
+fn some_integer<'de, D: Deserializer<'de>, T: TryFrom<u64>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    integer(deserializer).map(Some)
+}
