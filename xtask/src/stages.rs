@@ -1,0 +1,120 @@
+//! What follows the build: demo, tests, benchmarks.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+
+use crate::process::{self, cargo};
+use crate::setup::WASM_TARGET;
+use crate::{Demo, Output, spelling};
+
+const START_WITH_CARGO: &str = "start me as `cargo xtask`";
+
+/// Plays examples; returns only where the player cannot be started.
+pub(crate) fn demo(demo: &Demo) -> Result<()> {
+    let mut player = player();
+    player.args([
+        "--data-plane",
+        &spelling(&demo.data_plane),
+        "--steering",
+        &spelling(&demo.steering),
+    ]);
+    player
+        .args(demo.keep.then_some("--keep"))
+        .args(&demo.examples);
+    Err(process::become_program(&mut player, START_WITH_CARGO))
+}
+
+/// Measures; returns only where that cannot be started.
+pub(crate) fn bench(output: Output) -> Result<()> {
+    let mut bench = cargo();
+    bench.args([
+        "bench",
+        "--quiet",
+        "--package",
+        "mcwan-wasm-tests",
+        "--bench",
+        "numbers",
+        "--",
+    ]);
+    bench.args(["--output", &spelling(&output)]);
+    Err(process::become_program(&mut bench, START_WITH_CARGO))
+}
+
+/// Everything that must hold before a change lands, the quickest first. Stops at the first failure.
+pub(crate) fn test() -> Result<()> {
+    let mut demos = player();
+    demos.args(examples()?);
+    let stages = [
+        ("format", arguments(cargo(), "fmt --all --check")),
+        (
+            "lints",
+            arguments(cargo(), "clippy --workspace --all-targets -- -D warnings"),
+        ),
+        (
+            "lints of what runs in Envoy",
+            arguments(
+                cargo(),
+                &format!(
+                    "clippy -p mcwan-policy -p mcwan-filter --target {WASM_TARGET} -- -D warnings"
+                ),
+            ),
+        ),
+        ("documentation", {
+            let mut doc = arguments(cargo(), "doc --workspace --no-deps");
+            doc.env("RUSTDOCFLAGS", "-D warnings");
+            doc
+        }),
+        ("tests", arguments(cargo(), "test --workspace")),
+        ("examples", demos),
+    ];
+    for (name, mut command) in stages {
+        eprintln!("test: {name}");
+        let start = Instant::now();
+        process::run(&mut command, START_WITH_CARGO)
+            .with_context(|| format!("{name} did not pass"))?;
+        eprintln!(
+            "test: {name} passed in {:.1} s",
+            start.elapsed().as_secs_f64()
+        );
+    }
+    Ok(())
+}
+
+/// The program that plays examples.
+fn player() -> Command {
+    arguments(
+        cargo(),
+        "run --quiet --package mcwan-testbed --bin mcwan-testbed -- demo",
+    )
+}
+
+/// Adds arguments that hold no white space.
+fn arguments(mut command: Command, arguments: &str) -> Command {
+    command.args(arguments.split_whitespace());
+    command
+}
+
+/// The names of all examples, in alphabetical order.
+fn examples() -> Result<Vec<String>> {
+    let folder = root().join("examples");
+    let context = || format!("cannot list {}", folder.display());
+    let mut names = Vec::new();
+    for entry in fs::read_dir(&folder).with_context(context)? {
+        let entry = entry.with_context(context)?;
+        if entry.path().is_dir() {
+            names.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// The workspace's root.
+fn root() -> &'static Path {
+    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
+    xtask.parent().unwrap_or(xtask)
+}
