@@ -1,0 +1,265 @@
+//! The filters of an `HTTPRoute` rule or backend.
+
+use std::num::{NonZeroU16, NonZeroU32};
+
+use schemars::{JsonSchema, JsonSchema_repr};
+use serde::{Deserialize, Serialize};
+use serde_repr::{Deserialize_repr, Serialize_repr};
+
+use super::http_route::service;
+
+/// One filter: the one field that `type` names must be set, and no other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct HttpFilter {
+    /// Which filter this is.
+    pub r#type: FilterType,
+    /// Changes to the request's headers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_header_modifier: Option<HeaderModifier>,
+    /// Changes to the response's headers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_header_modifier: Option<HeaderModifier>,
+    /// A copy of the request for another backend.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_mirror: Option<RequestMirror>,
+    /// A redirect instead of an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_redirect: Option<RequestRedirect>,
+    /// A change of host and path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url_rewrite: Option<UrlRewrite>,
+    /// Cross-origin resource sharing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cors: Option<Cors>,
+    /// A filter that another resource describes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extension_ref: Option<LocalObjectRef>,
+}
+
+/// The kinds of filters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[expect(missing_docs, reason = "each is described at the field of that name")]
+pub enum FilterType {
+    RequestHeaderModifier,
+    ResponseHeaderModifier,
+    RequestMirror,
+    RequestRedirect,
+    #[serde(rename = "URLRewrite")]
+    UrlRewrite,
+    #[serde(rename = "CORS")]
+    Cors,
+    ExtensionRef,
+}
+
+/// Changes to headers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct HeaderModifier {
+    /// Replaces every line of that name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    pub set: Vec<Header>,
+    /// Adds a line.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    pub add: Vec<Header>,
+    /// Removes every line of that name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    pub remove: Vec<String>,
+}
+
+/// A header line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Header {
+    /// Its name, in any case.
+    #[schemars(length(min = 1, max = 256))]
+    pub name: String,
+    /// Its value.
+    #[schemars(length(min = 1, max = 4096))]
+    pub value: String,
+}
+
+/// A copy of requests for another backend, whose answers are ignored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RequestMirror {
+    /// Who gets the copy.
+    pub backend_ref: BackendObjectRef,
+    /// Share of the requests in percent. Neither this nor `fraction`: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 100))]
+    pub percent: Option<u8>,
+    /// Share of the requests as a fraction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fraction: Option<Fraction>,
+}
+
+/// A share: at most 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Fraction {
+    /// How many.
+    pub numerator: u32,
+    /// Of how many.
+    #[serde(default = "hundred")]
+    pub denominator: NonZeroU32,
+}
+
+/// A backend without a share.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct BackendObjectRef {
+    /// API group of the backend; empty is the core group.
+    #[serde(default)]
+    #[schemars(length(max = 253))]
+    pub group: String,
+    /// Kind of the backend.
+    #[serde(default = "service")]
+    #[schemars(length(min = 1, max = 63))]
+    pub kind: String,
+    /// Name of the backend.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+    /// Namespace of the backend. Absent: the import's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 63))]
+    pub namespace: Option<String>,
+    /// Port of the Service. Absent: the port that the client used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<NonZeroU16>,
+}
+
+/// A redirect.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RequestRedirect {
+    /// Absent: the request's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheme: Option<Scheme>,
+    /// Absent: the request's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub hostname: Option<String>,
+    /// Absent: the request's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathModifier>,
+    /// Absent: with a scheme given its well-known port, else the listener's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<NonZeroU16>,
+    /// The HTTP status: 301, 302 (the default), 303, 307 or 308.
+    #[serde(default)]
+    pub status_code: RedirectStatus,
+}
+
+/// The HTTP status of a redirect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize_repr, Deserialize_repr, JsonSchema_repr)]
+#[repr(u16)]
+#[expect(missing_docs, reason = "RFC 9110, section 15.4, defines them")]
+pub enum RedirectStatus {
+    MovedPermanently = 301,
+    #[default]
+    Found = 302,
+    SeeOther = 303,
+    TemporaryRedirect = 307,
+    PermanentRedirect = 308,
+}
+
+/// A URL's scheme.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "RFC 9110, section 4.2, defines them")]
+pub enum Scheme {
+    Http,
+    Https,
+}
+
+/// A change of host and path.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct UrlRewrite {
+    /// The new host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub hostname: Option<String>,
+    /// The new path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathModifier>,
+}
+
+/// A change of a path: the one field that `type` names must be set, and no other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PathModifier {
+    /// Which change this is.
+    pub r#type: PathModifierType,
+    /// What the whole path becomes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024))]
+    pub replace_full_path: Option<String>,
+    /// What the prefix that the match asked for becomes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024))]
+    pub replace_prefix_match: Option<String>,
+}
+
+/// The kinds of path changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[expect(missing_docs, reason = "each is described at the field of that name")]
+pub enum PathModifierType {
+    ReplaceFullPath,
+    ReplacePrefixMatch,
+}
+
+/// Cross-origin resource sharing (Fetch standard).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Cors {
+    /// Origins that may read the answer; `*` stands for any part of a host, or by itself for every origin.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64))]
+    pub allow_origins: Vec<String>,
+    /// Whether requests may carry credentials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allow_credentials: Option<bool>,
+    /// Methods that may be used; `*` for all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 9))]
+    pub allow_methods: Vec<String>,
+    /// Request headers that may be used; `*` for all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64))]
+    pub allow_headers: Vec<String>,
+    /// Response headers that scripts may read; `*` for all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64))]
+    pub expose_headers: Vec<String>,
+    /// How long a preflight answer holds, in seconds.
+    #[serde(default = "five")]
+    pub max_age: NonZeroU32,
+}
+
+/// A resource of the import's namespace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct LocalObjectRef {
+    /// API group; empty is the core group.
+    #[schemars(length(max = 253))]
+    pub group: String,
+    /// Kind.
+    #[schemars(length(min = 1, max = 63))]
+    pub kind: String,
+    /// Name.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+}
+
+fn hundred() -> NonZeroU32 {
+    const { NonZeroU32::new(100).unwrap() }
+}
+
+fn five() -> NonZeroU32 {
+    const { NonZeroU32::new(5).unwrap() }
+}

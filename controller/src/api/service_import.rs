@@ -1,0 +1,85 @@
+//! `ServiceImport`: the rules for the requests to an imported service.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::CustomResource;
+use schemars::{JsonSchema, JsonSchema_repr};
+use serde::{Deserialize, Serialize};
+use serde_repr::{Deserialize_repr, Serialize_repr};
+
+use super::HttpRule;
+
+/// The rules for the requests to an imported service. It is named like the Service that it imports.
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "mc-wan.l7mp.io",
+    version = "v1alpha1",
+    kind = "ServiceImport",
+    namespaced,
+    status = "ServiceImportStatus",
+    derive = "PartialEq",
+    doc = "Which request to an imported service takes which tier of the WAN. It is named like the Service that it imports."
+)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ServiceImportSpec {
+    /// Hosts beside the ones that follow from name and namespace; `*.` starts a wildcard.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64))]
+    pub hostnames: Vec<String>,
+    /// The rules. Absent: every request takes the default tier.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http: Option<Http>,
+    /// Who applies the rules. Absent: as the controller is configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_plane: Option<DataPlane>,
+}
+
+/// The rules of an import.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Http {
+    /// The answer where no rule matches.
+    #[serde(default)]
+    pub no_match: NoMatch,
+    /// The rules, as in `HTTPRoute`. An empty list: everything is refused.
+    #[schemars(length(max = 10_000))]
+    pub rules: Vec<HttpRule>,
+}
+
+/// The answer where no rule matches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NoMatch {
+    /// Its HTTP status: 403 (the default), 404, 429 or 503.
+    #[serde(default)]
+    pub status: NoMatchStatus,
+}
+
+/// The HTTP status of the answer where no rule matches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize_repr, Deserialize_repr, JsonSchema_repr)]
+#[repr(u16)]
+#[expect(missing_docs, reason = "RFC 9110 and RFC 6585 define them")]
+pub enum NoMatchStatus {
+    #[default]
+    Forbidden = 403,
+    NotFound = 404,
+    TooManyRequests = 429,
+    ServiceUnavailable = 503,
+}
+
+/// Who applies the rules of an import.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum DataPlane {
+    /// The mcwan filter.
+    Wasm,
+    /// The gateway itself, by plain routes.
+    Native,
+}
+
+/// What the controller says of a `ServiceImport`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ServiceImportStatus {
+    /// `Accepted`, `ResolvedRefs`, `Programmed`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
+}

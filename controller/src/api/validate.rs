@@ -1,0 +1,1 @@
+//! What the schema of a CRD cannot say of one object.

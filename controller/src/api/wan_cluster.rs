@@ -1,0 +1,51 @@
+//! `WANCluster`: one cluster, as the registry holds it.
+
+use std::net::IpAddr;
+use std::num::NonZeroU16;
+
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One cluster. Its name is the cluster's name.
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "mc-wan.l7mp.io",
+    version = "v1alpha1",
+    kind = "WANCluster",
+    root = "WanCluster",
+    namespaced,
+    derive = "PartialEq",
+    doc = "A cluster that takes part, published in the registry by itself. A Lease of the same name tells whether it lives."
+)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct WanClusterSpec {
+    /// The tiers that the cluster knows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    pub tiers: Vec<ClusterTier>,
+    /// Where the cluster's requests come from, by importing namespace.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub egress_gateways: Vec<EgressGateway>,
+}
+
+/// A tier as one cluster knows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ClusterTier {
+    /// The name of its `WANPolicy`.
+    pub name: String,
+    /// Its port.
+    pub port: NonZeroU16,
+}
+
+/// The egress gateway of one namespace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct EgressGateway {
+    /// The importing namespace.
+    pub namespace: String,
+    /// The addresses of the gateway's pods.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<IpAddr>,
+}
