@@ -1,8 +1,6 @@
 //! What is to be done with one request.
 
-use std::borrow::Cow;
-
-use crate::{Import, Target};
+use crate::{HeaderLine, Import, Reason, Target};
 
 /// The request header that names the target to the route behind the filter. The only one that mcwan
 /// trusts, and only because the filter sets or removes it on every request.
@@ -15,7 +13,7 @@ pub const PORT_HEADER: &str = "x-mcwan-port";
 pub const REASON_HEADER: &str = "x-mcwan-reason";
 
 /// What is to be done with one request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Decision<'t> {
     /// The host is none of ours: remove the steering header and let it go on.
     Pass,
@@ -35,7 +33,7 @@ pub struct RuleMatch {
 }
 
 /// Send the request to a target.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Route<'t> {
     /// The import that has the request's host; its canonical host is the new `:authority`.
     pub import: &'t Import,
@@ -48,7 +46,7 @@ pub struct Route<'t> {
 }
 
 /// Answer the request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Reply<'t> {
     /// The import that has the request's host, where one has.
     pub import: Option<&'t Import>,
@@ -57,7 +55,7 @@ pub struct Reply<'t> {
     /// HTTP status.
     pub status: u16,
     /// Header lines in order, names in lower case.
-    pub headers: Vec<(Cow<'t, str>, Cow<'t, [u8]>)>,
+    pub headers: Vec<HeaderLine>,
     /// A sentence for the person at the client; empty for a redirect.
     pub body: &'static str,
     /// Why; none for a redirect.

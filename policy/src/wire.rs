@@ -10,10 +10,11 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 /// The version of this format that this crate reads and writes.
 pub const VERSION: u32 = 1;
 
-/// A whole configuration: the envelope and the imports of one gateway.
+/// A whole configuration: the envelope and the imports of one gateway. What the imports are read into
+/// is the reader's choice: the filter compiles each as it comes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct PluginConfig {
+pub struct PluginConfig<Imports = Vec<Import>> {
     /// Must be [`VERSION`].
     #[serde(deserialize_with = "integer")]
     pub version: u32,
@@ -21,7 +22,15 @@ pub struct PluginConfig {
     #[serde(default, skip_serializing_if = "is_default")]
     pub unknown_hosts: UnknownHosts,
     /// The imports, the oldest first: of two that claim a host the earlier one has it.
-    pub imports: Vec<Import>,
+    pub imports: Imports,
+}
+
+/// The version of an envelope of any version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub struct Version {
+    /// See [`PluginConfig::version`].
+    #[serde(deserialize_with = "integer")]
+    pub version: u32,
 }
 
 /// What happens to a request whose host belongs to no import.

@@ -1,0 +1,90 @@
+//! A decision with its reasons: for each alternative of the import why it was taken or not.
+
+use crate::decision::{Decision, RuleMatch};
+use crate::host::request_host;
+use crate::import::{Body, Import};
+use crate::path::RequestPath;
+use crate::request::Request;
+use crate::rule::Mismatch;
+use crate::table::RouteTable;
+use crate::wire;
+
+/// A decision and what was considered for it.
+#[derive(Debug)]
+pub struct Explanation<'t> {
+    /// The decision itself, made by [`RouteTable::decide`].
+    pub decision: Decision<'t>,
+    /// Every alternative of the import's rules, in the order of their sources; empty where no rule was
+    /// looked at.
+    pub considered: Vec<Considered<'t>>,
+}
+
+/// One alternative, and what came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Considered<'t> {
+    /// Which.
+    pub matched: RuleMatch,
+    /// What came of it.
+    pub verdict: Verdict<'t>,
+}
+
+/// What came of an alternative.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict<'t> {
+    /// It matches, and none that matches ranks higher.
+    Taken,
+    /// It matches, but another ranks higher.
+    Outranked,
+    /// The path does not match.
+    Path,
+    /// The method is not this one.
+    Method(wire::Method),
+    /// No line of this header matches.
+    Header(&'t str),
+    /// The first value of this query parameter does not match.
+    QueryParam(&'t str),
+}
+
+impl RouteTable {
+    /// Decides as [`RouteTable::decide`] does, and says why. It looks at every rule of the import, so it
+    /// is not for the request path.
+    pub fn explain<R: Request>(&self, request: &R, draw: impl FnOnce() -> u64) -> Result<Explanation<'_>, R::Error> {
+        let decision = self.decide(request, draw)?;
+        let considered = self.consider(request)?;
+        Ok(Explanation { decision, considered })
+    }
+
+    fn consider<R: Request>(&self, request: &R) -> Result<Vec<Considered<'_>>, R::Error> {
+        let authority = request.authority()?;
+        let import = authority.as_deref().and_then(request_host).and_then(|host| self.imports.find(&host));
+        let path = request.path()?;
+        let path = path.as_deref().and_then(RequestPath::parse);
+        let (Some((number, Import { body: Body::Sound(rules), .. })), Some(path)) = (import, path) else {
+            return Ok(Vec::new());
+        };
+        let taken = self.imports.first_match(number, rules, request, path)?.map(|found| found.alternative.matched());
+        let mut considered = Vec::new();
+        for (alternative, on_path) in self.imports.alternatives(number, rules, path) {
+            let matched = alternative.matched();
+            let verdict = match alternative.mismatch(request, path.query)? {
+                _ if !on_path => Verdict::Path,
+                Some(mismatch) => mismatch.into(),
+                None if taken == Some(matched) => Verdict::Taken,
+                None => Verdict::Outranked,
+            };
+            considered.push(Considered { matched, verdict });
+        }
+        considered.sort_by_key(|considered| (considered.matched.rule, considered.matched.alternative));
+        Ok(considered)
+    }
+}
+
+impl<'t> From<Mismatch<'t>> for Verdict<'t> {
+    fn from(mismatch: Mismatch<'t>) -> Self {
+        match mismatch {
+            Mismatch::Method(method) => Self::Method(method),
+            Mismatch::Header(name) => Self::Header(name),
+            Mismatch::QueryParam(name) => Self::QueryParam(name),
+        }
+    }
+}

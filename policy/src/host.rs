@@ -1,0 +1,187 @@
+//! Hosts: the ones of an import, the patterns that people write, and what a request brings.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use crate::limits;
+
+/// What a Service's in-cluster name ends in (KEP-1645 keeps it out of `clusterset.local`).
+const CLUSTER_ZONE: &str = "svc.cluster.local";
+/// What a multi-cluster service's name ends in (KEP-1645, "DNS").
+const CLUSTERSET_ZONE: &str = "svc.clusterset.local";
+/// What the Service for an import's clients is called beyond the import's own name.
+const CLUSTERSET_SUFFIX: &str = "-clusterset";
+
+/// A hostname that an import claims beside its own names: exact, or `*.` and the rest, which stands
+/// for one label or more (Gateway API, `Hostname`). Lower case, as Kubernetes has it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct HostPattern(Box<str>);
+
+impl HostPattern {
+    /// The part that an exact host equals or, with its leading dot, that a wildcard's hosts end in.
+    pub(crate) fn kind(&self) -> HostKind<'_> {
+        match self.0.strip_prefix('*') {
+            Some(suffix) => HostKind::Wildcard(suffix),
+            None => HostKind::Exact(&self.0),
+        }
+    }
+}
+
+/// The two kinds of host patterns.
+pub(crate) enum HostKind<'p> {
+    Exact(&'p str),
+    /// The suffix, its leading dot included.
+    Wildcard(&'p str),
+}
+
+/// Why a text is no hostname of Gateway API.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a hostname: want lower-case DNS labels, the first may be `*`")]
+pub struct HostPatternError(String);
+
+impl FromStr for HostPattern {
+    type Err = HostPatternError;
+
+    fn from_str(text: &str) -> Result<Self, HostPatternError> {
+        let labels = text.strip_prefix("*.").unwrap_or(text);
+        if text.len() <= limits::HOST_BYTES && labels.split('.').all(is_label) {
+            Ok(Self(text.into()))
+        } else {
+            Err(HostPatternError(text.to_owned()))
+        }
+    }
+}
+
+impl fmt::Display for HostPattern {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// Whether a text is a DNS label (RFC 1123, in lower case).
+pub(crate) fn is_label(text: &str) -> bool {
+    let inner = |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
+    !text.is_empty()
+        && text.len() <= limits::LABEL_BYTES
+        && text.as_bytes().iter().all(inner)
+        && !text.starts_with('-')
+        && !text.ends_with('-')
+}
+
+/// The hosts that follow from the name and namespace of an import, the canonical one first.
+pub fn standard_hosts(namespace: &str, name: &str) -> Vec<String> {
+    let mut hosts = vec![canonical_host(namespace, name), format!("{name}.{namespace}.{CLUSTERSET_ZONE}")];
+    for name in [name.to_owned(), format!("{name}{CLUSTERSET_SUFFIX}")] {
+        hosts.push(format!("{name}.{namespace}.{CLUSTER_ZONE}"));
+        hosts.push(format!("{name}.{namespace}.svc"));
+        hosts.push(format!("{name}.{namespace}"));
+        hosts.push(name);
+    }
+    hosts.remove(2); // the canonical one again
+    hosts
+}
+
+/// What the upstream sees as `:authority`, whatever host the client used.
+pub(crate) fn canonical_host(namespace: &str, name: &str) -> String {
+    format!("{name}.{namespace}.{CLUSTER_ZONE}")
+}
+
+/// A request's host in the form of [`standard_hosts`], taken apart.
+#[derive(Clone, Copy)]
+pub(crate) struct StandardHost<'h> {
+    label: &'h str,
+    /// None for a bare name.
+    pub(crate) namespace: Option<&'h str>,
+    clusterset_zone: bool,
+}
+
+impl<'h> StandardHost<'h> {
+    /// Takes a host apart; none if no import can have it by its name.
+    pub(crate) fn parse(host: &'h str) -> Option<Self> {
+        let Some((label, rest)) = host.split_once('.') else {
+            return Some(Self { label: host, namespace: None, clusterset_zone: false });
+        };
+        let (namespace, clusterset_zone) = match rest.split_once('.') {
+            None => (rest, false),
+            Some((namespace, "svc" | CLUSTER_ZONE)) => (namespace, false),
+            Some((namespace, CLUSTERSET_ZONE)) => (namespace, true),
+            Some(_) => return None,
+        };
+        Some(Self { label, namespace: Some(namespace), clusterset_zone })
+    }
+
+    /// The import names that the host may stand for: `NAME`, and of `NAME-clusterset` also `NAME`.
+    pub(crate) fn names(self) -> impl Iterator<Item = &'h str> {
+        let shorter = if self.clusterset_zone { None } else { self.label.strip_suffix(CLUSTERSET_SUFFIX) };
+        std::iter::once(self.label).chain(shorter)
+    }
+}
+
+/// The host of an `:authority`: without its port and one trailing dot, in lower case.
+/// None where the authority is not usable: empty, or with bytes that no host has.
+pub(crate) fn request_host(authority: &[u8]) -> Option<Cow<'_, str>> {
+    let host = without_port(std::str::from_utf8(authority).ok()?);
+    let host = host.strip_suffix('.').unwrap_or(host);
+    if host.is_empty() || !host.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return None;
+    }
+    if host.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        Some(Cow::Owned(host.to_ascii_lowercase()))
+    } else {
+        Some(Cow::Borrowed(host))
+    }
+}
+
+/// An authority without its port (RFC 3986, section 3.2.3), brackets of IPv6 addresses respected.
+pub(crate) fn without_port(authority: &str) -> &str {
+    match authority.rsplit_once(':') {
+        Some((host, port)) if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+        _ => authority,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_print_as_they_were_read() {
+        for text in ["a", "pay.example.com", "*.example.com", "*.a"] {
+            assert_eq!(text.parse::<HostPattern>().unwrap().to_string(), text);
+        }
+        for text in ["", "*", "*.", "a.*.b", "A.example.com", "-a", "a-", "a..b", "a.", "a b", "*a.b"] {
+            assert!(text.parse::<HostPattern>().is_err(), "{text:?} is refused");
+        }
+    }
+
+    #[test]
+    fn every_standard_host_is_taken_apart_again() {
+        for host in standard_hosts("secure", "payment") {
+            let standard = StandardHost::parse(&host).unwrap();
+            assert!(standard.names().any(|name| name == "payment"), "{host}");
+            assert!(standard.namespace.is_none_or(|namespace| namespace == "secure"), "{host}");
+        }
+    }
+
+    #[test]
+    fn port_and_one_dot_are_ignored() {
+        let rows = [
+            ("A.b", Some("a.b")),
+            ("a.b:8080", Some("a.b")),
+            ("a.b.", Some("a.b")),
+            ("a.b.:80", Some("a.b")),
+            ("a.b..", Some("a.b.")),
+            ("a.b:x", Some("a.b:x")),
+            ("[::1]:80", Some("[::1]")),
+            ("", None),
+            (":80", None),
+            (".", None),
+            ("a b", None),
+        ];
+        for (authority, host) in rows {
+            assert_eq!(request_host(authority.as_bytes()).as_deref(), host, "{authority:?}");
+        }
+        assert_eq!(request_host(b"a\xff"), None, "not UTF-8");
+    }
+}

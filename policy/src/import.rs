@@ -1,0 +1,265 @@
+//! One import, compiled.
+
+use std::sync::Arc;
+
+use crate::action::Actions;
+use crate::error::{At, ImportError, Part, Reason};
+use crate::header::{HeaderMatch, HeaderName, ValueMatch, is_name};
+use crate::host::{self, HostPattern};
+use crate::path::{self, trim_prefix};
+use crate::path_index::PathKey;
+use crate::pattern::Pattern;
+use crate::pattern_pool::PatternPool;
+use crate::rule::{Alternative, QueryMatch, Rank, Values};
+use crate::target::Target;
+use crate::{limits, wire};
+
+/// One imported service.
+#[derive(Debug)]
+pub struct Import {
+    /// `NAME.NAMESPACE.` and what follows in every cluster: the name and the namespace are slices of it.
+    canonical_host: Box<str>,
+    name_bytes: usize,
+    namespace_bytes: usize,
+    hostnames: Box<[HostPattern]>,
+    pub(crate) body: Body,
+}
+
+/// What answers for an import.
+#[derive(Debug)]
+pub(crate) enum Body {
+    Sound(Rules),
+    /// A part of it cannot be read, and without that part others would match more: it answers 500.
+    Broken(Reason),
+}
+
+/// What an import does, the index of its paths aside.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    pub(crate) no_match: wire::NoMatch,
+    pub(crate) targets: Box<[Target]>,
+    /// By the index of the rule.
+    pub(crate) actions: Box<[Actions]>,
+    /// The alternatives that match the path by regular expression, the highest rank first.
+    pub(crate) by_regex: Box<[(Arc<Pattern>, Alternative)]>,
+}
+
+/// The alternatives of an import that ask for one path each, to be put into the table's index.
+pub(crate) type Paths = Vec<(PathKey, Box<[Alternative]>)>;
+
+impl Import {
+    /// Namespace of the service.
+    pub fn namespace(&self) -> &str {
+        let start = self.name_bytes + 1;
+        self.canonical_host.get(start..start + self.namespace_bytes).unwrap_or_default()
+    }
+
+    /// Name of the service.
+    pub fn name(&self) -> &str {
+        self.canonical_host.get(..self.name_bytes).unwrap_or_default()
+    }
+
+    /// What the upstream sees as `:authority`.
+    pub fn canonical_host(&self) -> &str {
+        &self.canonical_host
+    }
+
+    /// The hosts beside the ones that follow from name and namespace.
+    pub(crate) fn hostnames(&self) -> &[HostPattern] {
+        &self.hostnames
+    }
+
+    /// Compiles an import; what is wrong with it is reported, and answers 500 where it must.
+    /// None if its name or namespace is no DNS label: then nothing can be said of its hosts.
+    pub(crate) fn compile(
+        import: wire::Import,
+        patterns: &mut PatternPool,
+        report: &mut dyn FnMut(ImportError),
+    ) -> Option<(Self, Paths)> {
+        let wire::Import { namespace, name, hostnames, no_match, targets, rules } = import;
+        if !host::is_label(&namespace) || !host::is_label(&name) {
+            return None;
+        }
+        let mut broken = None;
+        let mut report_breakage = |error: ImportError| {
+            broken.get_or_insert(error.part.reason());
+            report(error);
+        };
+        let hostnames = compile_hostnames(&hostnames, &mut report_breakage);
+        let matches = compile_matches(&rules, patterns, &mut report_breakage);
+        let targets: Box<[Target]> = targets.iter().map(Target::new).collect();
+        let actions = rules.into_iter().enumerate().map(|(index, rule)| {
+            let by_prefix = rule.matches.iter().all(wire::Match::is_by_prefix);
+            Actions::new(index, rule.actions, targets.len(), by_prefix, report)
+        });
+        let actions = actions.collect();
+        let Matches { by_path, by_regex } = matches;
+        let (body, paths) = match broken {
+            Some(reason) => (Body::Broken(reason), Vec::new()),
+            None => (Body::Sound(Rules { no_match, targets, actions, by_regex: by_rank(by_regex) }), group(by_path)),
+        };
+        let import = Self {
+            canonical_host: host::canonical_host(&namespace, &name).into(),
+            name_bytes: name.len(),
+            namespace_bytes: namespace.len(),
+            hostnames,
+            body,
+        };
+        Some((import, paths))
+    }
+}
+
+/// Everything that is wrong with an import, in the order of its rules.
+pub fn check(import: &wire::Import) -> Vec<ImportError> {
+    let mut errors = Vec::new();
+    Import::compile(import.clone(), &mut PatternPool::default(), &mut |error| errors.push(error));
+    errors
+}
+
+impl wire::Match {
+    /// Whether the path is matched by prefix, as it is where none is given.
+    fn is_by_prefix(&self) -> bool {
+        matches!(self.path, None | Some(wire::PathMatch::Prefix(_)))
+    }
+}
+
+fn compile_hostnames(hostnames: &[String], report: &mut dyn FnMut(ImportError)) -> Box<[HostPattern]> {
+    if let Err(part) = Part::bound("hostnames", hostnames.len(), limits::IMPORT_HOSTNAMES) {
+        report(ImportError { at: At::Import, part });
+        return Box::default();
+    }
+    let parse = |(index, hostname): (usize, &String)| match hostname.parse() {
+        Ok(pattern) => Some(pattern),
+        Err(error) => {
+            report(ImportError { at: At::Hostname(index), part: Part::Hostname(error) });
+            None
+        }
+    };
+    hostnames.iter().enumerate().filter_map(parse).collect()
+}
+
+/// The alternatives of an import, by how they ask for the path.
+#[derive(Default)]
+struct Matches {
+    by_path: Vec<(PathKey, Rank, Alternative)>,
+    by_regex: Vec<(Rank, (Arc<Pattern>, Alternative))>,
+}
+
+fn compile_matches(rules: &[wire::Rule], patterns: &mut PatternPool, report: &mut dyn FnMut(ImportError)) -> Matches {
+    let mut matches = Matches::default();
+    if let Err(part) = Part::bound("rules", rules.len(), limits::IMPORT_RULES) {
+        report(ImportError { at: At::Import, part });
+        return matches;
+    }
+    for (rule, wire::Rule { matches: alternatives, actions: _ }) in rules.iter().enumerate() {
+        if let Err(part) = Part::bound("matches", alternatives.len(), limits::RULE_MATCHES) {
+            report(ImportError { at: At::Rule(rule), part });
+            continue;
+        }
+        if alternatives.is_empty() {
+            matches.add(&wire::Match::default(), rule, None, patterns).unwrap_or_else(|part| {
+                report(ImportError { at: At::Rule(rule), part });
+            });
+        }
+        for (index, alternative) in alternatives.iter().enumerate() {
+            matches.add(alternative, rule, Some(index), patterns).unwrap_or_else(|part| {
+                report(ImportError { at: At::Match(rule, index), part });
+            });
+        }
+    }
+    matches
+}
+
+impl Matches {
+    fn add(
+        &mut self,
+        alternative: &wire::Match,
+        rule: usize,
+        index: Option<usize>,
+        patterns: &mut PatternPool,
+    ) -> Result<(), Part> {
+        let mut alternative = alternative.clone();
+        alternative.keep_first_of_equal_names();
+        let rank = Rank::new(&alternative, rule, index.unwrap_or_default());
+        let wire::Match { path, method, headers, query_params } = alternative;
+        let too_many = |_| Part::TooMany { what: "rules", count: rule, max: limits::IMPORT_RULES };
+        let alternative = Alternative {
+            rule: u16::try_from(rule).map_err(too_many)?,
+            index: index.map(u8::try_from).transpose().map_err(too_many)?,
+            method,
+            values: compile_values(headers, query_params, patterns)?,
+        };
+        let key = match path {
+            Some(wire::PathMatch::Regex(pattern)) => {
+                self.by_regex.push((rank, (patterns.get(&pattern)?, alternative)));
+                return Ok(());
+            }
+            Some(wire::PathMatch::Exact(path)) => {
+                check_path(&path)?;
+                PathKey::Exact(path.into())
+            }
+            Some(wire::PathMatch::Prefix(path)) => {
+                check_path(&path)?;
+                PathKey::Prefix(trim_prefix(&path).into())
+            }
+            None => PathKey::Prefix("".into()),
+        };
+        self.by_path.push((key, rank, alternative));
+        Ok(())
+    }
+}
+
+fn check_path(value: &str) -> Result<(), Part> {
+    Part::length("the path", value, limits::PATH_BYTES)?;
+    Ok(path::check(value)?)
+}
+
+fn compile_values(
+    headers: Vec<wire::ValueMatch>,
+    query_params: Vec<wire::ValueMatch>,
+    patterns: &mut PatternPool,
+) -> Result<Option<Box<Values>>, Part> {
+    if headers.is_empty() && query_params.is_empty() {
+        return Ok(None);
+    }
+    Part::bound("headers", headers.len(), limits::MATCH_HEADERS)?;
+    Part::bound("query parameters", query_params.len(), limits::MATCH_QUERY_PARAMS)?;
+    let header = |wire::ValueMatch { name, value }| {
+        let value = compile_value(value, patterns)?;
+        HeaderName::parse(&name).map(|name| HeaderMatch { name, value }).ok_or(Part::Name(name))
+    };
+    let headers = headers.into_iter().map(header).collect::<Result<_, _>>()?;
+    let query_param = |wire::ValueMatch { name, value }| {
+        let value = compile_value(value, patterns)?;
+        if is_name(&name) { Ok(QueryMatch { name: name.into(), value }) } else { Err(Part::Name(name)) }
+    };
+    let query_params = query_params.into_iter().map(query_param).collect::<Result<_, _>>()?;
+    Ok(Some(Box::new(Values { headers, query_params })))
+}
+
+fn compile_value(value: wire::Value, patterns: &mut PatternPool) -> Result<ValueMatch, Part> {
+    match value {
+        wire::Value::Exact(exact) => {
+            Part::length("the value", &exact, limits::VALUE_BYTES)?;
+            Ok(ValueMatch::Exact(exact.into()))
+        }
+        wire::Value::Regex(pattern) => Ok(ValueMatch::Pattern(patterns.get(&pattern)?)),
+    }
+}
+
+fn by_rank<T>(mut ranked: Vec<(Rank, T)>) -> Box<[T]> {
+    ranked.sort_by_key(|(rank, _)| std::cmp::Reverse(*rank));
+    ranked.into_iter().map(|(_, item)| item).collect()
+}
+
+fn group(mut by_path: Vec<(PathKey, Rank, Alternative)>) -> Paths {
+    by_path.sort_by(|(left_key, left, _), (right_key, right, _)| left_key.cmp(right_key).then(right.cmp(left)));
+    let mut groups: Vec<(PathKey, Vec<Alternative>)> = Vec::new();
+    for (key, _, alternative) in by_path {
+        match groups.last_mut().filter(|(last, _)| *last == key) {
+            Some((_, alternatives)) => alternatives.push(alternative),
+            None => groups.push((key, vec![alternative])),
+        }
+    }
+    groups.into_iter().map(|(key, alternatives)| (key, alternatives.into())).collect()
+}

@@ -1,0 +1,50 @@
+//! The rules of mcwan, without anything around them.
+//!
+//! A gateway's rules arrive in the [`wire`] format and are compiled once into a [`RouteTable`].
+//! [`RouteTable::decide`] says for one [`Request`] whether it passes, which target it takes, or how it
+//! is answered; [`RouteTable::explain`] says the same with the reasons. The filter decides with this
+//! crate, the controller checks with it what it ships, the command line explains with it: there is no
+//! second matcher.
+//!
+//! The crate is pure: no input or output, no clock, no randomness (weighted choices take a draw from
+//! the caller).
+
+mod action;
+mod decision;
+mod error;
+mod explain;
+mod hash;
+mod header;
+mod host;
+mod host_index;
+mod import;
+pub mod limits;
+mod method;
+mod modifier;
+mod path;
+mod path_index;
+mod pattern;
+mod pattern_pool;
+mod query;
+mod redirect;
+mod request;
+mod rewrite;
+mod rule;
+mod table;
+mod target;
+pub mod wire;
+
+pub use decision::{Decision, PORT_HEADER, REASON_HEADER, Reply, Route, RuleMatch, STEERING_HEADER};
+pub use error::{At, ConfigError, ImportError, Part, Reason};
+pub use explain::{Considered, Explanation, Verdict};
+pub use host::{HostPattern, HostPatternError, standard_hosts};
+pub use import::{Import, check};
+pub use modifier::ModifierError;
+pub use path::PathError;
+pub use pattern::PatternError;
+pub use redirect::RedirectError;
+pub use request::{HeaderLine, Request};
+pub use rewrite::RewriteError;
+pub use rule::Rank;
+pub use table::RouteTable;
+pub use target::Target;

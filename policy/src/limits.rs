@@ -1,0 +1,42 @@
+//! The bounds of a configuration. What is over a bound is refused, never truncated.
+
+/// Bytes of a configuration that the module reads.
+pub const CONFIG_BYTES: usize = 8 << 20;
+/// Bytes of a configuration that fits a `WasmPlugin` (etcd refuses objects over 1.5 MB).
+pub const WASM_PLUGIN_CONFIG_BYTES: usize = 1 << 20;
+/// Imports of a configuration.
+pub const IMPORTS: usize = 20_000;
+/// Rules of a configuration.
+pub const RULES: usize = 40_000;
+/// Regular expressions of a configuration, equal ones counted once.
+pub const PATTERNS: usize = 4_096;
+/// WAN tiers.
+pub const TIERS: usize = 16;
+
+/// Rules of one import.
+pub const IMPORT_RULES: usize = 10_000;
+/// Hostnames of one import beside the ones that follow from its name.
+pub const IMPORT_HOSTNAMES: usize = 64;
+/// Matches of one rule.
+pub const RULE_MATCHES: usize = 64;
+/// Actions of one rule, as many as an `HTTPRoute` rule has backendRefs.
+pub const RULE_ACTIONS: usize = 16;
+/// Header matches of one match.
+pub const MATCH_HEADERS: usize = 16;
+/// Query parameter matches of one match.
+pub const MATCH_QUERY_PARAMS: usize = 16;
+
+/// Bytes of one regular expression.
+pub const PATTERN_BYTES: usize = 1_024;
+/// Bytes that one compiled regular expression may take; also a bound on the time that it needs for a byte.
+pub const PATTERN_COMPILED_BYTES: usize = 64 << 10;
+/// Bytes of a path in a match, a rewrite or a redirect.
+pub const PATH_BYTES: usize = 1_024;
+/// Bytes of the name of a header or query parameter (Gateway API, `HTTPHeaderName`).
+pub const NAME_BYTES: usize = 256;
+/// Bytes of an exact value of a header or query parameter (Gateway API, `HTTPHeaderMatch`).
+pub const VALUE_BYTES: usize = 4_096;
+/// Bytes of a host name (RFC 1123).
+pub const HOST_BYTES: usize = 253;
+/// Bytes of a DNS label (RFC 1123).
+pub const LABEL_BYTES: usize = 63;

@@ -1,0 +1,108 @@
+//! Regular expressions: the part that RE2 (Envoy's) and regex-lite (ours) have in common.
+
+mod dialect;
+
+use regex_lite::{Regex, RegexBuilder};
+
+use crate::limits;
+
+/// A regular expression that must match a whole value (Envoy's `RegexMatcher`).
+#[derive(Clone, Debug)]
+pub(crate) struct Pattern(Regex);
+
+/// Why a text is no pattern.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PatternError {
+    /// It means different things to RE2 and to us, or nothing to one of them.
+    #[error("regular expression {pattern:?}: {what} at byte {at}")]
+    Dialect {
+        /// The expression.
+        pattern: String,
+        /// Where in it.
+        at: usize,
+        /// What stands there.
+        what: &'static str,
+    },
+    /// It does not compile, or takes more than [`limits::PATTERN_COMPILED_BYTES`].
+    #[error("regular expression {0:?}: {1}")]
+    Compile(String, String),
+}
+
+impl Pattern {
+    /// Compiles a pattern of at most [`limits::PATTERN_BYTES`], which the caller checks.
+    pub(crate) fn new(pattern: &str) -> Result<Self, PatternError> {
+        dialect::check(pattern).map_err(|(at, what)| PatternError::Dialect {
+            pattern: pattern.to_owned(),
+            at,
+            what,
+        })?;
+        RegexBuilder::new(&format!("^(?:{pattern})$"))
+            .size_limit(limits::PATTERN_COMPILED_BYTES)
+            .build()
+            .map(Self)
+            .map_err(|error| PatternError::Compile(pattern.to_owned(), error.to_string()))
+    }
+
+    /// Whether the pattern matches the whole value. One that is not UTF-8 matches none.
+    pub(crate) fn matches(&self, value: &[u8]) -> bool {
+        std::str::from_utf8(value).is_ok_and(|value| self.0.is_match(value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_matches_the_whole_value() {
+        let rows = [
+            ("a|b", "a", true),
+            ("a|b", "ab", false),
+            ("^(.*?;)?(user=test)(;.*)?", "x=1;user=test;y=2", true),
+            ("^(.*?;)?(user=test)(;.*)?", "x=1;user=tester", false),
+            ("[]a]+", "]a", true),
+            (r"\d{1,3}(?:\.\d+)*", "10.1.2", true),
+            ("(?s).", "\n", true),
+            (".", "\n", false),
+        ];
+        for (pattern, value, matches) in rows {
+            assert_eq!(Pattern::new(pattern).unwrap().matches(value.as_bytes()), matches, "{pattern:?} on {value:?}");
+        }
+        assert!(!Pattern::new(".*").unwrap().matches(b"\xff"), "not UTF-8");
+    }
+
+    #[test]
+    fn what_re2_reads_differently_is_refused() {
+        let refused = [
+            "a)|(b",
+            "(",
+            "[a",
+            "a\\",
+            "*",
+            "a**",
+            "a{2}{3}",
+            "a{1001}",
+            "(a{40}){40}",
+            "a{,2}",
+            "a{x}",
+            "(?i)a",
+            "(?x) a",
+            "(?=a)",
+            r"\pL",
+            r"\Qa\E",
+            r"\C",
+            r"\1",
+            r"\<",
+            r"\Z",
+            "[[a]]",
+            "[a&&b]",
+            "[a--b]",
+            "^*",
+            r"\b+",
+            "(?#c)",
+        ];
+        for pattern in refused {
+            assert!(Pattern::new(pattern).is_err(), "{pattern:?} is refused");
+        }
+    }
+}
