@@ -109,15 +109,11 @@ fn main() -> Result<()> {
 
 /// The folder that everything is installed into.
 fn tools() -> Result<PathBuf> {
-    let tools = std::env::var_os("MCWAN_TOOLS")
-        .context("MCWAN_TOOLS is not set: start me as `cargo xtask`")?;
+    let tools = std::env::var_os("MCWAN_TOOLS").context("MCWAN_TOOLS is not set: start me as `cargo xtask`")?;
     Ok(PathBuf::from(tools))
 }
 
 /// A value as its option spells it.
 fn spelling(value: &impl ValueEnum) -> String {
-    value
-        .to_possible_value()
-        .map(|value| value.get_name().to_owned())
-        .unwrap_or_default()
+    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }

@@ -30,16 +30,7 @@ pub(crate) fn build(tools: &Path) -> Result<()> {
     eprintln!("build: the filter, for {WASM_TARGET}");
     process::run(
         process::cargo()
-            .args([
-                "build",
-                "--quiet",
-                "--package",
-                "mcwan-filter",
-                "--profile",
-                "wasm",
-                "--target",
-                WASM_TARGET,
-            ])
+            .args(["build", "--quiet", "--package", "mcwan-filter", "--profile", "wasm", "--target", WASM_TARGET])
             .arg("--target-dir")
             .arg(&target_dir),
         "start me as `cargo xtask`",
@@ -49,27 +40,17 @@ pub(crate) fn build(tools: &Path) -> Result<()> {
     let after = strip(&before).with_context(|| format!("cannot strip {}", built.display()))?;
     let shipped = tools.join("mcwan-filter.wasm");
     fs::write(&shipped, &after).with_context(|| format!("cannot write {}", shipped.display()))?;
-    eprintln!(
-        "build: {} ({} KiB, {} KiB unstripped)",
-        shipped.display(),
-        kib(&after),
-        kib(&before)
-    );
+    eprintln!("build: {} ({} KiB, {} KiB unstripped)", shipped.display(), kib(&after), kib(&before));
     Ok(())
 }
 
 /// Removes every export that is not needed, and all that only those used.
 fn strip(module: &[u8]) -> Result<Vec<u8>> {
     let mut module = Module::from_buffer(module)?;
-    let (needed, unused): (Vec<_>, Vec<_>) = module
-        .exports
-        .iter()
-        .partition(|export| EXPORTS.contains(&export.name.as_str()));
+    let (needed, unused): (Vec<_>, Vec<_>) =
+        module.exports.iter().partition(|export| EXPORTS.contains(&export.name.as_str()));
     for name in EXPORTS {
-        ensure!(
-            needed.iter().any(|export| export.name == name),
-            "it does not export `{name}`"
-        );
+        ensure!(needed.iter().any(|export| export.name == name), "it does not export `{name}`");
     }
     let unused: Vec<_> = unused.iter().map(|export| export.id()).collect();
     for export in unused {

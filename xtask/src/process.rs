@@ -13,9 +13,7 @@ pub(crate) fn cargo() -> Command {
 
 /// Runs a program to its end, its output going where ours goes. `install` says how to get it.
 pub(crate) fn run(command: &mut Command, install: &str) -> Result<()> {
-    let status = command
-        .status()
-        .map_err(|error| missing(command, error, install))?;
+    let status = command.status().map_err(|error| missing(command, error, install))?;
     if !status.success() {
         bail!("{} failed ({status})", line(command));
     }
@@ -24,19 +22,9 @@ pub(crate) fn run(command: &mut Command, install: &str) -> Result<()> {
 
 /// Runs a program to its end and returns what it printed on its standard output.
 pub(crate) fn read(command: &mut Command, install: &str) -> Result<String> {
-    let Output {
-        status,
-        stdout,
-        stderr,
-    } = command
-        .output()
-        .map_err(|error| missing(command, error, install))?;
+    let Output { status, stdout, stderr } = command.output().map_err(|error| missing(command, error, install))?;
     if !status.success() {
-        bail!(
-            "{} failed ({status}): {}",
-            line(command),
-            String::from_utf8_lossy(&stderr).trim()
-        );
+        bail!("{} failed ({status}): {}", line(command), String::from_utf8_lossy(&stderr).trim());
     }
     String::from_utf8(stdout).with_context(|| format!("{} printed what is not text", line(command)))
 }
@@ -50,10 +38,7 @@ pub(crate) fn become_program(command: &mut Command, install: &str) -> Error {
 
 fn missing(command: &Command, error: std::io::Error, install: &str) -> Error {
     if error.kind() == ErrorKind::NotFound {
-        anyhow!(
-            "`{}` is missing: {install}",
-            command.get_program().display()
-        )
+        anyhow!("`{}` is missing: {install}", command.get_program().display())
     } else {
         Error::new(error).context(format!("cannot start {}", line(command)))
     }

