@@ -1,0 +1,153 @@
+//! The real Envoy as a child process.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::client::{self, Request};
+use crate::tools;
+use crate::wait::until;
+
+/// Where Envoy's admin interface listens; a port that mcwan never uses for a service.
+const ADMIN_PORT: u16 = 15000;
+
+/// How long Envoy may take to start; a module is compiled in this time.
+const START: Duration = Duration::from_mins(1);
+
+/// How much of the log an error shows.
+const LOG_LINES: usize = 20;
+
+/// A running Envoy. It is killed when this is dropped, and by the kernel when the *thread* that
+/// started it ends, so start it from one that lives as long as it is needed.
+#[derive(Debug)]
+pub struct Envoy {
+    child: Child,
+    admin: SocketAddr,
+    folder: TempDir,
+}
+
+impl Envoy {
+    /// Starts Envoy with one worker and waits until it is live, which means that its listeners
+    /// accept. `address` is a loopback address; the admin interface is put on it.
+    ///
+    /// # Errors
+    /// Envoy is missing, refuses the configuration or does not become live in time; the message
+    /// ends with the log's last lines.
+    pub async fn start(config: &Value, address: Ipv4Addr) -> Result<Self> {
+        let admin = SocketAddr::from((address, ADMIN_PORT));
+        let mut config = config.clone();
+        config["admin"] = json!({"address": {"socket_address": {
+            "address": admin.ip(), "port_value": admin.port()}}});
+        let folder = write(&config)?;
+        let child = command(folder.path(), &["--concurrency", "1"])?
+            .spawn()
+            .context("cannot start `setpriv` (of util-linux), which starts Envoy")?;
+        let mut envoy = Self { child, admin, folder };
+        if let Err(error) = envoy.live().await {
+            bail!("{error:#}\n{}", envoy.log_tail());
+        }
+        Ok(envoy)
+    }
+
+    /// Asks Envoy whether it would take a configuration.
+    ///
+    /// # Errors
+    /// Envoy is missing or would not; the message holds what it says.
+    pub fn validate(config: &Value) -> Result<()> {
+        let folder = write(config)?;
+        let status = command(folder.path(), &["--mode", "validate"])?.status().context("cannot start Envoy")?;
+        ensure!(status.success(), "Envoy refuses the configuration\n{}", log_tail(folder.path()));
+        Ok(())
+    }
+
+    /// The address of the admin interface.
+    pub fn admin(&self) -> SocketAddr {
+        self.admin
+    }
+
+    /// The counters and gauges whose name has `part` in it.
+    pub async fn stats(&self, part: &str) -> Result<BTreeMap<String, u64>> {
+        let text = self.ask("/stats").await?;
+        let lines = text.lines().filter_map(|line| line.split_once(": "));
+        let numbers = lines.filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?)));
+        Ok(numbers.filter(|(name, _)| name.contains(part)).collect())
+    }
+
+    /// What Envoy has logged so far.
+    pub fn log(&self) -> Result<String> {
+        Ok(fs::read_to_string(log_path(self.folder.path()))?)
+    }
+
+    /// The text that the admin interface answers.
+    async fn ask(&self, path: &str) -> Result<String> {
+        let request = Request {
+            method: "GET".to_owned(),
+            host: Some(b"admin".to_vec()),
+            path: path.to_owned(),
+            headers: Vec::new(),
+        };
+        let response = client::send(self.admin, &request).await?;
+        ensure!(response.status == 200, "Envoy's {path} answers {}", response.status);
+        Ok(String::from_utf8(response.body)?)
+    }
+
+    async fn live(&mut self) -> Result<()> {
+        until(START, "Envoy is live", async || {
+            if let Some(status) = self.child.try_wait()? {
+                bail!("Envoy ended at once ({status})");
+            }
+            Ok(self.ask("/ready").await.is_ok())
+        })
+        .await
+    }
+
+    fn log_tail(&self) -> String {
+        log_tail(self.folder.path())
+    }
+}
+
+impl Drop for Envoy {
+    fn drop(&mut self) {
+        // It may have ended already; then there is nothing left to do.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn write(config: &Value) -> Result<TempDir> {
+    let folder = tempfile::Builder::new().prefix("mcwan-envoy-").tempdir()?;
+    fs::write(config_path(folder.path()), serde_json::to_vec_pretty(config)?)?;
+    Ok(folder)
+}
+
+/// Envoy, logging into `folder`, to be ended by the kernel when its parent is.
+fn command(folder: &Path, arguments: &[&str]) -> Result<Command> {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "--"]).arg(tools::envoy()?);
+    command.arg("--config-path").arg(config_path(folder)).arg("--disable-hot-restart").args(arguments);
+    // Discovery from files needs a name for the node, though nobody reads it.
+    command.args(["--service-node", "mcwan", "--service-cluster", "mcwan"]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(log_path(folder))?);
+    Ok(command)
+}
+
+fn config_path(folder: &Path) -> PathBuf {
+    folder.join("envoy.json")
+}
+
+fn log_path(folder: &Path) -> PathBuf {
+    folder.join("envoy.log")
+}
+
+fn log_tail(folder: &Path) -> String {
+    let log = fs::read_to_string(log_path(folder)).unwrap_or_default();
+    let lines: Vec<_> = log.lines().collect();
+    lines[lines.len().saturating_sub(LOG_LINES)..].join("\n")
+}

@@ -1,0 +1,16 @@
+//! Starts the real things (Envoy, upstreams that echo) on loopback and plays the examples.
+
+pub mod check;
+pub mod client;
+pub mod describe;
+pub mod echo;
+pub mod environment;
+pub mod envoy;
+pub mod example;
+pub mod latin1;
+pub mod loopback;
+pub mod outcome;
+pub mod relocate;
+pub mod table;
+pub mod tools;
+pub mod wait;

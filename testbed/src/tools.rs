@@ -1,0 +1,29 @@
+//! What `cargo xtask` installs and builds.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+
+/// The pinned Envoy.
+///
+/// # Errors
+/// It is missing; the message says what to run.
+pub fn envoy() -> Result<PathBuf> {
+    tool("envoy", "setup")
+}
+
+/// The filter module as it ships.
+///
+/// # Errors
+/// It is missing; the message says what to run.
+pub fn module() -> Result<PathBuf> {
+    tool("mcwan-filter.wasm", "build")
+}
+
+fn tool(name: &str, task: &str) -> Result<PathBuf> {
+    let folder = std::env::var_os("MCWAN_TOOLS")
+        .with_context(|| format!("MCWAN_TOOLS is not set: run me by cargo, after `cargo xtask {task}`"))?;
+    let path = PathBuf::from(folder).join(name);
+    ensure!(path.exists(), "{} is missing: run `cargo xtask {task}`", path.display());
+    Ok(path)
+}
