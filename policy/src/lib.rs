@@ -46,5 +46,5 @@ pub use redirect::RedirectError;
 pub use request::{HeaderLine, Request};
 pub use rewrite::RewriteError;
 pub use rule::Rank;
-pub use table::RouteTable;
+pub use table::{Claim, RouteTable};
 pub use target::Target;

@@ -87,27 +87,39 @@ impl RouteTable {
         }
     }
 
-    /// The hosts of an import that an older one has, with that one; the import by its place in the
-    /// configuration.
-    pub fn contested_hosts(&self, import: usize) -> Vec<(String, &Import)> {
-        let Some(own) = self.imports.list.get(import) else {
+    /// The hosts that an import claims, and who has them; the import by its place in the configuration.
+    pub fn claims(&self, import: usize) -> Vec<Claim> {
+        let Imports { list, hosts, .. } = &self.imports;
+        let Some(own) = list.get(import) else {
             return Vec::new();
         };
+        let claim = |host: String, owner: Option<u32>| Claim {
+            host,
+            owner: owner.and_then(|owner| usize::try_from(owner).ok()),
+        };
         let standard = standard_hosts(own.namespace(), own.name()).into_iter();
-        let standard = standard.map(|host| (self.imports.hosts.find(&host, &self.imports.list), host));
+        let standard = standard.map(|host| {
+            let owner = hosts.find(&host, list);
+            claim(host, owner)
+        });
         let written = own.hostnames().iter().map(|pattern| {
             let owner = match pattern.kind() {
-                HostKind::Exact(host) => self.imports.hosts.find(host, &self.imports.list),
-                HostKind::Wildcard(suffix) => self.imports.hosts.wildcard(suffix),
+                HostKind::Exact(host) => hosts.find(host, list),
+                HostKind::Wildcard(suffix) => hosts.wildcard(suffix),
             };
-            (owner, pattern.to_string())
+            claim(pattern.to_string(), owner)
         });
-        let owners = standard.chain(written).filter_map(|(owner, host)| {
-            let owner = usize::try_from(owner?).ok().filter(|owner| *owner != import)?;
-            Some((host, self.imports.list.get(owner)?))
-        });
-        owners.collect()
+        standard.chain(written).collect()
     }
+}
+
+/// A host that an import claims.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The host, or `*.` and a suffix.
+    pub host: String,
+    /// The place of the import that has it; none: a bare name that several namespaces would have.
+    pub owner: Option<usize>,
 }
 
 impl Imports {

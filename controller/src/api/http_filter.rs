@@ -90,11 +90,34 @@ pub struct RequestMirror {
     pub backend_ref: BackendObjectRef,
     /// Share of the requests in percent. Neither this nor `fraction`: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(max = 100))]
-    pub percent: Option<u8>,
+    pub percent: Option<Percent>,
     /// Share of the requests as a fraction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fraction: Option<Fraction>,
+}
+
+/// A share in percent, at most 100.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "u32", into = "u32")]
+pub struct Percent(#[schemars(range(max = 100))] u32);
+
+/// A number that is no [`Percent`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0} percent is more than all")]
+pub struct PercentError(u32);
+
+impl TryFrom<u32> for Percent {
+    type Error = PercentError;
+
+    fn try_from(percent: u32) -> Result<Self, Self::Error> {
+        if percent <= 100 { Ok(Self(percent)) } else { Err(PercentError(percent)) }
+    }
+}
+
+impl From<Percent> for u32 {
+    fn from(percent: Percent) -> Self {
+        percent.0
+    }
 }
 
 /// A share: at most 1.
@@ -165,6 +188,19 @@ pub enum RedirectStatus {
     SeeOther = 303,
     TemporaryRedirect = 307,
     PermanentRedirect = 308,
+}
+
+impl RedirectStatus {
+    /// The number.
+    pub const fn as_u16(self) -> u16 {
+        match self {
+            Self::MovedPermanently => 301,
+            Self::Found => 302,
+            Self::SeeOther => 303,
+            Self::TemporaryRedirect => 307,
+            Self::PermanentRedirect => 308,
+        }
+    }
 }
 
 /// A URL's scheme.

@@ -1,0 +1,138 @@
+//! The filters of a rule or of a backend, taken apart by who does them.
+
+use mcwan_policy::wire::{self, Header, HeaderModifier, PathRewrite, RefuseReason};
+
+use crate::api::{self, Cors, FilterType, HttpFilter, PathModifier, PathModifierType, RequestMirror, RequestRedirect};
+
+use super::HeaderChanges;
+
+/// What a list of filters asks for, each thing at most once.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Filters<'f> {
+    /// Done by the filter.
+    pub(super) path: Option<PathRewrite>,
+    /// Done by the filter.
+    pub(super) redirect: Option<&'f RequestRedirect>,
+    /// Done by the route.
+    pub(super) hostname: Option<String>,
+    /// Done by the route; beside a redirect by the filter.
+    pub(super) headers: HeaderChanges,
+    /// Done by the route.
+    pub(super) mirrors: Vec<&'f RequestMirror>,
+    /// Done by the route.
+    pub(super) cors: Option<&'f Cors>,
+}
+
+/// A filter that cannot be had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct FilterError {
+    /// Index of the filter.
+    pub(super) filter: usize,
+    pub(super) reason: RefuseReason,
+    pub(super) message: String,
+}
+
+impl<'f> Filters<'f> {
+    /// Takes a list apart (Gateway API, `HTTPRouteFilter`: only mirrors may be repeated).
+    pub(super) fn new(list: &'f [HttpFilter]) -> Result<Self, FilterError> {
+        let mut filters = Self::default();
+        for (index, filter) in list.iter().enumerate() {
+            let error = |reason, message: &str| FilterError { filter: index, reason, message: message.to_owned() };
+            let repeated = list.iter().take(index).any(|earlier| earlier.r#type == filter.r#type);
+            if repeated && filter.r#type != FilterType::RequestMirror {
+                return Err(error(RefuseReason::InvalidFilter, "a second filter of this type"));
+            }
+            filters.add(filter).map_err(|(reason, message)| error(reason, &message))?;
+        }
+        let last = list.len().saturating_sub(1);
+        if filters.redirect.is_some() {
+            let beside = filters.path.is_some() || filters.hostname.is_some();
+            if beside {
+                let message = "a URLRewrite beside a RequestRedirect: the request is not sent on".to_owned();
+                return Err(FilterError { filter: last, reason: RefuseReason::InvalidFilter, message });
+            }
+            if !filters.mirrors.is_empty() || filters.cors.is_some() {
+                let message = "a redirect is answered by the filter, which neither mirrors nor does CORS".to_owned();
+                return Err(FilterError { filter: last, reason: RefuseReason::UnsupportedFilter, message });
+            }
+        }
+        Ok(filters)
+    }
+
+    fn add(&mut self, filter: &'f HttpFilter) -> Result<(), (RefuseReason, String)> {
+        let HttpFilter {
+            r#type,
+            request_header_modifier,
+            response_header_modifier,
+            request_mirror,
+            request_redirect,
+            url_rewrite,
+            cors,
+            extension_ref: _,
+        } = filter;
+        let missing = || (RefuseReason::InvalidFilter, format!("{:?} without its field", filter.r#type));
+        match r#type {
+            FilterType::RequestHeaderModifier => {
+                self.headers.request = modifier(request_header_modifier.as_ref().ok_or_else(missing)?)?;
+            }
+            FilterType::ResponseHeaderModifier => {
+                self.headers.response = modifier(response_header_modifier.as_ref().ok_or_else(missing)?)?;
+            }
+            FilterType::RequestMirror => self.mirrors.push(request_mirror.as_ref().ok_or_else(missing)?),
+            FilterType::RequestRedirect => self.redirect = Some(request_redirect.as_ref().ok_or_else(missing)?),
+            FilterType::UrlRewrite => {
+                let rewrite = url_rewrite.as_ref().ok_or_else(missing)?;
+                self.hostname.clone_from(&rewrite.hostname);
+                self.path = rewrite.path.as_ref().map(path_rewrite).transpose()?;
+            }
+            FilterType::Cors => self.cors = Some(cors.as_ref().ok_or_else(missing)?),
+            FilterType::ExtensionRef => {
+                let message = "mcwan has no extension filters".to_owned();
+                return Err((RefuseReason::UnsupportedFilter, message));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A redirect in the wire format; what it may say is checked where it is compiled.
+pub(super) fn redirect(
+    redirect: &RequestRedirect,
+    weight: u32,
+    headers: &HeaderModifier,
+) -> Result<wire::Redirect, (RefuseReason, String)> {
+    let RequestRedirect { scheme, hostname, path, port, status_code } = redirect;
+    Ok(wire::Redirect {
+        weight,
+        status: status_code.as_u16(),
+        scheme: scheme.map(|scheme| match scheme {
+            api::Scheme::Http => wire::Scheme::Http,
+            api::Scheme::Https => wire::Scheme::Https,
+        }),
+        hostname: hostname.clone(),
+        port: port.map(Into::into),
+        path: path.as_ref().map(path_rewrite).transpose()?,
+        headers: headers.clone(),
+    })
+}
+
+fn path_rewrite(modifier: &PathModifier) -> Result<PathRewrite, (RefuseReason, String)> {
+    let PathModifier { r#type, replace_full_path, replace_prefix_match } = modifier;
+    let rewrite = match r#type {
+        PathModifierType::ReplaceFullPath => replace_full_path.clone().map(PathRewrite::Full),
+        PathModifierType::ReplacePrefixMatch => replace_prefix_match.clone().map(PathRewrite::Prefix),
+    };
+    rewrite.ok_or_else(|| (RefuseReason::InvalidFilter, format!("{:?} without its field", modifier.r#type)))
+}
+
+fn modifier(modifier: &api::HeaderModifier) -> Result<HeaderModifier, (RefuseReason, String)> {
+    let api::HeaderModifier { set, add, remove } = modifier;
+    let line = |header: &api::Header| Header { name: header.name.clone(), value: header.value.clone() };
+    let modifier = HeaderModifier {
+        set: set.iter().map(line).collect(),
+        add: add.iter().map(line).collect(),
+        remove: remove.clone(),
+    };
+    modifier.check().map_err(|error| (RefuseReason::InvalidFilter, error.to_string()))?;
+    Ok(modifier)
+}

@@ -1,0 +1,112 @@
+//! One import: what it claims, what its rules do, and where its targets are.
+
+use std::collections::BTreeSet;
+
+use mcwan_policy::At;
+use mcwan_policy::wire;
+
+use crate::api::{DataPlane, HttpRule};
+use crate::gather::Snapshot;
+use crate::problem::{ObjectRef, Problem};
+
+use super::backend::Referrer;
+use super::export::{Exports, Tier};
+use super::rule::Rules;
+use super::service_import::FrontEnd;
+use super::{Options, Target};
+
+/// An imported service as this cluster sees it.
+#[derive(Clone, Debug)]
+pub struct Import {
+    /// The resource that its rules come from.
+    pub object: ObjectRef,
+    /// What the filter is told of it.
+    pub wire: wire::Import,
+    /// The names of its rules, by index.
+    pub rule_names: Vec<Option<String>>,
+    /// The ports that clients use, ascending.
+    pub ports: Vec<u16>,
+    /// The routes behind the filter, by the index that actions name them by.
+    pub targets: Vec<Target>,
+    /// The tiers that it can be had over.
+    pub tiers: Vec<Tier>,
+    /// Who applies its rules; none: as the gateway is made.
+    pub data_plane: Option<DataPlane>,
+}
+
+impl Import {
+    pub(super) fn new(
+        front_end: FrontEnd<'_>,
+        snapshot: &Snapshot,
+        exports: &Exports,
+        options: &Options,
+        problems: &mut Vec<Problem>,
+    ) -> Self {
+        let FrontEnd { object, namespace, name, hostnames, rules, no_match, data_plane } = front_end;
+        let ports = ports(rules.unwrap_or_default(), exports, namespace, name);
+        let mut translated = Rules {
+            object: object.clone(),
+            referrer: Referrer { namespace, name, ports: &ports },
+            snapshot,
+            exports,
+            options,
+            targets: Vec::new(),
+            problems,
+        };
+        let wire_rules = match rules {
+            Some(rules) => rules.iter().enumerate().map(|(index, rule)| translated.translate(index, rule)).collect(),
+            None => vec![translated.default_tier()],
+        };
+        let targets = translated.targets;
+        let wire = wire::Import {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            hostnames: hostnames.to_vec(),
+            no_match,
+            targets: targets.iter().map(Target::wire).collect(),
+            rules: wire_rules,
+        };
+        report_errors(&wire, &object, problems);
+        Self {
+            object,
+            wire,
+            rule_names: rules.unwrap_or_default().iter().map(|rule| rule.name.clone()).collect(),
+            ports,
+            targets,
+            tiers: exports.tiers().filter_map(|tier| exports.tier(namespace, name, tier)).collect(),
+            data_plane,
+        }
+    }
+
+    /// A tier of this import by its name.
+    pub fn tier(&self, name: &str) -> Option<&Tier> {
+        self.tiers.iter().find(|tier| tier.name == name)
+    }
+}
+
+/// The ports of the service in any cluster; without an export those of the local Services that the rules name.
+fn ports(rules: &[HttpRule], exports: &Exports, namespace: &str, name: &str) -> Vec<u16> {
+    let exported = exports.sources(namespace, name).iter().flat_map(|source| &source.ports).copied();
+    let exported: BTreeSet<u16> = exported.collect();
+    if !exported.is_empty() {
+        return exported.into_iter().collect();
+    }
+    let named = rules.iter().flat_map(|rule| &rule.backend_refs).filter_map(|backend| backend.port);
+    named.map(Into::into).collect::<BTreeSet<u16>>().into_iter().collect()
+}
+
+/// Reports what the filter would find wrong with an import: it is what the filter compiles.
+fn report_errors(import: &wire::Import, object: &ObjectRef, problems: &mut Vec<Problem>) {
+    for error in mcwan_policy::check(import) {
+        let field = match error.at {
+            At::Import => "spec.http".to_owned(),
+            At::Hostname(hostname) => FrontEnd::hostname_field(hostname),
+            At::Match(rule, index) => format!("{}.matches[{index}]", FrontEnd::rule_field(rule)),
+            At::Rule(rule) | At::Action(rule, _) => FrontEnd::rule_field(rule),
+        };
+        let problem = Problem::error(object.clone(), error.part.reason().as_str(), error.part.to_string()).at(field);
+        if !problems.contains(&problem) {
+            problems.push(problem);
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Targets: a destination together with everything static that its route does.
+
+use mcwan_policy::wire::{self, HeaderModifier};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use crate::api::{Cors, Timeouts};
+
+/// One route behind the filter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    /// Unique in its import, legible, and never reused for another meaning.
+    pub name: String,
+    /// Keyed digest over import and name.
+    pub digest: String,
+    /// Where its requests go.
+    pub destination: Destination,
+    /// What its route does to them.
+    pub forwarding: Forwarding,
+}
+
+/// Where a backend sends requests.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(tag = "kind")]
+pub enum Destination {
+    /// The imported service, over a tier.
+    Tier {
+        /// The name of its `WANPolicy`.
+        name: String,
+    },
+    /// A Service of this cluster.
+    Service {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+        /// Its port; none: the one that the client used.
+        port: Option<u16>,
+    },
+}
+
+/// What a route does to requests and responses, whatever the request.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Forwarding {
+    /// Changes to headers that the backend asks for; done before the rule's.
+    #[serde(skip_serializing_if = "HeaderChanges::is_empty")]
+    pub backend_headers: HeaderChanges,
+    /// Changes to headers that the rule asks for.
+    #[serde(skip_serializing_if = "HeaderChanges::is_empty")]
+    pub rule_headers: HeaderChanges,
+    /// What the upstream sees as `:authority` in place of the canonical host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hostname: Option<String>,
+    /// How long a request may take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeouts: Option<Timeouts>,
+    /// Who gets copies.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mirrors: Vec<Mirror>,
+    /// Cross-origin resource sharing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cors: Option<Cors>,
+}
+
+/// Changes to the headers of requests and of their responses.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HeaderChanges {
+    /// Of requests.
+    #[serde(skip_serializing_if = "is_default")]
+    pub request: HeaderModifier,
+    /// Of responses.
+    #[serde(skip_serializing_if = "is_default")]
+    pub response: HeaderModifier,
+}
+
+/// A copy of a share of the requests.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Mirror {
+    /// Who gets it.
+    pub destination: Destination,
+    /// Requests in a million.
+    pub per_million: u32,
+}
+
+impl Target {
+    /// The target as the filter knows it.
+    pub fn wire(&self) -> wire::Target {
+        wire::Target { name: self.name.clone(), digest: self.digest.clone() }
+    }
+
+    /// What the steering header carries for it.
+    pub fn steering_value(&self) -> String {
+        self.wire().steering_value()
+    }
+}
+
+impl Forwarding {
+    /// Whether the route does nothing but send requests to the destination.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl HeaderChanges {
+    /// Whether nothing changes.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// The name of a target: its destination and, where its route does more, a hash of what that is.
+pub(super) fn name(destination: &Destination, forwarding: &Forwarding, import_namespace: &str) -> String {
+    let mut name = match destination {
+        Destination::Tier { name } => name.clone(),
+        Destination::Service { namespace, name, port } => {
+            let namespace = if namespace == import_namespace { String::new() } else { format!(".{namespace}") };
+            let port = port.map(|port| format!(":{port}")).unwrap_or_default();
+            format!("service.{name}{namespace}{port}")
+        }
+    };
+    if !forwarding.is_empty() {
+        name.push('-');
+        name.push_str(&short_hash(format!("{forwarding:?}").as_bytes()));
+    }
+    name
+}
+
+/// Eight hexadecimal digits that tell contents apart.
+fn short_hash(content: &[u8]) -> String {
+    Sha256::digest(content).iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+}
