@@ -4,8 +4,8 @@
 //! what follows is pure. Whatever is wrong with an object on the way becomes a [`problem::Problem`].
 
 pub mod api;
-
-
+pub mod emit;
+pub mod explain;
 pub mod gather;
 pub mod problem;
 pub mod translate;

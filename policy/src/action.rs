@@ -28,7 +28,7 @@ impl Actions {
     ) -> Self {
         if let Err(part) = Part::bound("backends", actions.len(), limits::RULE_ACTIONS) {
             let reason = part.reason();
-            report(ImportError { at: At::Rule(rule), part });
+            report(ImportError { at: At::Actions(rule), part });
             return Self(Box::new([(1, Action::Refuse(reason))]));
         }
         let check = |(index, action): (usize, wire::Action)| {

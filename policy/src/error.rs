@@ -99,6 +99,16 @@ pub struct ImportError {
     pub part: Part,
 }
 
+impl ImportError {
+    /// Whether the whole import answers 500 for it, and not one of its rules alone.
+    pub fn breaks_import(&self) -> bool {
+        match self.at {
+            At::Import | At::Hostname(_) | At::Rule(_) | At::Match(..) => true,
+            At::Actions(_) | At::Action(..) => false,
+        }
+    }
+}
+
 /// A place in an import; every number is an index from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
@@ -110,6 +120,8 @@ pub enum At {
     Rule(usize),
     /// A match of a rule.
     Match(usize, usize),
+    /// The actions of a rule.
+    Actions(usize),
     /// An action of a rule.
     Action(usize, usize),
 }
@@ -119,7 +131,7 @@ impl fmt::Display for At {
         match self {
             Self::Import => Ok(()),
             Self::Hostname(hostname) => write!(formatter, "hostname {hostname}: "),
-            Self::Rule(rule) => write!(formatter, "rule {rule}: "),
+            Self::Rule(rule) | Self::Actions(rule) => write!(formatter, "rule {rule}: "),
             Self::Match(rule, index) => write!(formatter, "rule {rule}, match {index}: "),
             Self::Action(rule, index) => write!(formatter, "rule {rule}, backend {index}: "),
         }

@@ -140,7 +140,11 @@ fn has_port(service: &Service, port: u16) -> bool {
 /// Whether a grant admits `ServiceImport`s of a namespace to a Service (Gateway API, `ReferenceGrantSpec`).
 fn admits(grant: &ReferenceGrant, from: &str, to: &str, service: &str) -> bool {
     grant.metadata.namespace.as_deref() == Some(to)
-        && grant.spec.from.iter().any(|item| item.group == GROUP && item.kind == "ServiceImport" && item.namespace == from)
+        && grant
+            .spec
+            .from
+            .iter()
+            .any(|item| item.group == GROUP && item.kind == "ServiceImport" && item.namespace == from)
         && grant.spec.to.iter().any(|item| {
             item.group.is_empty() && item.kind == "Service" && item.name.as_deref().is_none_or(|name| name == service)
         })

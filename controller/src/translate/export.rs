@@ -99,7 +99,8 @@ impl Exports {
     pub fn tier(&self, namespace: &str, name: &str, tier: &str) -> Option<Tier> {
         let port = *self.tiers.get(tier)?;
         let sources = self.sources(namespace, name).iter();
-        let sources: Vec<_> = sources.filter(|source| source.tiers.iter().any(|known| known == tier)).cloned().collect();
+        let sources: Vec<_> =
+            sources.filter(|source| source.tiers.iter().any(|known| known == tier)).cloned().collect();
         (!sources.is_empty()).then(|| Tier { name: tier.to_owned(), port, sources })
     }
 }

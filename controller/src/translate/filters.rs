@@ -44,16 +44,16 @@ impl<'f> Filters<'f> {
             }
             filters.add(filter).map_err(|(reason, message)| error(reason, &message))?;
         }
-        let last = list.len().saturating_sub(1);
+        let at_the_end = list.len().saturating_sub(1);
         if filters.redirect.is_some() {
             let beside = filters.path.is_some() || filters.hostname.is_some();
             if beside {
                 let message = "a URLRewrite beside a RequestRedirect: the request is not sent on".to_owned();
-                return Err(FilterError { filter: last, reason: RefuseReason::InvalidFilter, message });
+                return Err(FilterError { filter: at_the_end, reason: RefuseReason::InvalidFilter, message });
             }
             if !filters.mirrors.is_empty() || filters.cors.is_some() {
                 let message = "a redirect is answered by the filter, which neither mirrors nor does CORS".to_owned();
-                return Err(FilterError { filter: last, reason: RefuseReason::UnsupportedFilter, message });
+                return Err(FilterError { filter: at_the_end, reason: RefuseReason::UnsupportedFilter, message });
             }
         }
         Ok(filters)

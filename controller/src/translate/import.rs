@@ -102,7 +102,7 @@ fn report_errors(import: &wire::Import, object: &ObjectRef, problems: &mut Vec<P
             At::Import => "spec.http".to_owned(),
             At::Hostname(hostname) => FrontEnd::hostname_field(hostname),
             At::Match(rule, index) => format!("{}.matches[{index}]", FrontEnd::rule_field(rule)),
-            At::Rule(rule) | At::Action(rule, _) => FrontEnd::rule_field(rule),
+            At::Rule(rule) | At::Actions(rule) | At::Action(rule, _) => FrontEnd::rule_field(rule),
         };
         let problem = Problem::error(object.clone(), error.part.reason().as_str(), error.part.to_string()).at(field);
         if !problems.contains(&problem) {

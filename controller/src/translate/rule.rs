@@ -135,9 +135,8 @@ impl Rules<'_> {
         let destination = self.resolve(reference, &field)?;
         let hostname = own.hostname.or_else(|| rule_filters.hostname.clone());
         if let Some(hostname) = &hostname {
-            self.check_hostname(hostname, &destination).map_err(|(reason, message)| {
-                Refusal::new("filters", reason, message)
-            })?;
+            self.check_hostname(hostname, &destination)
+                .map_err(|(reason, message)| Refusal::new("filters", reason, message))?;
         }
         let mirrors = rule_filters.mirrors.iter().chain(&own.mirrors);
         let forwarding = Forwarding {
@@ -162,11 +161,15 @@ impl Rules<'_> {
     ) -> Action {
         let Referrer { namespace, name, .. } = self.referrer;
         let target = target::name(&destination, &forwarding, namespace);
-        let index = self.targets.iter().position(|known| known.name == target).unwrap_or_else(|| {
-            let digest = self.options.steering_key.digest(namespace, name, &target);
-            self.targets.push(Target { name: target, digest, destination, forwarding });
-            self.targets.len() - 1
-        });
+        let index = self
+            .targets
+            .iter()
+            .position(|known| known.destination == destination && known.forwarding == forwarding)
+            .unwrap_or_else(|| {
+                let digest = self.options.steering_key.digest(namespace, name, &target);
+                self.targets.push(Target { name: target, digest, destination, forwarding });
+                self.targets.len() - 1
+            });
         match u32::try_from(index) {
             Ok(target) => Action::Forward(Forward { target, weight, path }),
             Err(_) => Action::Refuse(Refuse { weight, reason: RefuseReason::BackendNotFound }),
@@ -174,9 +177,8 @@ impl Rules<'_> {
     }
 
     fn resolve(&self, reference: Reference<'_>, field: &str) -> Result<Destination, Refusal> {
-        backend::resolve(reference, self.referrer, self.snapshot, self.exports).map_err(
-            |Unresolved { reason, message, hint }| Refusal { field: field.to_owned(), reason, message, hint },
-        )
+        backend::resolve(reference, self.referrer, self.snapshot, self.exports)
+            .map_err(|Unresolved { reason, message, hint }| Refusal { field: field.to_owned(), reason, message, hint })
     }
 
     fn mirror(&self, mirror: &RequestMirror) -> Result<Mirror, Refusal> {
@@ -211,7 +213,8 @@ impl Rules<'_> {
     /// The far gateway knows two hosts.
     fn check_hostname(&self, hostname: &str, destination: &Destination) -> Result<(), (RefuseReason, String)> {
         let Referrer { namespace, name, .. } = self.referrer;
-        let known = [format!("{name}.{namespace}.svc.cluster.local"), format!("{name}.{namespace}.svc.clusterset.local")];
+        let known =
+            [format!("{name}.{namespace}.svc.cluster.local"), format!("{name}.{namespace}.svc.clusterset.local")];
         match destination {
             Destination::Tier { .. } if !known.iter().any(|known| known == hostname) => {
                 let message = format!("over a tier the hostname can only be {} or {}", known[0], known[1]);

@@ -41,7 +41,7 @@ impl SteeringKey {
             mac.update(part.as_bytes());
         }
         let digest = mac.finalize().into_bytes();
-        digest.iter().take(DIGEST_BYTES).map(|byte| format!("{byte:02x}")).collect()
+        hex::encode(digest.get(..DIGEST_BYTES).unwrap_or_default())
     }
 }
 

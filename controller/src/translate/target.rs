@@ -2,6 +2,7 @@
 
 use mcwan_policy::wire::{self, HeaderModifier};
 use serde::Serialize;
+use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use crate::api::{Cors, Timeouts};
@@ -127,12 +128,12 @@ pub(super) fn name(destination: &Destination, forwarding: &Forwarding, import_na
     };
     if !forwarding.is_empty() {
         name.push('-');
-        name.push_str(&short_hash(format!("{forwarding:?}").as_bytes()));
+        name.push_str(&short_hash(json!(forwarding).to_string().as_bytes()));
     }
     name
 }
 
 /// Eight hexadecimal digits that tell contents apart.
 fn short_hash(content: &[u8]) -> String {
-    Sha256::digest(content).iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(Sha256::digest(content).get(..4).unwrap_or_default())
 }

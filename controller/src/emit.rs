@@ -1,0 +1,4 @@
+//! What the edges are given: the filter's configuration, and what carries it.
+
+pub mod envoy;
+pub mod plugin;

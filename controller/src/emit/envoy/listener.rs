@@ -1,0 +1,100 @@
+//! A listener per service port, as the egress Gateway has them.
+
+use serde_json::{Value, json};
+
+use crate::api::DataPlane;
+use crate::problem::Problem;
+use crate::translate::Import;
+
+use super::{Clusters, Scene, address, native, steered};
+
+/// What a line of the access log tells: the route's name holds import and target.
+const ACCESS_LOG: &str = "[%START_TIME%] \"%REQ(:METHOD)% %REQ(X-ENVOY-ORIGINAL-PATH?:PATH)% %PROTOCOL%\" %REQ(:AUTHORITY)% \
+    %RESPONSE_CODE% %RESPONSE_CODE_DETAILS% route=%ROUTE_NAME% cluster=%UPSTREAM_CLUSTER% upstream=%UPSTREAM_HOST%\n";
+
+pub(super) fn render(scene: Scene<'_>, port: u16, clusters: &mut Clusters, problems: &mut Vec<Problem>) -> Value {
+    let mut virtual_hosts = Vec::new();
+    let mut steers = false;
+    for (index, import) in scene.translation.imports.iter().enumerate() {
+        if !import.ports.contains(&port) {
+            continue;
+        }
+        let virtual_host = match scene.data_plane(import) {
+            DataPlane::Wasm => {
+                steers = true;
+                steered::virtual_host(scene, import, port, clusters, problems)
+            }
+            DataPlane::Native => native::virtual_host(scene, index, import, port, clusters, problems),
+        };
+        virtual_hosts.push(virtual_host);
+    }
+    let mut http_filters = Vec::new();
+    if steers {
+        http_filters.push(filter(scene));
+    }
+    http_filters.push(json!({
+        "name": "envoy.filters.http.cors",
+        "typed_config": {"@type": "type.googleapis.com/envoy.extensions.filters.http.cors.v3.Cors"},
+    }));
+    http_filters.push(json!({
+        "name": "envoy.filters.http.router",
+        "typed_config": {"@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router"},
+    }));
+    let name = format!("egress-{port}");
+    json!({
+        "name": name,
+        "address": address(scene.options.bind_address, port),
+        "filter_chains": [{"filters": [{
+            "name": "envoy.filters.network.http_connection_manager",
+            "typed_config": {
+                "@type": "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
+                "stat_prefix": name,
+                "access_log": [{
+                    "name": "envoy.access_loggers.stdout",
+                    "typed_config": {
+                        "@type": "type.googleapis.com/envoy.extensions.access_loggers.stream.v3.StdoutAccessLog",
+                        "log_format": {"text_format_source": {"inline_string": ACCESS_LOG}},
+                    },
+                }],
+                // Nobody's `x-envoy-*` headers are believed: they could change timeouts and retries.
+                "use_remote_address": true,
+                "internal_address_config": {},
+                "normalize_path": true,
+                "strip_any_host_port": true,
+                "strip_trailing_host_dot": true,
+                "stream_idle_timeout": "0s",
+                "upgrade_configs": [{"upgrade_type": "websocket"}],
+                "http_filters": http_filters,
+                "route_config": {"name": name, "virtual_hosts": virtual_hosts},
+            },
+        }]}],
+    })
+}
+
+/// The filter, which refuses everything if it cannot run.
+fn filter(scene: Scene<'_>) -> Value {
+    json!({
+        "name": "mcwan",
+        "typed_config": {
+            "@type": "type.googleapis.com/envoy.extensions.filters.http.wasm.v3.Wasm",
+            "config": {
+                "name": "mcwan",
+                "failure_policy": "FAIL_CLOSED",
+                "vm_config": {
+                    "vm_id": "mcwan",
+                    "runtime": "envoy.wasm.runtime.v8",
+                    "code": {"local": {"filename": scene.options.module}},
+                },
+                "configuration": {
+                    "@type": "type.googleapis.com/google.protobuf.StringValue",
+                    "value": scene.plugin.json,
+                },
+            },
+        },
+    })
+}
+
+/// The name of a virtual host, and the beginning of its routes' names.
+pub(super) fn import_name(import: &Import) -> String {
+    format!("{}/{}", import.wire.namespace, import.wire.name)
+}

@@ -1,0 +1,53 @@
+//! The configuration of the filter at one gateway.
+
+use mcwan_policy::wire::{PluginConfig, UnknownHosts, VERSION};
+use mcwan_policy::{ConfigError, RouteTable};
+
+use crate::problem::Problem;
+use crate::translate::Import;
+
+/// A configuration as it ships, and what the filter will make of it.
+#[derive(Debug)]
+pub struct Plugin {
+    /// The configuration.
+    pub json: String,
+    /// The table that the filter compiles from it; imports by their place in the list that it was made of.
+    pub table: RouteTable,
+}
+
+/// Why there is no configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum PluginError {
+    /// It cannot be written.
+    #[error("the filter's config cannot be written")]
+    Write(#[from] serde_json::Error),
+    /// The filter would refuse it.
+    #[error("the filter would refuse its config")]
+    Compile(#[from] ConfigError),
+}
+
+impl Plugin {
+    /// Writes and compiles the configuration of a gateway that serves these imports, the oldest first.
+    pub fn new(imports: &[Import], unknown_hosts: UnknownHosts) -> Result<Self, PluginError> {
+        let wire: Vec<_> = imports.iter().map(|import| &import.wire).collect();
+        let json = serde_json::to_string(&PluginConfig { version: VERSION, unknown_hosts, imports: wire })?;
+        let table = RouteTable::from_json(json.as_bytes())?;
+        Ok(Self { json, table })
+    }
+
+    /// The hosts that an import claims in vain: an older one of the same gateway has them.
+    pub fn host_conflicts(&self, imports: &[Import]) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        for (index, import) in imports.iter().enumerate() {
+            for claim in self.table.claims(index) {
+                let Some(owner) = claim.owner.filter(|owner| *owner != index).and_then(|owner| imports.get(owner))
+                else {
+                    continue;
+                };
+                let message = format!("host {} belongs to the older {}", claim.host, owner.object);
+                problems.push(Problem::error(import.object.clone(), "HostConflict", message));
+            }
+        }
+        problems
+    }
+}

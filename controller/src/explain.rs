@@ -1,0 +1,70 @@
+//! What the gateway does with a request, and why: decided by the table that ships, forwarded by the
+//! targets that the routes are made of.
+
+mod outcome;
+mod request;
+mod verdict;
+
+pub use outcome::{Outcome, OutcomeKind, Reply, ResponseHeaders, RouteFeatures};
+pub use request::Asked;
+pub use verdict::Considered;
+
+use mcwan_policy::Decision;
+
+use crate::emit::plugin::Plugin;
+use crate::translate::{Import, Translation};
+
+/// Answers for one gateway.
+#[derive(Clone, Copy, Debug)]
+pub struct Explainer<'e> {
+    translation: &'e Translation,
+    plugin: &'e Plugin,
+}
+
+impl<'e> Explainer<'e> {
+    /// For a gateway that has a plugin made of a translation.
+    pub fn new(translation: &'e Translation, plugin: &'e Plugin) -> Self {
+        Self { translation, plugin }
+    }
+
+    /// What becomes of a request; `draw` is a uniform number for a choice by weight.
+    pub fn explain(&self, asked: &Asked, draw: u64) -> (Outcome, Vec<Considered>) {
+        let asked = &asked.clone().or_port(self.only_port());
+        let Ok(explanation) = self.plugin.table.explain(asked, || draw);
+        let import = match &explanation.decision {
+            Decision::Pass => None,
+            Decision::Route(route) => self.import(route.import),
+            Decision::Reply(reply) => reply.import.and_then(|import| self.import(import)),
+        };
+        let outcome = match &explanation.decision {
+            Decision::Pass => Outcome::pass(asked),
+            Decision::Reply(reply) => Outcome::reply(reply),
+            Decision::Route(route) => {
+                let targets = import.map(|import| &*import.targets).unwrap_or_default();
+                let Some(target) = targets.iter().find(|target| target.name == route.target.name()) else {
+                    unreachable!("the table was compiled from this translation");
+                };
+                let port = asked.port.or_else(|| import?.ports.first().copied());
+                Outcome::route(route, asked, target, port)
+            }
+        };
+        let considered = import.map(|import| {
+            explanation.considered.iter().map(|considered| Considered::new(considered, import)).collect()
+        });
+        (outcome, considered.unwrap_or_default())
+    }
+
+    fn import(&self, compiled: &mcwan_policy::Import) -> Option<&'e Import> {
+        let is =
+            |import: &&Import| import.wire.namespace == compiled.namespace() && import.wire.name == compiled.name();
+        self.translation.imports.iter().find(is)
+    }
+
+    /// The port of the gateway's listener, where it has one only.
+    fn only_port(&self) -> Option<u16> {
+        let mut ports: Vec<u16> = self.translation.imports.iter().flat_map(|import| &import.ports).copied().collect();
+        ports.sort_unstable();
+        ports.dedup();
+        if let [port] = *ports { Some(port) } else { None }
+    }
+}

@@ -1,0 +1,71 @@
+//! What came of each alternative of an import's rules, in words.
+
+use mcwan_policy::Verdict;
+use mcwan_policy::wire::{Match, PathMatch, Value, ValueMatch};
+
+use crate::translate::Import;
+
+/// One alternative of a rule, and what came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Considered {
+    /// The index of the rule.
+    pub rule: usize,
+    /// The rule's name, where it has one.
+    pub name: Option<String>,
+    /// The index of the match; none for a rule without matches.
+    pub alternative: Option<usize>,
+    /// Whether this one was taken.
+    pub taken: bool,
+    /// Why, or why not.
+    pub why: String,
+}
+
+impl Considered {
+    pub(super) fn new(considered: &mcwan_policy::Considered<'_>, import: &Import) -> Self {
+        let mcwan_policy::Considered { matched, verdict } = considered;
+        let rule = import.wire.rules.get(matched.rule);
+        let alternative = matched.alternative.and_then(|index| rule?.matches.get(index));
+        let everything = Match::default();
+        Self {
+            rule: matched.rule,
+            name: import.rule_names.get(matched.rule).cloned().flatten(),
+            alternative: matched.alternative,
+            taken: *verdict == Verdict::Taken,
+            why: why(verdict, alternative.unwrap_or(&everything)),
+        }
+    }
+}
+
+fn why(verdict: &Verdict<'_>, alternative: &Match) -> String {
+    match verdict {
+        Verdict::Taken => "it matches, and no match ranks higher".to_owned(),
+        Verdict::Outranked => "it matches, but another match ranks higher".to_owned(),
+        Verdict::Path => format!("the path is not {}", path(alternative.path.as_ref())),
+        Verdict::Method(method) => format!("the method is not {}", method.as_str()),
+        Verdict::Header(name) => {
+            let asked = alternative.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
+            format!("no line of header {name} is {}", value(asked))
+        }
+        Verdict::QueryParam(name) => {
+            let asked = alternative.query_params.iter().find(|param| param.name == *name);
+            format!("query parameter {name} is not {}", value(asked))
+        }
+    }
+}
+
+fn path(path: Option<&PathMatch>) -> String {
+    match path {
+        None => "under /".to_owned(),
+        Some(PathMatch::Exact(exact)) => exact.clone(),
+        Some(PathMatch::Prefix(prefix)) => format!("{prefix} or under it"),
+        Some(PathMatch::Regex(pattern)) => format!("matched by {pattern}"),
+    }
+}
+
+fn value(asked: Option<&ValueMatch>) -> String {
+    match asked.map(|asked| &asked.value) {
+        Some(Value::Exact(exact)) => format!("{exact:?}"),
+        Some(Value::Regex(pattern)) => format!("matched by {pattern}"),
+        None => "as asked for".to_owned(),
+    }
+}
