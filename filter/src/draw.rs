@@ -8,7 +8,7 @@ thread_local! {
     static STATE: Cell<u64> = Cell::new(RandomState::new().hash_one(()));
 }
 
-/// The next number (SplitMix64; Steele, Lea and Flood, 2014).
+/// The next number (`SplitMix64`; Steele, Lea and Flood, 2014).
 pub(crate) fn draw() -> u64 {
     let state = STATE.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
     STATE.set(state);

@@ -3,7 +3,7 @@
 //! The SDK's own wrappers panic on a status that they do not expect; here every status is a value, so
 //! that a host that fails makes us refuse a request and not trap.
 
-use std::ptr::null_mut;
+use std::ptr::{null_mut, slice_from_raw_parts_mut};
 
 use mcwan_policy::HeaderLine;
 use proxy_wasm::types::{BufferType, LogLevel, MapType, MetricType};
@@ -205,7 +205,8 @@ fn read(call: impl FnOnce(*mut *mut u8, *mut usize) -> u32) -> HostResult<Vec<u8
     }
     // SAFETY: the ABI has the host allocate `size` bytes by `proxy_on_memory_allocate`, which the SDK
     // does as a boxed slice, and fill them; nobody else frees them.
-    Ok(unsafe { Vec::from_raw_parts(slot.data, slot.size, slot.size) })
+    let value = unsafe { Box::from_raw(slice_from_raw_parts_mut(slot.data, slot.size)) };
+    Ok(value.into_vec())
 }
 
 /// Reads the ABI's form of a map: the number of pairs, the sizes of each, then each name and value with

@@ -9,6 +9,9 @@ mod request;
 mod root;
 mod steering;
 
-proxy_wasm::main! {{
-    proxy_wasm::set_root_context(|_| Box::new(root::Root::default()));
-}}
+/// `_initialize`, which the host calls once in a VM.
+mod entry {
+    proxy_wasm::main! {{
+        proxy_wasm::set_root_context(|_| Box::new(crate::root::Root::default()));
+    }}
+}

@@ -51,12 +51,9 @@ impl Request for HostRequest {
 }
 
 fn cached<'c>(cell: &'c OnceCell<Option<Vec<u8>>>, name: &str) -> Result<Option<Cow<'c, [u8]>>, HostError> {
-    let value = match cell.get() {
-        Some(value) => value,
-        None => {
-            let value = host::request_header(name)?;
-            cell.get_or_init(|| value)
-        }
-    };
-    Ok(value.as_deref().map(Cow::Borrowed))
+    if cell.get().is_none() {
+        let value = host::request_header(name)?;
+        cell.get_or_init(|| value);
+    }
+    Ok(cell.get().and_then(Option::as_deref).map(Cow::Borrowed))
 }
