@@ -16,7 +16,7 @@ pub use duration::Duration;
 pub use exported_service::{ExportedPort, ExportedService, ExportedServiceSpec, Protocol};
 pub use http_filter::{
     BackendObjectRef, Cors, FilterType, Fraction, Header, HeaderModifier, HttpFilter, LocalObjectRef, PathModifier,
-    PathModifierType, RedirectStatus, RequestMirror, RequestRedirect, Scheme, UrlRewrite,
+    PathModifierType, Percent, RedirectStatus, RequestMirror, RequestRedirect, Scheme, UrlRewrite,
 };
 pub use http_match::{HeaderMatch, HttpMatch, Method, PathMatch, PathMatchType, QueryParamMatch, ValueMatchType};
 pub use http_route::{BackendRef, HttpRule, Timeouts};

@@ -4,6 +4,7 @@
 //! what follows is pure. Whatever is wrong with an object on the way becomes a [`problem::Problem`].
 
 pub mod api;
+pub mod cli;
 pub mod emit;
 pub mod explain;
 pub mod gather;

@@ -1,3 +1,7 @@
 //! The command `mcwan`.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    mcwan::cli::run(std::env::args_os())
+}

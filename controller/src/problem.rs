@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Resource;
+
 /// One thing that is wrong with one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -64,6 +67,12 @@ impl Problem {
 }
 
 impl ObjectRef {
+    /// Names an object that is at hand.
+    pub fn of<T: Resource<DynamicType = ()>>(object: &T) -> Self {
+        let ObjectMeta { namespace, name, .. } = object.meta().clone();
+        Self { kind: T::kind(&()).into_owned(), namespace, name: name.unwrap_or_default() }
+    }
+
     /// An object of a namespace.
     pub fn namespaced(kind: impl Into<String>, namespace: impl Into<String>, name: impl Into<String>) -> Self {
         Self { kind: kind.into(), namespace: Some(namespace.into()), name: name.into() }

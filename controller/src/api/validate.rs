@@ -134,7 +134,11 @@ impl Check {
         let mut seen = HashSet::new();
         for (index, key) in keys.enumerate() {
             if !seen.insert(key) {
-                self.error(format!("{list}[{index}].{field}"), "Duplicate", format!("an earlier item has this {field}"));
+                self.error(
+                    format!("{list}[{index}].{field}"),
+                    "Duplicate",
+                    format!("an earlier item has this {field}"),
+                );
             }
         }
     }
@@ -271,7 +275,8 @@ mod tests {
 
     #[test]
     fn of_two_tiers_with_one_port_the_older_holds() {
-        let mut documents: Vec<_> = (1..=17).map(|n| mk("WANPolicy", &format!("t{n}"), &format!("{{port: {n}}}"))).collect();
+        let mut documents: Vec<_> =
+            (1..=17).map(|n| mk("WANPolicy", &format!("t{n}"), &format!("{{port: {n}}}"))).collect();
         documents.insert(1, mk("WANPolicy", "younger", "{port: 1}"));
         let gathered = Gathered::from_text("test.yaml", &documents.join("\n---\n"));
         let (tiers, problems) = tiers(&gathered.snapshot.wan_policies);

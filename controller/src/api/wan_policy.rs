@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WanPolicySpec {
-    /// The port that requests of this tier cross the WAN on: unique among WANPolicies, the same in every cluster.
+    /// The port that requests of this tier cross the WAN on: unique among tiers, the same in every cluster.
     pub port: NonZeroU16,
     /// The WAN's own name for the tunnel. Informative.
     #[serde(default, skip_serializing_if = "Option::is_none")]

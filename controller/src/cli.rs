@@ -1,0 +1,84 @@
+//! The command line.
+
+mod answer;
+mod completions;
+mod input;
+mod output;
+mod report;
+mod validate;
+
+use std::ffi::OsString;
+use std::io;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use answer::Answer;
+
+/// The command line.
+#[derive(Debug, Parser)]
+#[command(name = "mcwan", version, about = ABOUT, long_about = LONG_ABOUT, after_help = AFTER_HELP)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const ABOUT: &str = "Which request to an imported service takes which tier of the WAN";
+
+const LONG_ABOUT: &str = "\
+Which request to an imported service takes which tier of the WAN.
+
+mcwan reads Kubernetes resources from files: its own (WANPolicy, ServiceImport, ExportedService, WANCluster), and the \
+Services, EndpointSlices and ReferenceGrants that their rules refer to.";
+
+const AFTER_HELP: &str = "\
+Exit status: 0 if all is well, 1 if the answer is no (something is wrong with the files, a config cannot be made), \
+2 for wrong usage.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Validate(validate::Validate),
+    Completions(completions::Completions),
+}
+
+/// Runs the command line: the arguments, the program's name first.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    let result = match cli.command {
+        Command::Validate(validate) => validate.run(),
+        Command::Completions(completions) => completions.run(),
+    };
+    match result {
+        Ok(answer) => answer.into(),
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            anstream::eprintln!("{}error:{} {error:#}", report::ERROR, report::ERROR.render_reset());
+            Answer::No.into()
+        }
+    }
+}
+
+/// Prints what clap has to say: help and version with status 0, wrong usage with status 2.
+fn usage(error: &clap::Error) -> ExitCode {
+    // Nobody is left to tell if this cannot be printed.
+    let _ = error.print();
+    u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
+}
+
+/// The reader has seen enough, as in `mcwan render … | head`.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,21 @@
+//! What a command answers.
+
+use std::process::ExitCode;
+
+/// What a command answers, as its exit status. (Wrong usage, status 2, is found before a command runs.)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// All is well: 0.
+    Yes,
+    /// The answer is no: 1.
+    No,
+}
+
+impl From<Answer> for ExitCode {
+    fn from(answer: Answer) -> Self {
+        match answer {
+            Answer::Yes => Self::SUCCESS,
+            Answer::No => Self::FAILURE,
+        }
+    }
+}
