@@ -2,8 +2,11 @@
 
 mod answer;
 mod completions;
+mod explain;
+mod gateway;
 mod input;
 mod output;
+mod render;
 mod report;
 mod validate;
 
@@ -38,6 +41,8 @@ Exit status: 0 if all is well, 1 if the answer is no (something is wrong with th
 #[derive(Debug, Subcommand)]
 enum Command {
     Validate(validate::Validate),
+    Render(render::Render),
+    Explain(explain::Explain),
     Completions(completions::Completions),
 }
 
@@ -49,6 +54,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let result = match cli.command {
         Command::Validate(validate) => validate.run(),
+        Command::Render(render) => render.run(),
+        Command::Explain(explain) => explain.run(),
         Command::Completions(completions) => completions.run(),
     };
     match result {

@@ -3,12 +3,15 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use anyhow::Context;
 use clap::Args;
+use mcwan_policy::wire::UnknownHosts;
 
 use super::report;
+use crate::emit::plugin::Plugin;
 use crate::gather::files::Gathered;
 use crate::gather::finding::Finding;
-use crate::problem::Severity;
+use crate::problem::{Problem, Severity};
 use crate::translate::{self, Options, Translation};
 
 /// Reasons that an object which could not be read may have given.
@@ -22,39 +25,49 @@ pub(super) struct Files {
     files: Vec<PathBuf>,
 }
 
-/// What the files of a command mean.
+/// What the files of a command mean, as far as they could be read.
 #[derive(Debug)]
 pub(super) struct Input {
-    /// Of the objects that could be read.
+    pub(super) gathered: Gathered,
     pub(super) translation: Translation,
-    /// Whether every object could be read. What is computed from less may allow what a missing object forbids.
-    pub(super) is_complete: bool,
-    /// Everything that is wrong, by file and line.
-    pub(super) findings: Vec<Finding>,
+    pub(super) plugin: Plugin,
 }
 
+/// What is wrong with the files, by file and line.
+#[derive(Debug)]
+pub(super) struct Findings(pub(super) Vec<Finding>);
+
 impl Files {
-    pub(super) fn read(&self, options: &Options) -> Input {
+    pub(super) fn read(&self, options: &Options, unknown_hosts: UnknownHosts) -> anyhow::Result<Input> {
         let gathered = Gathered::from_paths(&self.files);
-        let is_complete = gathered.is_complete();
-        let mut translation = translate::translate(&gathered.snapshot, options);
-        let problems = std::mem::take(&mut translation.problems).into_iter();
-        let told_apart = problems.filter(|problem| is_complete || !ABSENCES.contains(&problem.reason));
-        let mut findings: Vec<_> = told_apart.map(|problem| gathered.locate(problem)).collect();
-        findings.extend(gathered.findings);
-        findings.sort_by(|left, right| left.place.cmp(&right.place));
-        Input { translation, is_complete, findings }
+        let translation = translate::translate(&gathered.snapshot, options);
+        let plugin = Plugin::new(&translation.imports, unknown_hosts).context("there is no config for the filter")?;
+        Ok(Input { gathered, translation, plugin })
     }
 }
 
 impl Input {
-    /// How many findings there are of a severity.
+    /// Everything that is wrong, and what else is.
+    pub(super) fn findings(&self, more: Vec<Problem>) -> Findings {
+        let is_complete = self.gathered.is_complete();
+        let conflicts = self.plugin.host_conflicts(&self.translation.imports);
+        let problems = self.translation.problems.iter().cloned().chain(conflicts).chain(more);
+        let told_apart = problems.filter(|problem| is_complete || !ABSENCES.contains(&problem.reason));
+        let mut findings = self.gathered.findings.clone();
+        findings.extend(told_apart.map(|problem| self.gathered.locate(problem)));
+        findings.sort_by(|left, right| left.place.cmp(&right.place));
+        Findings(findings)
+    }
+}
+
+impl Findings {
+    /// How many there are of a severity.
     pub(super) fn count(&self, severity: Severity) -> usize {
-        self.findings.iter().filter(|finding| finding.severity == severity).count()
+        self.0.iter().filter(|finding| finding.severity == severity).count()
     }
 
-    /// Prints the findings for people.
-    pub(super) fn report(&self, out: &mut impl Write) -> io::Result<()> {
-        self.findings.iter().try_for_each(|finding| report::text(out, finding))
+    /// Prints them for people.
+    pub(super) fn print(&self, out: &mut impl Write) -> io::Result<()> {
+        self.0.iter().try_for_each(|finding| report::text(out, finding))
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn text(out: &mut impl Write, finding: &Finding) -> io::Result<()> {
 }
 
 /// A text from a file, which must not command the terminal.
-fn printable(text: &str) -> String {
+pub(super) fn printable(text: &str) -> String {
     text.replace(char::is_control, "\u{fffd}")
 }
 

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use clap::Args;
+use mcwan_policy::wire::UnknownHosts;
 use serde::Serialize;
 
 use super::answer::Answer;
@@ -43,20 +44,20 @@ struct Json<'f> {
 impl Validate {
     pub(super) fn run(&self) -> anyhow::Result<Answer> {
         let options = Options { cluster: None, steering_key: SteeringKey::random()?, steering: Steering::default() };
-        let input = self.files.read(&options);
-        let (errors, warnings) = (input.count(Severity::Error), input.count(Severity::Warning));
+        let findings = self.files.read(&options, UnknownHosts::default())?.findings(Vec::new());
+        let (errors, warnings) = (findings.count(Severity::Error), findings.count(Severity::Warning));
         let ok = errors == 0;
         match self.output {
             Output::Text => {
                 let mut out = anstream::stdout().lock();
-                input.report(&mut out)?;
+                findings.print(&mut out)?;
                 match (errors, warnings) {
                     (0, 0) => writeln!(out, "all is well")?,
                     _ => writeln!(out, "{}, {}", counted(errors, "error"), counted(warnings, "warning"))?,
                 }
             }
             Output::Json => {
-                let problems = input.findings.iter().map(report::Json::from).collect();
+                let problems = findings.0.iter().map(report::Json::from).collect();
                 output::json_line(&mut io::stdout().lock(), &Json { ok, problems })?;
             }
         }

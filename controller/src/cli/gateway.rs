@@ -1,0 +1,60 @@
+//! What a gateway is like, as far as its answers depend on it.
+
+use clap::{Args, ValueEnum};
+use mcwan_policy::wire;
+
+use crate::translate::{Options, Steering, SteeringKey};
+
+/// What a gateway is like.
+#[derive(Debug, Args)]
+pub(super) struct Gateway {
+    /// The name of this cluster, whose own exports it does not import
+    #[arg(long, value_name = "NAME")]
+    cluster: Option<String>,
+    /// How a request names its target to the route behind the filter
+    #[arg(long, value_enum, default_value_t)]
+    steering: SteeringMode,
+    /// What happens to a request whose host belongs to no import
+    #[arg(long, value_enum, default_value_t)]
+    unknown_hosts: UnknownHosts,
+}
+
+/// How a request names its target.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum SteeringMode {
+    /// A route for each target matches a header
+    #[default]
+    RouteHeader,
+    /// One route takes the Envoy cluster from a header; only for bare destinations
+    ClusterHeader,
+}
+
+/// What happens to a request whose host belongs to no import.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum UnknownHosts {
+    /// It goes on unsteered
+    #[default]
+    Pass,
+    /// It is answered with 404
+    Refuse,
+}
+
+impl Gateway {
+    pub(super) fn options(&self, steering_key: SteeringKey) -> Options {
+        Options { cluster: self.cluster.clone(), steering_key, steering: self.steering() }
+    }
+
+    pub(super) fn steering(&self) -> Steering {
+        match self.steering {
+            SteeringMode::RouteHeader => Steering::RouteHeader,
+            SteeringMode::ClusterHeader => Steering::ClusterHeader,
+        }
+    }
+
+    pub(super) fn unknown_hosts(&self) -> wire::UnknownHosts {
+        match self.unknown_hosts {
+            UnknownHosts::Pass => wire::UnknownHosts::Pass,
+            UnknownHosts::Refuse => wire::UnknownHosts::Refuse,
+        }
+    }
+}
