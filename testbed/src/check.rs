@@ -26,7 +26,9 @@ pub fn faults(expected: &Expected, outcomes: &[Outcome]) -> Vec<String> {
             outcome.response.headers.iter().map(|(name, value)| (&**name, latin1::text(value))).collect();
         compare_lines("the client", response_headers, &seen, &mut faults);
     }
-    if let End::Upstream(upstream) = end {
+    if let End::Upstream(upstream) = end
+        && upstream.shares.len() > 1
+    {
         shares(&upstream.shares, outcomes, &mut faults);
     }
     let mut known = BTreeSet::new();

@@ -6,39 +6,47 @@ use std::num::NonZeroU32;
 use mcwan_policy::REASON_HEADER;
 
 use crate::client::Response;
-use crate::example::{Answer, End, Expected};
+use crate::example::{Answer, Destination, End, Expected, Upstream};
 use crate::latin1;
 use crate::outcome::Outcome;
 
-/// What is expected, in a few words.
+/// What is expected.
 pub fn expected(expected: &Expected) -> String {
     match &expected.end {
         End::Upstream(upstream) => {
             let all: u32 = upstream.shares.values().map(|share| share.get()).sum();
-            let of = |share: NonZeroU32| f64::from(share.get()) * 100.0 / f64::from(all);
-            join(upstream.shares.iter().map(|(destination, share)| match upstream.shares.len() {
-                1 => destination.to_string(),
-                _ => format!("{} % {destination}", of(*share)),
-            }))
+            let percent = |share: NonZeroU32| f64::from(share.get()) * 100.0 / f64::from(all);
+            let ends = upstream.shares.iter().map(|(destination, share)| {
+                let end = arrival(destination, upstream.path.as_deref(), upstream.authority.as_deref());
+                if upstream.shares.len() == 1 { end } else { format!("{} % {end}", percent(*share)) }
+            });
+            join(ends)
         }
         End::Answer(Answer { status, reason, location }) => words(*status, reason.as_deref(), location.as_deref()),
     }
 }
 
-/// What happened, in a few words.
-pub fn outcomes(outcomes: &[Outcome]) -> String {
+/// What happened, as far as the example asks for it.
+pub fn outcomes(expected: &Expected, outcomes: &[Outcome]) -> String {
+    let asked = |ask: fn(&Upstream) -> bool| matches!(&expected.end, End::Upstream(upstream) if ask(upstream));
+    let [path, authority] = [asked(|upstream| upstream.path.is_some()), asked(|upstream| upstream.authority.is_some())];
     let mut counts = BTreeMap::new();
     for outcome in outcomes {
-        let what = match &outcome.arrival {
-            Some((destination, _)) => destination.to_string(),
+        let end = match &outcome.arrival {
+            Some((destination, seen)) => {
+                arrival(destination, path.then_some(&*seen.path), authority.then_some(&*seen.authority))
+            }
             None => answer(&outcome.response),
         };
-        *counts.entry(what).or_insert(0_usize) += 1;
+        *counts.entry(end).or_insert(0_usize) += 1;
     }
-    join(counts.into_iter().map(|(what, count)| match outcomes.len() {
-        1 => what,
-        _ => format!("{count} × {what}"),
-    }))
+    join(counts.into_iter().map(|(end, count)| if outcomes.len() == 1 { end } else { format!("{count} × {end}") }))
+}
+
+fn arrival(destination: &Destination, path: Option<&str>, authority: Option<&str>) -> String {
+    let path = path.map(|path| format!(" {path}")).unwrap_or_default();
+    let authority = authority.map(|authority| format!("\n  as {authority}")).unwrap_or_default();
+    format!("{destination}{path}{authority}")
 }
 
 /// An answer that came from no upstream.

@@ -80,9 +80,9 @@ impl Envoy {
         Ok(numbers.filter(|(name, _)| name.contains(part)).collect())
     }
 
-    /// What Envoy has logged so far.
-    pub fn log(&self) -> Result<String> {
-        Ok(fs::read_to_string(log_path(self.folder.path()))?)
+    /// The file that has what Envoy writes to its standard output: the access log.
+    pub fn access_log(&self) -> PathBuf {
+        access_log_path(self.folder.path())
     }
 
     /// The text that the admin interface answers.
@@ -134,7 +134,8 @@ fn command(folder: &Path, arguments: &[&str]) -> Result<Command> {
     command.arg("--config-path").arg(config_path(folder)).arg("--disable-hot-restart").args(arguments);
     // Discovery from files needs a name for the node, though nobody reads it.
     command.args(["--service-node", "mcwan", "--service-cluster", "mcwan"]);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(log_path(folder))?);
+    command.stdin(Stdio::null());
+    command.stdout(File::create(access_log_path(folder))?).stderr(File::create(log_path(folder))?);
     Ok(command)
 }
 
@@ -144,6 +145,10 @@ fn config_path(folder: &Path) -> PathBuf {
 
 fn log_path(folder: &Path) -> PathBuf {
     folder.join("envoy.log")
+}
+
+fn access_log_path(folder: &Path) -> PathBuf {
+    folder.join("access.log")
 }
 
 fn log_tail(folder: &Path) -> String {

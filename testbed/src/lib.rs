@@ -2,14 +2,19 @@
 
 pub mod check;
 pub mod client;
+pub mod demo;
 pub mod describe;
 pub mod echo;
 pub mod environment;
 pub mod envoy;
 pub mod example;
+pub mod forecast;
 pub mod latin1;
 pub mod loopback;
+pub mod mode;
 pub mod outcome;
+pub mod plan;
+pub mod play;
 pub mod relocate;
 pub mod table;
 pub mod tools;

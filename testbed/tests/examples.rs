@@ -1,10 +1,54 @@
-//! The examples.
+//! Every example, in every mode that can say it.
 
-use mcwan_testbed::example::Example;
+use mcwan_testbed::example::{Answer, End, Example, Expected};
+use mcwan_testbed::mode::Mode;
+use mcwan_testbed::plan::Plan;
 
-#[test]
-fn all_load() {
+/// Plays an example; what is refused by name must be answered by that name, everything else as the
+/// example says.
+async fn assert_plays(name: &str, mode: Mode, refused_rules: &[usize]) {
+    let example = Example::load(name).unwrap();
+    let plan = Plan::of_example(&example, mode).unwrap();
+    let problems: Vec<_> = plan.problems.iter().map(|problem| (problem.reason, problem.field.as_deref())).collect();
+    let fields: Vec<_> = refused_rules.iter().map(|rule| format!("spec.http.rules[{rule}].backendRefs[0]")).collect();
+    let expected: Vec<_> = fields.iter().map(|field| ("UnsupportedFilter", Some(&**field))).collect();
+    assert_eq!(problems, expected, "{name} ({mode}): what cannot be said");
+    let play = plan.start().await.unwrap();
+    for mut case in example.cases {
+        if let Some(rule) = case.expected.rule.filter(|rule| refused_rules.contains(rule)) {
+            case.expected = refusal(rule);
+        }
+        let performance = play.perform(&case).await.unwrap();
+        assert!(performance.faults.is_empty(), "{name} ({mode}): {}: {:?}", case.name, performance.faults);
+    }
+}
+
+fn refusal(rule: usize) -> Expected {
+    let end = End::Answer(Answer { status: 500, reason: Some("UnsupportedFilter".to_owned()), location: None });
+    Expected { rule: Some(rule), response_headers: Vec::new(), end }
+}
+
+async fn assert_all_play(mode: Mode) {
     for name in Example::names().unwrap() {
-        Example::load(&name).unwrap();
+        assert_plays(&name, mode, &[]).await;
+    }
+}
+
+#[tokio::test]
+async fn all_play_with_the_filter_and_a_route_per_target() {
+    assert_all_play(Mode::RouteHeader).await;
+}
+
+#[tokio::test]
+async fn all_play_with_envoys_own_routes() {
+    assert_all_play(Mode::Native).await;
+}
+
+#[tokio::test]
+async fn what_needs_a_route_of_its_own_is_refused_where_there_is_one_route() {
+    for name in Example::names().unwrap() {
+        // Header modifiers, a hostname, a timeout.
+        let refused_rules: &[usize] = if name == "rewrite" { &[3, 4, 7] } else { &[] };
+        assert_plays(&name, Mode::ClusterHeader, refused_rules).await;
     }
 }

@@ -44,9 +44,12 @@ enum Command {
 
 #[derive(Args)]
 struct Demo {
-    /// The examples to play: folders of `examples/`.
-    #[arg(value_name = "EXAMPLE", default_value = "payment")]
+    /// The examples to play, folders of `examples/`; none: payment.
+    #[arg(value_name = "EXAMPLE")]
     examples: Vec<String>,
+    /// Play every example.
+    #[arg(long, conflicts_with = "examples")]
+    all: bool,
     /// Leave Envoy and the upstreams running until Ctrl-C, and print what to try with curl.
     #[arg(long)]
     keep: bool,

@@ -1,7 +1,5 @@
 //! What follows the build: demo, tests, benchmarks.
 
-use std::fs;
-use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
@@ -17,7 +15,7 @@ const START_WITH_CARGO: &str = "start me as `cargo xtask`";
 pub(crate) fn demo(demo: &Demo) -> Result<()> {
     let mut player = player();
     player.args(["--data-plane", &spelling(&demo.data_plane), "--steering", &spelling(&demo.steering)]);
-    player.args(demo.keep.then_some("--keep")).args(&demo.examples);
+    player.args(demo.keep.then_some("--keep")).args(demo.all.then_some("--all")).args(&demo.examples);
     Err(process::become_program(&mut player, START_WITH_CARGO))
 }
 
@@ -31,8 +29,6 @@ pub(crate) fn bench(output: Output) -> Result<()> {
 
 /// Everything that must hold before a change lands, the quickest first. Stops at the first failure.
 pub(crate) fn test() -> Result<()> {
-    let mut demos = player();
-    demos.args(examples()?);
     let stages = [
         ("format", arguments(cargo(), "fmt --all --check")),
         ("lints", arguments(cargo(), "clippy --workspace --all-targets -- -D warnings")),
@@ -49,7 +45,7 @@ pub(crate) fn test() -> Result<()> {
             doc
         }),
         ("tests", arguments(cargo(), "test --workspace")),
-        ("examples", demos),
+        ("examples", arguments(player(), "--all")),
     ];
     for (name, mut command) in stages {
         eprintln!("test: {name}");
@@ -69,25 +65,4 @@ fn player() -> Command {
 fn arguments(mut command: Command, arguments: &str) -> Command {
     command.args(arguments.split_whitespace());
     command
-}
-
-/// The names of all examples, in alphabetical order.
-fn examples() -> Result<Vec<String>> {
-    let folder = root().join("examples");
-    let context = || format!("cannot list {}", folder.display());
-    let mut names = Vec::new();
-    for entry in fs::read_dir(&folder).with_context(context)? {
-        let entry = entry.with_context(context)?;
-        if entry.path().is_dir() {
-            names.push(entry.file_name().to_string_lossy().into_owned());
-        }
-    }
-    names.sort();
-    Ok(names)
-}
-
-/// The workspace's root.
-fn root() -> &'static Path {
-    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
-    xtask.parent().unwrap_or(xtask)
 }

@@ -1,0 +1,94 @@
+//! What is known before anything starts: resources at a loopback address, and what they mean to Envoy.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use anyhow::{Context, Result, ensure};
+use mcwan::api::DataPlane;
+use mcwan::emit::envoy::{self, EnvoyOptions};
+use mcwan::emit::plugin::Plugin;
+use mcwan::gather::Snapshot;
+use mcwan::gather::files::Gathered;
+use mcwan::problem::Problem;
+use mcwan::translate::{self, Options, Steering, SteeringKey, Translation};
+use mcwan_policy::wire::UnknownHosts;
+use serde_json::Value;
+
+use crate::environment::Environment;
+use crate::example::{Destination, Example};
+use crate::loopback::Loopback;
+use crate::mode::Mode;
+use crate::play::Play;
+use crate::relocate::{destinations, relocate};
+use crate::tools;
+
+/// Everything that a [`Play`] needs.
+#[derive(Debug)]
+pub struct Plan {
+    /// What the resources mean.
+    pub translation: Translation,
+    /// What the filter is told, and the table that it makes of it.
+    pub plugin: Plugin,
+    /// Envoy's configuration.
+    pub config: Value,
+    /// What cannot be honoured.
+    pub problems: Vec<Problem>,
+    loopback: Loopback,
+    destinations: BTreeMap<u16, Destination>,
+}
+
+impl Plan {
+    /// Plans an example.
+    ///
+    /// # Errors
+    /// Its manifests are wrong, or [`Plan::new`] fails.
+    pub fn of_example(example: &Example, mode: Mode) -> Result<Self> {
+        let gathered = Gathered::from_paths(&[&example.manifests]);
+        let findings: Vec<_> = gathered.findings.iter().map(|finding| &*finding.message).collect();
+        ensure!(gathered.is_complete(), "{} is wrong: {}", example.manifests.display(), findings.join("; "));
+        Self::new(gathered.snapshot, mode).with_context(|| format!("example {}", example.name))
+    }
+
+    /// Takes an address and plans what to start there.
+    ///
+    /// # Errors
+    /// No address is free, the module is missing, the filter would refuse its configuration, or two
+    /// destinations share a port.
+    pub fn new(mut snapshot: Snapshot, mode: Mode) -> Result<Self> {
+        let loopback = Loopback::take()?;
+        relocate(&mut snapshot, loopback.address());
+        let destinations = destinations(&snapshot)?;
+        let (data_plane, steering) = match mode {
+            Mode::RouteHeader => (DataPlane::Wasm, Steering::RouteHeader),
+            Mode::ClusterHeader => (DataPlane::Wasm, Steering::ClusterHeader),
+            Mode::Native => (DataPlane::Native, Steering::RouteHeader),
+        };
+        let options = Options { cluster: None, steering_key: SteeringKey::random()?, steering };
+        let translation = translate::translate(&snapshot, &options);
+        let plugin = Plugin::new(&translation.imports, UnknownHosts::Pass)?;
+        let bind_address = loopback.address().into();
+        let options = EnvoyOptions { data_plane, steering, module: tools::module()?, bind_address, admin: None };
+        let (config, unsaid) = envoy::render(&snapshot, &translation, &plugin, &options);
+        let mut problems = translation.problems.clone();
+        problems.extend(plugin.host_conflicts(&translation.imports));
+        problems.extend(unsaid);
+        Ok(Self { translation, plugin, config, problems, loopback, destinations })
+    }
+
+    /// The address that everything will be at.
+    pub fn address(&self) -> Ipv4Addr {
+        self.loopback.address()
+    }
+
+    /// Starts the upstreams and Envoy.
+    ///
+    /// # Errors
+    /// Envoy would listen on no port, or [`Environment::start`] fails.
+    pub async fn start(self) -> Result<Play> {
+        let Self { translation, plugin, config, problems: _, loopback, destinations } = self;
+        let ports = translation.imports.iter().flat_map(|import| &import.ports);
+        let port = *ports.min().context("no import has a port, so Envoy would listen on none")?;
+        let environment = Environment::start(loopback, destinations, &config).await?;
+        Ok(Play { environment, translation, plugin, port })
+    }
+}

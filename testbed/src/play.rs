@@ -1,0 +1,82 @@
+//! A running example, and the requests that are sent into it.
+
+use std::net::SocketAddr;
+
+use anyhow::Result;
+use mcwan::emit::plugin::Plugin;
+use mcwan::explain::Explainer;
+use mcwan::translate::Translation;
+
+use crate::check;
+use crate::client::Request;
+use crate::environment::Environment;
+use crate::envoy::Envoy;
+use crate::example::Case;
+use crate::forecast::Forecast;
+use crate::outcome::Outcome;
+
+/// A running example.
+#[derive(Debug)]
+pub struct Play {
+    pub(crate) environment: Environment,
+    pub(crate) translation: Translation,
+    pub(crate) plugin: Plugin,
+    /// The listener that requests are sent to.
+    pub(crate) port: u16,
+}
+
+/// What came of a case.
+#[derive(Clone, Debug)]
+pub struct Performance {
+    /// What happened, each time.
+    pub outcomes: Vec<Outcome>,
+    /// The rule that decided, for people.
+    pub decided_by: String,
+    /// What is not as expected; none: all is well.
+    pub faults: Vec<String>,
+}
+
+impl Play {
+    /// Sends a case's request as often as it says, and compares what happened with what the example
+    /// expects and with what `mcwan explain` says.
+    ///
+    /// # Errors
+    /// A request has no answer.
+    pub async fn perform(&self, case: &Case) -> Result<Performance> {
+        let mut outcomes = Vec::new();
+        for _ in 0..case.repeat.get() {
+            outcomes.push(self.send(&case.request).await?);
+        }
+        let mut faults = check::faults(&case.expected, &outcomes);
+        let explainer = Explainer::new(&self.translation, &self.plugin);
+        let forecast = Forecast::new(explainer, &case.request, self.port);
+        faults.extend(outcomes.iter().find_map(|outcome| forecast.fault(outcome)));
+        if case.expected.rule.is_some_and(|rule| forecast.rule != Some(rule)) {
+            faults.push(format!("{} decided", forecast.decided_by));
+        }
+        Ok(Performance { outcomes, decided_by: forecast.decided_by, faults })
+    }
+
+    /// Sends a request to the lowest port that Envoy listens on.
+    ///
+    /// # Errors
+    /// It has no answer.
+    pub async fn send(&self, request: &Request) -> Result<Outcome> {
+        self.environment.send(self.port, request).await
+    }
+
+    /// How many requests have arrived at upstreams so far.
+    pub fn arrivals(&self) -> u64 {
+        self.environment.arrivals()
+    }
+
+    /// The Envoy.
+    pub fn envoy(&self) -> &Envoy {
+        self.environment.envoy()
+    }
+
+    /// Where requests are sent.
+    pub fn service(&self) -> SocketAddr {
+        (self.environment.address(), self.port).into()
+    }
+}
