@@ -7,6 +7,7 @@ mod document;
 mod documents;
 mod field;
 mod hint;
+mod item;
 mod kind;
 mod slip;
 mod typed;

@@ -1,18 +1,16 @@
 //! From a document to the objects in it.
 
-use std::collections::HashMap;
-use std::collections::hash_map;
 use std::sync::Arc;
 
 use kube::Resource;
 use serde::de::DeserializeOwned;
 
 use super::documents::Document;
-use super::field::{FieldPath, Segment};
 use super::finding::{Finding, Place};
+use super::item::{Item, Places};
 use super::kind::{Kind, Recognized, recognize};
 use super::typed::{self, Fault};
-use super::yaml::{self, Node, Value};
+use super::yaml::{self, Value};
 use super::{Snapshot, slip};
 use crate::api::validate;
 use crate::problem::{ObjectRef, Problem};
@@ -28,19 +26,6 @@ pub(super) struct Reader {
     pub(super) places: Places,
     /// How many documents were read.
     pub(super) documents: usize,
-}
-
-/// Where the objects are.
-#[derive(Debug, Default)]
-pub(super) struct Places(HashMap<ObjectRef, Item>);
-
-/// An object as it was written.
-#[derive(Clone, Debug)]
-struct Item {
-    file: Arc<str>,
-    /// Line of the file where the document starts, from 1.
-    first_line: usize,
-    node: Node,
 }
 
 impl Reader {
@@ -114,14 +99,10 @@ impl Reader {
         let namespace = item.text(&["metadata", "namespace"]).unwrap_or(DEFAULT_NAMESPACE);
         let namespace = kind.is_namespaced().then(|| namespace.to_owned());
         let object = ObjectRef { kind: kind.name().to_owned(), namespace, name };
-        match self.places.0.entry(object.clone()) {
-            hash_map::Entry::Vacant(entry) => entry.insert(item),
-            hash_map::Entry::Occupied(first) => {
-                let message = format!("defined a second time; first in {}", first.get().place());
-                self.findings.push(Finding::error(item.place(), "Duplicate", message).of(Some(object)));
-                return;
-            }
-        };
+        if let Some(duplicate) = self.places.insert(object.clone(), item) {
+            self.findings.push(duplicate);
+            return;
+        }
         match kind {
             Kind::WanPolicy => self.add_ours(&object, validate::wan_policy, |all| &mut all.wan_policies),
             Kind::ServiceImport => self.add_ours(&object, validate::service_import, |all| &mut all.service_imports),
@@ -163,7 +144,7 @@ impl Reader {
         object: &ObjectRef,
         read: fn(serde_json::Value) -> Result<T, Vec<Fault>>,
     ) -> Option<T> {
-        let item = self.places.0.get(object)?;
+        let item = self.places.get(object)?;
         match read(item.node.to_json()) {
             Ok(mut typed) => {
                 typed.meta_mut().namespace.clone_from(&object.namespace);
@@ -182,77 +163,155 @@ fn dash_without_space(place: Place, key: &str) -> Finding {
     Finding::error(place, "Syntax", message).hint(format!("write `- {key}:`"))
 }
 
-impl Item {
-    fn place(&self) -> Place {
-        self.place_of(self.node.line)
-    }
+#[cfg(test)]
+mod tests {
+    use crate::gather::files::Gathered;
 
-    fn place_of(&self, line: usize) -> Place {
-        Place { file: Arc::clone(&self.file), line: Some(self.first_line + line - 1) }
-    }
-
-    fn text(&self, keys: &[&str]) -> Option<&str> {
-        match keys.iter().try_fold(&self.node, |node, key| node.get(key))?.value {
-            Value::Text(ref text) => Some(text),
-            _ => None,
-        }
-    }
-
-    fn fault(&self, fault: Fault, object: ObjectRef) -> Finding {
-        let Fault { field, reason, message, hint } = fault;
-        let place = self.place_of(self.node.line_of(field.segments()));
-        let field = (!field.is_root()).then(|| field.to_string());
-        Finding { field, hint, ..Finding::error(place, reason, message).of(Some(object)) }
-    }
-}
-
-impl Places {
-    /// Finds the place of a problem.
-    pub(super) fn locate(&self, problem: Problem) -> Finding {
-        let place = self.0.get(&problem.object).map(|item| {
-            let field: Option<FieldPath> = problem.field.as_deref().and_then(|field| field.parse().ok());
-            item.place_of(item.node.line_of(field.as_ref().map_or(&[], FieldPath::segments)))
+    /// Line, field and reason of every finding in a document.
+    fn found(document: &str) -> Vec<(usize, String, &'static str)> {
+        let findings = Gathered::from_text("test.yaml", document).findings.into_iter();
+        let row = findings.map(|finding| {
+            let line = finding.place.and_then(|place| place.line);
+            (line.unwrap_or_default(), finding.field.unwrap_or_default(), finding.reason)
         });
-        Finding::new(problem, place)
-    }
-}
-
-impl Node {
-    /// The value of a key, if this is a mapping that has it.
-    fn get(&self, key: &str) -> Option<&Self> {
-        self.entry(key).map(|entry| &entry.value)
+        row.collect()
     }
 
-    fn into_entry(self, key: &str) -> Option<yaml::Entry> {
-        match self.value {
-            Value::Map(entries) => entries.into_iter().find(|entry| entry.key == key),
-            _ => None,
+    fn mk_import(spec: &str) -> String {
+        let head = "apiVersion: mc-wan.l7mp.io/v1alpha1\nkind: ServiceImport\nmetadata:\n  name: payment\n";
+        format!("{head}spec:\n{spec}")
+    }
+
+    #[test]
+    fn every_finding_has_its_line_and_field() {
+        let table = [
+            (mk_import("  http:\n    rules: []\n"), vec![], "sound"),
+            (
+                mk_import("  http:\n    ruls: []\n    rules:\n    - match: []\n    - backends: []\n"),
+                vec![
+                    (7, "spec.http.ruls", "UnknownField"),
+                    (9, "spec.http.rules[0].match", "UnknownField"),
+                    (10, "spec.http.rules[1].backends", "UnknownField"),
+                ],
+                "several unknown fields",
+            ),
+            (
+                mk_import("  http:\n    rules:\n    - timeouts: {request: 5 s}\n    - retries: 1\n"),
+                vec![
+                    (8, "spec.http.rules[0].timeouts.request", "InvalidValue"),
+                    (9, "spec.http.rules[1].retries", "UnknownField"),
+                ],
+                "errors of different kinds",
+            ),
+            (mk_import("  http: {}\n"), vec![(6, "spec.http", "MissingField")], "rules are not left out by accident"),
+            (
+                mk_import("  http:\n    rules:\n    - matches:\n      backendRefs: [{name: a}]\n"),
+                vec![(8, "spec.http.rules[0].matches", "MissingValue")],
+                "a key without a value does not match everything",
+            ),
+            (
+                mk_import("  http:\n    noMatch: {status: 402}\n    rules: []\n"),
+                vec![(7, "spec.http.noMatch.status", "InvalidValue")],
+                "a status that is not offered",
+            ),
+            (
+                mk_import("  http:\n    rules:\n    - matches:\n      - method: get\n"),
+                vec![(9, "spec.http.rules[0].matches[0].method", "InvalidValue")],
+                "methods are upper case",
+            ),
+            (mk_import(""), vec![(5, "spec", "MissingValue")], "a spec without a value"),
+            (
+                mk_import("  http: {rules: []}\n").replace("name: payment", "name: Payment"),
+                vec![(4, "metadata.name", "InvalidName")],
+                "a name that is no DNS label",
+            ),
+            (mk_import("  http: {rules: []}\nsecp: 1\n"), vec![(7, "secp", "UnknownField")], "an unknown root field"),
+            (
+                mk_import("  http: {rules: []}\n").replace("metadata:", "metadata:\n  lables: {}"),
+                vec![(4, "metadata.lables", "UnknownField")],
+                "an unknown field of the metadata",
+            ),
+            (
+                mk_import("  http:\n    rules:\n    - backendRefs:\n       -name: a\n        namespace: b\n"),
+                vec![(9, "", "Syntax")],
+                "a dash without a space is found a line above the syntax error",
+            ),
+            (
+                mk_import(
+                    "  http:\n    rules:\n    - backendRefs:\n       -name: a\n    - backendRefs:\n       -name: b\n",
+                ),
+                vec![(9, "", "Syntax"), (11, "", "Syntax")],
+                "dashes without a space that are no syntax error",
+            ),
+            ("kind: ServiceImport\n".to_owned(), vec![(1, "", "NotAnObject")], "no apiVersion"),
+            ("- a\n".to_owned(), vec![(1, "", "NotAnObject")], "no mapping"),
+            ("a: 1\na: 2\n".to_owned(), vec![(2, "", "Syntax")], "a key twice"),
+            (
+                "apiVersion: mc-wan.l7mp.io/v1alpha1\nkind: WANPolicy\nspec: {port: 1}\n".to_owned(),
+                vec![(1, "", "MissingField")],
+                "no name",
+            ),
+            ("apiVersion: apps/v1\nkind: Deployment\n".to_owned(), vec![(1, "", "NotRead")], "a kind of others"),
+            ("# nothing\n---\n".to_owned(), vec![(0, "", "Empty")], "no object"),
+            (
+                "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec:\n  ports:\n  - prt: 1\n    port: x\n"
+                    .to_owned(),
+                vec![(6, "spec.ports[0].prt", "UnknownField"), (7, "spec.ports[0].port", "InvalidValue")],
+                "a Service",
+            ),
+        ];
+        for (document, expected, message) in table {
+            let mut found = found(&document);
+            found.sort();
+            let expected: Vec<_> =
+                expected.into_iter().map(|(line, field, reason)| (line, field.to_owned(), reason)).collect();
+            assert_eq!(found, expected, "{message}:\n{document}");
         }
     }
 
-    fn entry(&self, key: &str) -> Option<&yaml::Entry> {
-        match &self.value {
-            Value::Map(entries) => entries.iter().find(|entry| entry.key == key),
-            _ => None,
-        }
+    #[test]
+    fn a_document_that_cannot_be_read_does_not_hide_the_next() {
+        let policy = |name, port| {
+            format!(
+                "apiVersion: mc-wan.l7mp.io/v1alpha1\nkind: WANPolicy\nmetadata: {{name: {name}}}\nspec: {{port: {port}}}\n"
+            )
+        };
+        let document = [policy("a", "1"), "a: b: c\n".to_owned(), policy("b", "x"), policy("c", "3"), policy("a", "4")];
+        let gathered = Gathered::from_text("test.yaml", &document.join("---\n"));
+        let found: Vec<_> = gathered.findings.iter().map(|finding| finding.reason).collect();
+        assert_eq!(found, ["Syntax", "InvalidValue", "Duplicate"]);
+        let policies = &gathered.snapshot.wan_policies;
+        let names: Vec<_> = policies.iter().filter_map(|policy| policy.metadata.name.as_deref()).collect();
+        assert_eq!(names, ["a", "c"], "what is sound is there, of two with one name the first");
+        assert!(!gathered.is_complete());
     }
 
-    /// The line of a field, or of what is nearest above it.
-    fn line_of(&self, field: &[Segment]) -> usize {
-        let (mut node, mut line) = (self, self.line);
-        for segment in field {
-            (line, node) = match (segment, &node.value) {
-                (Segment::Key(key), _) => match node.entry(key) {
-                    Some(entry) => (entry.line, &entry.value),
-                    None => return line,
-                },
-                (Segment::Index(index), Value::List(items)) => match items.get(*index) {
-                    Some(item) => (item.line, item),
-                    None => return line,
-                },
-                (Segment::Index(_), _) => return line,
-            };
-        }
-        line
+    #[test]
+    fn a_list_is_read_item_by_item() {
+        let service = |name| format!("- apiVersion: v1\n  kind: Service\n  metadata: {{name: {name}}}\n");
+        let list = format!("apiVersion: v1\nkind: List\nitems:\n{}{}- kind: x\n", service("a"), service("b"));
+        let gathered = Gathered::from_text("test.yaml", &list);
+        assert!(gathered.snapshot.service("default", "a").is_some(), "without a namespace it is in `default`");
+        assert!(gathered.snapshot.service("default", "b").is_some());
+        let lines: Vec<_> = gathered.findings.iter().map(|finding| finding.place.as_ref()?.line).collect();
+        assert_eq!(lines, [Some(10)], "the third is none");
+    }
+
+    #[test]
+    fn what_was_created_earlier_comes_first() {
+        let policy = |name, metadata| {
+            format!(
+                "{{apiVersion: mc-wan.l7mp.io/v1alpha1, kind: WANPolicy, metadata: {{name: {name}{metadata}}}, spec: {{port: 1}}}}\n"
+            )
+        };
+        let documents = [
+            policy("new", ""),
+            policy("newer", ""),
+            policy("young", ", creationTimestamp: 2026-02-01T00:00:00Z"),
+            policy("old", ", creationTimestamp: 2026-01-01T00:00:00Z"),
+        ];
+        let snapshot = Gathered::from_text("test.yaml", &documents.join("---\n")).snapshot;
+        let names: Vec<_> = snapshot.wan_policies.iter().filter_map(|policy| policy.metadata.name.as_deref()).collect();
+        assert_eq!(names, ["old", "young", "new", "newer"]);
     }
 }

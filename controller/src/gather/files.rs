@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Snapshot;
-use super::document::{Places, Reader};
+use super::document::Reader;
 use super::documents::documents;
 use super::finding::{Finding, Place};
+use super::item::Places;
 use crate::problem::{Problem, Severity};
 
 /// Bytes of one file.

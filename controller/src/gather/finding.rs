@@ -59,8 +59,8 @@ impl Finding {
     }
 
     /// The same, of an object.
-    pub(super) fn of(self, object: Option<ObjectRef>) -> Self {
-        Self { object, ..self }
+    pub(super) fn of(self, object: ObjectRef) -> Self {
+        Self { object: Some(object), ..self }
     }
 
     /// The same, with a hint.

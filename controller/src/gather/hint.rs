@@ -132,11 +132,7 @@ mod tests {
                 "expected a number from 1 to 65535, found the number `70000`",
                 None,
             ),
-            (
-                "invalid value: 402, expected one of: 403, 404",
-                "expected one of 403, 404, found 402",
-                None,
-            ),
+            ("invalid value: 402, expected one of: 403, 404", "expected one of 403, 404, found 402", None),
             (
                 "invalid type: floating point `0.5`, expected a string",
                 "expected a string, found the number `0.5`",

@@ -5,6 +5,8 @@ use std::fmt;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{MessageFormatter, Options, Spanned, UserMessageFormatter};
 
+use super::field::Segment;
+
 /// A document nests no deeper than this.
 const DEPTH: usize = 64;
 /// Scalars, lists and mappings of one document; an import of 10,000 rules has some 300,000.
@@ -161,5 +163,44 @@ impl Node {
             Value::List(items) => items.iter().map(Self::to_json).collect(),
             Value::Map(entries) => entries.iter().map(|entry| (entry.key.clone(), entry.value.to_json())).collect(),
         }
+    }
+
+    /// The value of a key, if this is a mapping that has it.
+    pub(super) fn get(&self, key: &str) -> Option<&Self> {
+        self.entry(key).map(|entry| &entry.value)
+    }
+
+    /// A key and its value, if this is a mapping that has it.
+    pub(super) fn into_entry(self, key: &str) -> Option<Entry> {
+        match self.value {
+            Value::Map(entries) => entries.into_iter().find(|entry| entry.key == key),
+            _ => None,
+        }
+    }
+
+    fn entry(&self, key: &str) -> Option<&Entry> {
+        match &self.value {
+            Value::Map(entries) => entries.iter().find(|entry| entry.key == key),
+            _ => None,
+        }
+    }
+
+    /// The line of a field, or of what is nearest above it.
+    pub(super) fn line_of(&self, field: &[Segment]) -> usize {
+        let (mut node, mut line) = (self, self.line);
+        for segment in field {
+            (line, node) = match (segment, &node.value) {
+                (Segment::Key(key), _) => match node.entry(key) {
+                    Some(entry) => (entry.line, &entry.value),
+                    None => return line,
+                },
+                (Segment::Index(index), Value::List(items)) => match items.get(*index) {
+                    Some(item) => (item.line, item),
+                    None => return line,
+                },
+                (Segment::Index(_), _) => return line,
+            };
+        }
+        line
     }
 }

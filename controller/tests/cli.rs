@@ -1,0 +1,312 @@
+//! The command as a person runs it: arguments and files in, text and exit status out.
+
+use std::error::Error;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
+
+/// What a command printed, and its exit status.
+#[derive(Debug)]
+struct Ran {
+    status: Option<i32>,
+    out: String,
+    log: String,
+}
+
+/// Runs `mcwan` with something on its standard input.
+fn mcwan(arguments: &[&str], stdin: &str) -> Result<Ran> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mcwan"));
+    command.args(arguments).env_remove("MCWAN_STEERING_KEY");
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    // A command that stops at its arguments does not read its input.
+    let _ = child.stdin.take().map(|mut input| input.write_all(stdin.as_bytes()));
+    let Output { status, stdout, stderr } = child.wait_with_output()?;
+    Ok(Ran { status: status.code(), out: String::from_utf8(stdout)?, log: String::from_utf8(stderr)? })
+}
+
+fn example(name: &str) -> String {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
+    examples.join(name).join("manifests.yaml").display().to_string()
+}
+
+/// A tier, another cluster's export of `payment.secure`, and an import with these rules.
+fn mk_manifests(rules: &str) -> String {
+    let head = "apiVersion: mc-wan.l7mp.io/v1alpha1\nkind:";
+    format!(
+        "{head} WANPolicy\nmetadata: {{name: high}}\nspec: {{port: 31111}}\n---\n\
+         {head} WANCluster\nmetadata: {{name: c1, namespace: registry}}\nspec: {{tiers: [{{name: high, port: 31111}}]}}\n---\n\
+         {head} ExportedService\nmetadata: {{name: c1.secure.payment, namespace: registry}}\n\
+         spec: {{cluster: c1, namespace: secure, name: payment, exportedAt: '2026-11-20T08:00:00Z', \
+         ports: [{{port: 8080}}], gateways: [10.20.0.7]}}\n---\n\
+         {head} ServiceImport\nmetadata: {{name: payment, namespace: secure}}\n\
+         spec:\n  http:\n    rules:\n{rules}"
+    )
+}
+
+const TO_HIGH: &str = "backendRefs: [{group: mc-wan.l7mp.io, kind: WANPolicy, name: high}]";
+
+#[test]
+fn the_examples_are_valid() -> Result {
+    for name in ["payment", "canary", "split", "rewrite"] {
+        let ran = mcwan(&["validate", &example(name)], "")?;
+        assert_eq!((ran.status, ran.out.as_str()), (Some(0), "all is well\n"), "{name}");
+    }
+    Ok(())
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_place_and_a_hint() -> Result {
+    let seed = "kind: ServiceImport\nspec:\n  backendRefs:\n     -name: x\n      namespace: mc-wan\n";
+    let table = [
+        (seed.to_owned(), "<stdin>:4: error: `-name:` has no space", "hint: write `- name:`"),
+        (
+            mk_manifests("    - match: []\n"),
+            "<stdin>:22: error: ServiceImport secure/payment: spec.http.rules[0].match: unknown field `match` (UnknownField)",
+            "hint: did you mean `matches`?",
+        ),
+        (
+            mk_manifests("    - backendRefs: [{name: nosuch, port: 1}]\n"),
+            "<stdin>:22: error: ServiceImport secure/payment: spec.http.rules[0].backendRefs[0]: ",
+            "(BackendNotFound)",
+        ),
+        (
+            mk_manifests("    - matches: [{path: {type: RegularExpression, value: '('}}]\n"),
+            "<stdin>:22: error: ServiceImport secure/payment: spec.http.rules[0].matches[0]: ",
+            "(InvalidMatch)",
+        ),
+        (
+            mk_manifests("    []\n").replace("v1alpha1\nkind: WANPolicy", "v1\nkind: WANPolicy"),
+            "<stdin>:1: error: there is no WANPolicy in mc-wan.l7mp.io/v1 (UnknownKind)",
+            "hint: write `apiVersion: mc-wan.l7mp.io/v1alpha1` and `kind: WANPolicy`",
+        ),
+    ];
+    for (manifests, place, text) in table {
+        let ran = mcwan(&["validate", "-"], &manifests)?;
+        assert_eq!(ran.status, Some(1), "{place}: {ran:?}");
+        assert!(ran.out.contains(place) && ran.out.contains(text), "{place} … {text}: {}", ran.out);
+        assert!(!ran.out.contains('\u{1b}'), "no colour but on a terminal");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_warning_alone_is_no_error() -> Result {
+    let ran = mcwan(&["validate", "-"], "apiVersion: apps/v1\nkind: Deployment\n")?;
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    assert!(ran.out.ends_with("0 errors, 1 warning\n"), "{}", ran.out);
+    Ok(())
+}
+
+#[test]
+fn what_is_wrong_can_be_had_as_json() -> Result {
+    let ran = mcwan(&["validate", "-o", "json", "-"], &mk_manifests("    - match: []\n"))?;
+    assert_eq!(ran.status, Some(1), "{ran:?}");
+    let answer: Value = serde_json::from_str(&ran.out)?;
+    assert_eq!(answer["ok"], false);
+    let problem = &answer["problems"][0];
+    assert_eq!(problem["line"], 22);
+    assert_eq!(problem["field"], "spec.http.rules[0].match");
+    assert_eq!(problem["reason"], "UnknownField");
+    Ok(())
+}
+
+#[test]
+fn files_are_read_as_kubectl_reads_them() -> Result {
+    let folder = tempfile::tempdir()?;
+    let file = |name: &str, bytes: &[u8]| -> Result<PathBuf> {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes)?;
+        Ok(path)
+    };
+    let policy = |name: &str, port| {
+        format!(
+            r#"{{"apiVersion": "mc-wan.l7mp.io/v1alpha1", "kind": "WANPolicy", "metadata": {{"name": "{name}"}}, "spec": {{"port": {port}}}}}"#
+        )
+    };
+    file("a.yaml", policy("a", 1).as_bytes())?;
+    file("b.json", policy("b", 2).as_bytes())?;
+    file("c.txt", b"not read")?;
+    let path = folder.path().display().to_string();
+    let ran = mcwan(&["validate", &path, &format!("{path}/a.yaml")], "")?;
+    assert_eq!(ran.status, Some(0), "a folder, and a file of it once more: {ran:?}");
+
+    let table = [
+        (file("latin.yaml", b"a: 1\nb: \xff\n")?, "latin.yaml:2: error: the file is not UTF-8 (NotUtf8)"),
+        (file("empty.yaml", b"")?, "empty.yaml: warning: the file holds no object (Empty)"),
+        (folder.path().join("nosuch.yaml"), "nosuch.yaml: error: "),
+        (tempfile::tempdir_in(&folder)?.keep(), ": error: the folder has no .yaml, .yml or .json file (Unreadable)"),
+    ];
+    for (path, expected) in table {
+        let ran = mcwan(&["validate", &path.display().to_string()], "")?;
+        assert!(ran.out.contains(expected), "{expected}: {ran:?}");
+        assert_eq!(ran.status == Some(0), expected.contains("warning"), "{expected}: {ran:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn render_prints_the_config_alone() -> Result {
+    let ran = mcwan(&["render", &example("payment"), "--to", "envoy", "--module", "/m.wasm"], "")?;
+    assert_eq!((ran.status, ran.log.as_str()), (Some(0), ""));
+    let config: Value = serde_json::from_str(&ran.out)?;
+    assert_eq!(config["static_resources"]["listeners"][0]["address"]["socket_address"]["port_value"], 8080);
+    assert!(ran.out.contains("\"/m.wasm\""), "{}", ran.out);
+    Ok(())
+}
+
+#[test]
+fn render_does_what_can_be_done_and_says_what_cannot() -> Result {
+    let rules = format!("    - backendRefs: [{{name: nosuch, port: 1}}]\n    - {TO_HIGH}\n");
+    let ran = mcwan(&["render", "-", "--to", "envoy"], &mk_manifests(&rules))?;
+    assert_eq!(ran.status, Some(1), "{ran:?}");
+    assert!(ran.log.contains("spec.http.rules[0].backendRefs[0]"), "{}", ran.log);
+    serde_json::from_str::<Value>(&ran.out)?;
+    Ok(())
+}
+
+#[test]
+fn render_prints_nothing_where_an_object_is_missing() -> Result {
+    let ran = mcwan(&["render", "-", "--to", "envoy"], &mk_manifests("    - match: []\n"))?;
+    assert_eq!((ran.status, ran.out.as_str()), (Some(1), ""));
+    assert!(ran.log.contains("UnknownField") && ran.log.contains("nothing is rendered"), "{}", ran.log);
+    Ok(())
+}
+
+#[test]
+fn a_steering_key_makes_the_config_repeatable() -> Result {
+    let render = |key: Option<&str>| {
+        let key = key.map(|key| format!("--steering-key={key}"));
+        let payment = example("payment");
+        let arguments: Vec<&str> = ["render", &payment, "--to", "envoy"].into_iter().chain(key.as_deref()).collect();
+        mcwan(&arguments, "").map(|ran| ran.out)
+    };
+    let key = "0123456789abcdef";
+    assert_eq!(render(Some(key))?, render(Some(key))?, "the same key");
+    assert_ne!(render(None)?, render(None)?, "keys that are drawn");
+    let ran = mcwan(&["render", &example("payment"), "--to", "envoy", "--steering-key", "short"], "")?;
+    assert_eq!(ran.status, Some(2), "a key that could be guessed: {ran:?}");
+    Ok(())
+}
+
+#[test]
+fn explain_says_what_happens_and_why() -> Result {
+    let table: [(&[&str], &[&str]); 4] = [
+        (
+            &["--host", "payment.secure:8080", "--path", "/payment"],
+            &[
+                "rule       0, match 0\n",
+                "tier sd-wan-priority-high",
+                "rule 1, match 0 does not take it: the path is not",
+            ],
+        ),
+        (&["--host", "payment.secure", "--path", "/x"], &["answer     403", "x-mcwan-reason: NoRuleMatched"]),
+        (&["--host", "payment.secure", "--method", "POST", "--path", "/payment"], &["403", "the method is not GET"]),
+        (&["--host", "elsewhere"], &["goes on", "its host belongs to no import"]),
+    ];
+    let payment = example("payment");
+    for (request, expected) in table {
+        let arguments: Vec<&str> = ["explain", &payment].iter().chain(request).copied().collect();
+        let ran = mcwan(&arguments, "")?;
+        assert_eq!((ran.status, ran.log.as_str()), (Some(0), ""), "{request:?}");
+        for text in expected {
+            assert!(ran.out.contains(text), "{request:?}: {text}: {}", ran.out);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn explain_answers_a_line_for_a_line() -> Result {
+    let requests = r#"{"host": "payment.secure", "path": "/payment"}
+{"method": "POST", "scheme": "https", "host": "payment.secure:8080", "port": 8080, "path": "/stats", "headers": [["X-A", "1"]]}
+{"host": "elsewhere"}
+"#;
+    let ran = mcwan(&["explain", &example("payment"), "--requests", "-", "-o", "json"], requests)?;
+    assert_eq!((ran.status, ran.log.as_str()), (Some(0), ""));
+    let answers: Vec<Value> = ran.out.lines().map(serde_json::from_str).collect::<std::result::Result<_, _>>()?;
+    let kinds: Vec<_> = answers.iter().map(|answer| answer["kind"].as_str()).collect();
+    assert_eq!(kinds, [Some("Route"), Some("Route"), Some("Pass")]);
+    assert_eq!(answers[1]["requestHeaders"][0], serde_json::json!(["x-a", "1"]));
+    let fields = [
+        "authority",
+        "destination",
+        "forwarding",
+        "import",
+        "kind",
+        "match",
+        "path",
+        "reason",
+        "reply",
+        "requestHeaders",
+        "responseHeaders",
+        "rule",
+        "target",
+    ];
+    let answered: Vec<_> = answers[2].as_object().into_iter().flatten().map(|(field, _)| field.as_str()).collect();
+    assert_eq!(answered, fields, "what does not apply is null");
+    Ok(())
+}
+
+#[test]
+fn a_line_that_is_no_request_is_named() -> Result {
+    let ran = mcwan(&["explain", &example("payment"), "--requests", "-"], "{\"host\": \"a\"}\n{\"hst\": \"a\"}\n")?;
+    assert_eq!((ran.status, ran.out.as_str()), (Some(1), ""));
+    assert!(ran.log.contains("<stdin>:2: this is no request: unknown field `hst`"), "{}", ran.log);
+    Ok(())
+}
+
+#[test]
+fn a_seed_makes_choices_repeatable() -> Result {
+    let requests = "{\"host\": \"payment.secure\"}\n".repeat(50);
+    let split = |seed| {
+        let arguments = ["explain", &example("split"), "--requests", "-", "-o", "json", "--seed", seed];
+        mcwan(&arguments, &requests).map(|ran| ran.out)
+    };
+    assert_eq!(split("1")?, split("1")?, "one seed");
+    assert_ne!(split("1")?, split("2")?, "two seeds");
+    Ok(())
+}
+
+#[test]
+fn wrong_usage_has_a_status_of_its_own() -> Result {
+    let payment = example("payment");
+    let table: [&[&str]; 7] = [
+        &[],
+        &["nosuch"],
+        &["validate"],
+        &["render", &payment],
+        &["explain", &payment],
+        &["explain", &payment, "--host", "a", "-H", "no colon"],
+        &["explain", &payment, "--host", "a", "--requests", "b"],
+    ];
+    for arguments in table {
+        let ran = mcwan(arguments, "")?;
+        assert_eq!((ran.status, ran.out.as_str()), (Some(2), ""), "{arguments:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn help_teaches_with_examples() -> Result {
+    for command in ["validate", "render", "explain", "completions"] {
+        let ran = mcwan(&[command, "--help"], "")?;
+        assert_eq!(ran.status, Some(0), "{command}");
+        assert!(ran.out.contains("Examples:\n  ") && ran.out.contains(&format!("mcwan {command}")), "{}", ran.out);
+    }
+    Ok(())
+}
+
+#[test]
+fn every_shell_has_completions() -> Result {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let ran = mcwan(&["completions", shell], "")?;
+        assert_eq!(ran.status, Some(0), "{shell}");
+        assert!(ran.out.contains("explain"), "{shell}: {}", ran.out);
+    }
+    Ok(())
+}
