@@ -83,7 +83,7 @@ pub fn standard_hosts(namespace: &str, name: &str) -> Vec<String> {
 }
 
 /// What the upstream sees as `:authority`, whatever host the client used.
-pub(crate) fn canonical_host(namespace: &str, name: &str) -> String {
+pub fn canonical_host(namespace: &str, name: &str) -> String {
     format!("{name}.{namespace}.{CLUSTER_ZONE}")
 }
 

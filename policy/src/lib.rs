@@ -37,7 +37,7 @@ pub mod wire;
 pub use decision::{Decision, PORT_HEADER, REASON_HEADER, Reply, Route, RuleMatch, STEERING_HEADER};
 pub use error::{At, ConfigError, ImportError, Part, Reason};
 pub use explain::{Considered, Explanation, Verdict};
-pub use host::{HostPattern, HostPatternError, standard_hosts};
+pub use host::{HostPattern, HostPatternError, canonical_host, standard_hosts};
 pub use import::{Import, check};
 pub use modifier::ModifierError;
 pub use path::PathError;

@@ -78,6 +78,11 @@ impl Import {
         }
     }
 
+    /// What upstreams see as `:authority`, unless a rule says otherwise.
+    pub fn canonical_host(&self) -> String {
+        mcwan_policy::canonical_host(&self.wire.namespace, &self.wire.name)
+    }
+
     /// A tier of this import by its name.
     pub fn tier(&self, name: &str) -> Option<&Tier> {
         self.tiers.iter().find(|tier| tier.name == name)

@@ -16,6 +16,8 @@ pub(super) struct Route {
     pub(super) matcher: Value,
     /// The port of its listener.
     pub(super) port: u16,
+    /// The host that requests get where their target has none of its own; none: the filter did it.
+    pub(super) canonical_host: Option<String>,
 }
 
 /// A route to Envoy clusters by weight, each with what its backend asks for. What the rule asks for is
@@ -36,11 +38,12 @@ pub(super) fn route(
     match backends {
         [(cluster, _, forwarding)] if forwarding.backend_headers.is_empty() => {
             action["cluster"] = json!(cluster);
-            if let Some(hostname) = &forwarding.hostname {
-                action["host_rewrite_literal"] = json!(hostname);
-            }
+            rewrite_host(&mut action, route, forwarding);
         }
-        _ => action["weighted_clusters"] = json!({"clusters": backends.iter().map(weighted).collect::<Vec<_>>()}),
+        _ => {
+            action["weighted_clusters"] =
+                json!({"clusters": backends.iter().map(|backend| weighted(route, backend)).collect::<Vec<_>>()})
+        }
     }
     if !mirrors.is_empty() {
         action["request_mirror_policies"] = json!(mirrors);
@@ -69,14 +72,18 @@ pub(super) fn with_own_headers(route: &Route, action: &Value) -> Value {
     })
 }
 
-fn weighted((cluster, weight, forwarding): &(String, u32, &Forwarding)) -> Value {
+fn weighted(route: &Route, (cluster, weight, forwarding): &(String, u32, &Forwarding)) -> Value {
     let mut backend = json!({"name": cluster, "weight": weight});
-    if let Some(hostname) = &forwarding.hostname {
-        backend["host_rewrite_literal"] = json!(hostname);
-    }
+    rewrite_host(&mut backend, route, forwarding);
     change_headers(&mut backend, "request", &forwarding.backend_headers.request);
     change_headers(&mut backend, "response", &forwarding.backend_headers.response);
     backend
+}
+
+fn rewrite_host(place: &mut Value, route: &Route, forwarding: &Forwarding) {
+    if let Some(host) = forwarding.hostname.as_ref().or(route.canonical_host.as_ref()) {
+        place["host_rewrite_literal"] = json!(host);
+    }
 }
 
 /// Adds a modifier's changes to those that a route or weighted cluster has.

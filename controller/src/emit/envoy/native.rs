@@ -120,7 +120,8 @@ impl Native<'_> {
             Some(rewrite) => regex_rewrite(rewrite, alternative),
             None => None,
         };
-        let route = Route { name: self.route_name(name), matcher, port: self.port };
+        let canonical_host = Some(self.import.canonical_host());
+        let route = Route { name: self.route_name(name), matcher, port: self.port, canonical_host };
         Ok(forwarding::route(&route, &backends, &mirrors, path))
     }
 

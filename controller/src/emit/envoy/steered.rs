@@ -35,7 +35,7 @@ pub(super) fn virtual_host(
             vec![by_cluster(import, port)]
         }
     };
-    let canonical = format!("{}.{}.svc.cluster.local", import.wire.name, import.wire.namespace);
+    let canonical = import.canonical_host();
     json!({"name": import_name(import), "domains": [canonical], "routes": routes})
 }
 
@@ -55,6 +55,7 @@ fn by_target(
             "headers": [{"name": STEERING_HEADER, "string_match": {"exact": target.steering_value()}}],
         }),
         port,
+        canonical_host: None,
     };
     let mirrors = forwarding::mirrors(scene, import, &target.forwarding, port, clusters, problems);
     let cluster = cluster_name(import, &target.destination, port);
@@ -67,6 +68,7 @@ fn by_cluster(import: &Import, port: u16) -> Value {
         name: import_name(import),
         matcher: json!({"prefix": "/", "headers": [{"name": STEERING_HEADER, "present_match": true}]}),
         port,
+        canonical_host: None,
     };
     let action = json!({
         "cluster_header": STEERING_HEADER,
