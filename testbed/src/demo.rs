@@ -1,6 +1,8 @@
 //! Examples, played for a person to see.
 
 use std::future::pending;
+use std::iter::repeat;
+use std::net::SocketAddr;
 
 use anstream::{eprintln, println};
 use anstyle::{AnsiColor, Style};
@@ -9,12 +11,12 @@ use mcwan::problem::Problem;
 
 use crate::client::Request;
 use crate::describe;
-use crate::example::{Case, Example};
+use crate::example::{End, Example};
 use crate::latin1;
 use crate::mode::Mode;
-use crate::plan::Plan;
-use crate::play::{Performance, Play};
+use crate::setup::Setup;
 use crate::table::Columns;
+use crate::testbed::{Performance, Testbed};
 
 const GOOD: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Red.on_default();
@@ -27,60 +29,63 @@ const HEADINGS: [&str; 4] = ["request", "expected", "happened", "decided by"];
 /// # Errors
 /// An example cannot be read or started, or a request has no answer.
 pub async fn run(names: &[String], mode: Mode, keep: bool) -> Result<bool> {
-    let mut all_well = true;
-    let mut plays = Vec::new();
+    let mut all_good = true;
+    let mut running = Vec::new();
     for name in names {
         let example = Example::load(name)?;
-        let play = start(&example, mode).await?;
-        let mut performances = Vec::new();
-        for case in &example.cases {
-            performances.push(play.perform(case).await?);
+        let testbed = start(&example, mode).await?;
+        all_good &= play(&example, &testbed).await?;
+        if keep {
+            running.push((example, testbed));
         }
-        all_well &= performances.iter().all(|performance| performance.faults.is_empty());
-        print(&example, &performances);
-        plays.push((example, play));
     }
     if keep {
-        for (example, play) in &plays {
-            example.cases.iter().take(1).for_each(|case| invite(&example.name, case, play));
+        for (example, testbed) in &running {
+            invite(example, testbed);
         }
         pending::<()>().await;
     }
-    Ok(all_well)
+    Ok(all_good)
 }
 
-async fn start(example: &Example, mode: Mode) -> Result<Play> {
+async fn start(example: &Example, mode: Mode) -> Result<Testbed> {
     eprintln!("{} ({mode}): starting Envoy", example.name);
-    let plan = Plan::of_example(example, mode)?;
-    for Problem { severity, object, field, message, .. } in &plan.problems {
+    let setup = Setup::of_example(example, mode)?;
+    for Problem { severity, object, field, message, .. } in &setup.problems {
         eprintln!("{severity}: {object}: {}: {message}", field.as_deref().unwrap_or("spec"));
     }
-    plan.start().await
+    setup.start().await
 }
 
-fn print(example: &Example, performances: &[Performance]) {
+/// Plays an example, prints the table and returns whether everything was as expected.
+async fn play(example: &Example, testbed: &Testbed) -> Result<bool> {
+    let mut performances = Vec::new();
+    for case in &example.cases {
+        performances.push(testbed.perform(case).await?);
+    }
     let headings = HEADINGS.map(str::to_owned);
-    let rows: Vec<_> =
-        example.cases.iter().zip(performances).map(|(case, performance)| row(case, performance)).collect();
+    let rows: Vec<_> = performances.iter().map(row).collect();
     let columns = Columns::of(rows.iter().chain([&headings]));
     for line in columns.lay_out(&headings) {
         println!("  {HEAD}{line}{HEAD:#}");
     }
-    for ((row, case), performance) in rows.iter().zip(&example.cases).zip(performances) {
-        let (style, sign) = if performance.faults.is_empty() { (GOOD, '✓') } else { (BAD, '✗') };
-        for (number, line) in columns.lay_out(row).into_iter().enumerate() {
-            let sign = if number == 0 { sign } else { ' ' };
+    for (performance, row) in performances.iter().zip(&rows) {
+        let (style, sign) = if performance.is_good() { (GOOD, "✓") } else { (BAD, "✗") };
+        let signs = [sign].into_iter().chain(repeat(" "));
+        for (sign, line) in signs.zip(columns.lay_out(row)) {
             println!("{style}{sign}{style:#} {line}");
         }
         for fault in &performance.faults {
-            println!("    {BAD}{}: {fault}{BAD:#}", case.name);
+            println!("    {BAD}{}: {fault}{BAD:#}", performance.case.name);
         }
     }
-    let passed = performances.iter().filter(|performance| performance.faults.is_empty()).count();
-    println!("{}: {passed} of {} as expected", example.name, performances.len());
+    let good = performances.iter().filter(|performance| performance.is_good()).count();
+    println!("{}: {good} of {} as expected\n", example.name, performances.len());
+    Ok(good == performances.len())
 }
 
-fn row(case: &Case, performance: &Performance) -> [String; 4] {
+fn row(performance: &Performance<'_>) -> [String; 4] {
+    let Performance { case, outcomes, decided_by, faults: _ } = performance;
     let Request { method, host, path, headers } = &case.request;
     let host = latin1::text(host.as_deref().unwrap_or_default());
     let mut request = format!("{method} {host}{path}");
@@ -89,18 +94,26 @@ fn row(case: &Case, performance: &Performance) -> [String; 4] {
     }
     request.extend(headers.iter().map(|(name, value)| format!("\n  {name}: {}", latin1::text(value))));
     let expected = describe::expected(&case.expected);
-    let happened = describe::outcomes(&case.expected, &performance.outcomes);
-    [request, expected, happened, performance.decided_by.clone()]
+    [request, expected, describe::outcomes(&case.expected, outcomes), decided_by.clone()]
 }
 
-/// Says what to try.
-fn invite(name: &str, case: &Case, play: &Play) {
-    let Request { method, host, path, headers } = &case.request;
-    let host = latin1::text(host.as_deref().unwrap_or_default());
-    let mut curl = format!("curl -i -X {method} -H 'Host: {host}'");
-    curl.extend(headers.iter().map(|(name, value)| format!(" -H '{name}: {}'", latin1::text(value))));
-    println!("\n{name} runs until Ctrl-C. Try");
-    println!("  {curl} 'http://{}{path}'", play.service());
-    println!("  curl 'http://{}/stats?filter=mcwan'", play.envoy().admin());
-    println!("  tail -f {}", play.envoy().access_log().display());
+/// Says what to try: a request that arrives, one that does not, and where to look.
+fn invite(example: &Example, testbed: &Testbed) {
+    println!("{} runs until Ctrl-C. Try", example.name);
+    for arrives in [true, false] {
+        let case = example.cases.iter().find(|case| matches!(case.expected.end, End::Upstream(_)) == arrives);
+        if let Some(case) = case {
+            println!("  {}", curl(&case.request, testbed.service()));
+        }
+    }
+    println!("  curl 'http://{}/stats?filter=mcwan'", testbed.envoy().admin());
+    println!("  tail -f {}\n", testbed.envoy().access_log().display());
+}
+
+/// A request as a command; those of the examples hold no quotes.
+fn curl(Request { method, host, path, headers }: &Request, service: SocketAddr) -> String {
+    let host = host.iter().map(|host| ("Host", host));
+    let headers = host.chain(headers.iter().map(|(name, value)| (&**name, value)));
+    let options = headers.map(|(name, value)| format!("-H '{name}: {}' ", latin1::text(value)));
+    format!("curl -i -X {method} {}'http://{service}{path}'", options.collect::<Vec<_>>().concat())
 }

@@ -1,24 +1,26 @@
 //! Every example, in every mode that can say it.
 
+use mcwan_testbed::envoy::Envoy;
 use mcwan_testbed::example::{Answer, End, Example, Expected};
 use mcwan_testbed::mode::Mode;
-use mcwan_testbed::plan::Plan;
+use mcwan_testbed::setup::Setup;
 
 /// Plays an example; what is refused by name must be answered by that name, everything else as the
 /// example says.
 async fn assert_plays(name: &str, mode: Mode, refused_rules: &[usize]) {
     let example = Example::load(name).unwrap();
-    let plan = Plan::of_example(&example, mode).unwrap();
-    let problems: Vec<_> = plan.problems.iter().map(|problem| (problem.reason, problem.field.as_deref())).collect();
+    let setup = Setup::of_example(&example, mode).unwrap();
+    let problems: Vec<_> = setup.problems.iter().map(|problem| (problem.reason, problem.field.as_deref())).collect();
     let fields: Vec<_> = refused_rules.iter().map(|rule| format!("spec.http.rules[{rule}].backendRefs[0]")).collect();
     let expected: Vec<_> = fields.iter().map(|field| ("UnsupportedFilter", Some(&**field))).collect();
     assert_eq!(problems, expected, "{name} ({mode}): what cannot be said");
-    let play = plan.start().await.unwrap();
+    Envoy::validate(&setup.config).unwrap();
+    let testbed = setup.start().await.unwrap();
     for mut case in example.cases {
         if let Some(rule) = case.expected.rule.filter(|rule| refused_rules.contains(rule)) {
             case.expected = refusal(rule);
         }
-        let performance = play.perform(&case).await.unwrap();
+        let performance = testbed.perform(&case).await.unwrap();
         assert!(performance.faults.is_empty(), "{name} ({mode}): {}: {:?}", case.name, performance.faults);
     }
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use mcwan_testbed::client::Request;
 use mcwan_testbed::example::Example;
 use mcwan_testbed::mode::Mode;
-use mcwan_testbed::plan::Plan;
-use mcwan_testbed::play::Play;
+use mcwan_testbed::setup::Setup;
+use mcwan_testbed::testbed::Testbed;
 use mcwan_testbed::wait::until;
 use serde_json::{Value, json};
 
@@ -20,10 +20,10 @@ const FILTER: &str = "mcwan";
 
 const DEADLINE: Duration = Duration::from_secs(30);
 
-fn plan() -> (Example, Plan) {
+fn setup() -> (Example, Setup) {
     let example = Example::load("payment").unwrap();
-    let plan = Plan::of_example(&example, Mode::RouteHeader).unwrap();
-    (example, plan)
+    let setup = Setup::of_example(&example, Mode::RouteHeader).unwrap();
+    (example, setup)
 }
 
 /// The HTTP filters of the only listener.
@@ -61,9 +61,9 @@ fn with_rules(filter: &Value, rules: &str) -> Value {
     filter
 }
 
-async fn assert_all_as_expected(play: &Play, example: &Example, when: &str) {
+async fn assert_all_as_expected(testbed: &Testbed, example: &Example, when: &str) {
     for case in &example.cases {
-        let performance = play.perform(case).await.unwrap();
+        let performance = testbed.perform(case).await.unwrap();
         assert!(performance.faults.is_empty(), "{when}: {}: {:?}", case.name, performance.faults);
     }
 }
@@ -79,10 +79,10 @@ fn mk_request(steering: &[&str]) -> Request {
 
 #[tokio::test]
 async fn with_no_filter_in_the_chain_a_client_cannot_steer() {
-    let (_, mut plan) = plan();
-    filters(&mut plan.config).retain(|filter| !is_ours(filter));
-    let steering_value = plan.translation.imports[0].targets[0].steering_value();
-    let play = plan.start().await.unwrap();
+    let (_, mut setup) = setup();
+    filters(&mut setup.config).retain(|filter| !is_ours(filter));
+    let steering_value = setup.translation.imports[0].targets[0].steering_value();
+    let testbed = setup.start().await.unwrap();
     let table: [&[&str]; 6] = [
         &[],
         &["sd-wan-priority-high"],
@@ -92,24 +92,24 @@ async fn with_no_filter_in_the_chain_a_client_cannot_steer() {
         &[""],
     ];
     for steering in table {
-        let outcome = play.send(&mk_request(steering)).await.unwrap();
+        let outcome = testbed.send(&mk_request(steering)).await.unwrap();
         assert_eq!((outcome.response.status, &outcome.arrival), (404, &None), "steered by {steering:?}");
     }
-    assert_eq!(play.arrivals(), 0);
+    assert_eq!(testbed.arrivals(), 0);
     // The routes are there: what the filter alone knows opens them.
-    let outcome = play.send(&mk_request(&[&steering_value])).await.unwrap();
+    let outcome = testbed.send(&mk_request(&[&steering_value])).await.unwrap();
     assert!(outcome.arrival.is_some(), "steered as the filter would: {outcome:?}");
 }
 
 #[tokio::test]
 async fn after_a_bad_update_the_old_rules_stay() {
-    let (example, mut plan) = plan();
+    let (example, mut setup) = setup();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("filter.json");
-    let filter = discover(&mut plan.config, &file);
+    let filter = discover(&mut setup.config, &file);
     publish(&file, &filter, "good");
-    let play = plan.start().await.unwrap();
-    assert_all_as_expected(&play, &example, "before any update").await;
+    let testbed = setup.start().await.unwrap();
+    assert_all_as_expected(&testbed, &example, "before any update").await;
 
     let stat = format!("extension_config_discovery.http_filter.{FILTER}.update_rejected");
     let table = [
@@ -124,30 +124,34 @@ async fn after_a_bad_update_the_old_rules_stay() {
         publish(&file, &with_rules(&filter, rules), message);
         // Requests go on while Envoy makes up its mind, and afterwards.
         until(DEADLINE, "the update is rejected", async || {
-            assert_all_as_expected(&play, &example, message).await;
-            Ok(play.envoy().stats(&stat).await?.values().sum::<u64>() == rejections)
+            assert_all_as_expected(&testbed, &example, message).await;
+            Ok(testbed.envoy().stats(&stat).await?.values().sum::<u64>() == rejections)
         })
         .await
         .unwrap_or_else(|error| panic!("{message}: {error}"));
-        assert_all_as_expected(&play, &example, message).await;
+        assert_all_as_expected(&testbed, &example, message).await;
     }
 
     publish(&file, &with_rules(&filter, r#"{"version": 1, "imports": []}"#), "good again");
-    until(DEADLINE, "a good update is taken", async || Ok(play.send(&mk_request(&[])).await?.response.status == 404))
-        .await
-        .unwrap();
+    until(
+        DEADLINE,
+        "a good update is taken",
+        async || Ok(testbed.send(&mk_request(&[])).await?.response.status == 404),
+    )
+    .await
+    .unwrap();
 }
 
 #[tokio::test]
 async fn with_a_bad_first_config_every_request_is_refused() {
-    let (_, mut plan) = plan();
+    let (_, mut setup) = setup();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("filter.json");
-    let filter = discover(&mut plan.config, &file);
+    let filter = discover(&mut setup.config, &file);
     publish(&file, &with_rules(&filter, "{"), "bad");
-    let play = plan.start().await.unwrap();
+    let testbed = setup.start().await.unwrap();
     for steering in [&[][..], &["sd-wan-priority-high"]] {
-        let outcome = play.send(&mk_request(steering)).await.unwrap();
+        let outcome = testbed.send(&mk_request(steering)).await.unwrap();
         assert_eq!((outcome.response.status, &outcome.arrival), (500, &None), "steered by {steering:?}");
     }
 }

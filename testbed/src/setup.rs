@@ -18,13 +18,13 @@ use crate::environment::Environment;
 use crate::example::{Destination, Example};
 use crate::loopback::Loopback;
 use crate::mode::Mode;
-use crate::play::Play;
 use crate::relocate::{destinations, relocate};
+use crate::testbed::Testbed;
 use crate::tools;
 
-/// Everything that a [`Play`] needs.
+/// Everything that a [`Testbed`] needs.
 #[derive(Debug)]
-pub struct Plan {
+pub struct Setup {
     /// What the resources mean.
     pub translation: Translation,
     /// What the filter is told, and the table that it makes of it.
@@ -37,11 +37,11 @@ pub struct Plan {
     destinations: BTreeMap<u16, Destination>,
 }
 
-impl Plan {
+impl Setup {
     /// Plans an example.
     ///
     /// # Errors
-    /// Its manifests are wrong, or [`Plan::new`] fails.
+    /// Its manifests are wrong, or [`Setup::new`] fails.
     pub fn of_example(example: &Example, mode: Mode) -> Result<Self> {
         let gathered = Gathered::from_paths(&[&example.manifests]);
         let findings: Vec<_> = gathered.findings.iter().map(|finding| &*finding.message).collect();
@@ -84,11 +84,11 @@ impl Plan {
     ///
     /// # Errors
     /// Envoy would listen on no port, or [`Environment::start`] fails.
-    pub async fn start(self) -> Result<Play> {
+    pub async fn start(self) -> Result<Testbed> {
         let Self { translation, plugin, config, problems: _, loopback, destinations } = self;
         let ports = translation.imports.iter().flat_map(|import| &import.ports);
         let port = *ports.min().context("no import has a port, so Envoy would listen on none")?;
         let environment = Environment::start(loopback, destinations, &config).await?;
-        Ok(Play { environment, translation, plugin, port })
+        Ok(Testbed { environment, translation, plugin, port })
     }
 }

@@ -1,4 +1,4 @@
-//! A running example, and the requests that are sent into it.
+//! Everything running, and the cases that are played on it.
 
 use std::net::SocketAddr;
 
@@ -15,19 +15,21 @@ use crate::example::Case;
 use crate::forecast::Forecast;
 use crate::outcome::Outcome;
 
-/// A running example.
+/// A running Envoy with its upstreams, and what the resources that it was configured from mean.
 #[derive(Debug)]
-pub struct Play {
+pub struct Testbed {
     pub(crate) environment: Environment,
     pub(crate) translation: Translation,
     pub(crate) plugin: Plugin,
-    /// The listener that requests are sent to.
+    /// The port of the listener that requests are sent to.
     pub(crate) port: u16,
 }
 
 /// What came of a case.
 #[derive(Clone, Debug)]
-pub struct Performance {
+pub struct Performance<'c> {
+    /// The case.
+    pub case: &'c Case,
     /// What happened, each time.
     pub outcomes: Vec<Outcome>,
     /// The rule that decided, for people.
@@ -36,13 +38,20 @@ pub struct Performance {
     pub faults: Vec<String>,
 }
 
-impl Play {
+impl Performance<'_> {
+    /// Whether everything was as expected.
+    pub fn is_good(&self) -> bool {
+        self.faults.is_empty()
+    }
+}
+
+impl Testbed {
     /// Sends a case's request as often as it says, and compares what happened with what the example
     /// expects and with what `mcwan explain` says.
     ///
     /// # Errors
     /// A request has no answer.
-    pub async fn perform(&self, case: &Case) -> Result<Performance> {
+    pub async fn perform<'c>(&self, case: &'c Case) -> Result<Performance<'c>> {
         let mut outcomes = Vec::new();
         for _ in 0..case.repeat.get() {
             outcomes.push(self.send(&case.request).await?);
@@ -54,10 +63,10 @@ impl Play {
         if case.expected.rule.is_some_and(|rule| forecast.rule != Some(rule)) {
             faults.push(format!("{} decided", forecast.decided_by));
         }
-        Ok(Performance { outcomes, decided_by: forecast.decided_by, faults })
+        Ok(Performance { case, outcomes, decided_by: forecast.decided_by, faults })
     }
 
-    /// Sends a request to the lowest port that Envoy listens on.
+    /// Sends a request to Envoy, to the lowest port that it listens on.
     ///
     /// # Errors
     /// It has no answer.
