@@ -80,6 +80,14 @@ fn what_is_wrong_is_told_with_its_place_and_a_hint() -> Result {
             "(InvalidMatch)",
         ),
         (
+            format!(
+                "{{apiVersion: mc-wan.l7mp.io/v1alpha1, kind: WANPolicy, metadata: {{name: older}}, spec: {{port: 31111}}}}\n---\n{}",
+                mk_manifests("    []\n")
+            ),
+            "<stdin>:6: error: WANPolicy high: spec.port: port 31111 is already WANPolicy older's (PortConflict)",
+            "hint: give every tier a port of its own",
+        ),
+        (
             mk_manifests("    []\n").replace("v1alpha1\nkind: WANPolicy", "v1\nkind: WANPolicy"),
             "<stdin>:1: error: there is no WANPolicy in mc-wan.l7mp.io/v1 (UnknownKind)",
             "hint: write `apiVersion: mc-wan.l7mp.io/v1alpha1` and `kind: WANPolicy`",

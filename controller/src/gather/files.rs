@@ -164,3 +164,72 @@ impl FileError {
         Finding { hint, ..Finding::error(Place { file, line }, reason, self.to_string()) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Pieces that documents of ours and broken ones are made of.
+    const PIECES: [&str; 30] = [
+        "apiVersion: mc-wan.l7mp.io/v1alpha1\n",
+        "kind: ServiceImport\n",
+        "kind: WANPolicy\n",
+        "apiVersion: v1\n",
+        "kind: List\n",
+        "items:\n",
+        "metadata: {name: a}\n",
+        "spec:\n",
+        "  http:\n",
+        "    rules:\n",
+        "    - matches:\n",
+        "      - method: GET\n",
+        "  port: 1\n",
+        "---\n",
+        "- ",
+        "  ",
+        "\t",
+        "\r\n",
+        ": ",
+        "&a ",
+        "*a",
+        "<<: *a\n",
+        "[",
+        "]",
+        "{",
+        "}",
+        "\"",
+        "-name: x\n",
+        "!!binary x\n",
+        "\u{feff}é\0",
+    ];
+
+    proptest! {
+        #[test]
+        fn no_text_is_too_odd(pieces in prop::collection::vec(prop::sample::select(&PIECES[..]), 0..40)) {
+            let text = pieces.concat();
+            let lines = text.lines().count().max(1);
+            for finding in Gathered::from_text("test.yaml", &text).findings {
+                let line = finding.place.and_then(|place| place.line);
+                prop_assert!(line.is_none_or(|line| (1..=lines + 1).contains(&line)), "{line:?} of {lines}: {text:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_document_cannot_exhaust_us() {
+        let bomb = (1..12)
+            .map(|n| format!("a{n}: &a{n} [{}]\n", [format!("*a{}", n - 1), ", ".to_owned()].concat().repeat(10)));
+        let table = [
+            (format!("a0: &a0 x\n{}", bomb.collect::<String>()), "aliases of aliases"),
+            ("[".repeat(100_000), "nested lists"),
+            ((0..1_000).map(|n| " ".repeat(n) + "a:\n").collect(), "nested mappings"),
+        ];
+        for (document, message) in table {
+            let reasons: Vec<_> =
+                Gathered::from_text("test.yaml", &document).findings.iter().map(|finding| finding.reason).collect();
+            assert_eq!(reasons, ["Syntax"], "{message}");
+        }
+    }
+}

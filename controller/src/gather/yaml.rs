@@ -7,8 +7,8 @@ use serde_saphyr::{MessageFormatter, Options, Spanned, UserMessageFormatter};
 
 use super::field::Segment;
 
-/// A document nests no deeper than this.
-const DEPTH: usize = 64;
+/// A document nests no deeper than this: the deepest CRD of ours has 26, and a thread's stack holds some 50.
+const DEPTH: usize = 40;
 /// Scalars, lists and mappings of one document; an import of 10,000 rules has some 300,000.
 const NODES: usize = 1_000_000;
 /// What the aliases of one document may expand to.

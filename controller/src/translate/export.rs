@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use crate::api::{ExportedService, Protocol, WanCluster};
+use crate::api::{ExportedService, Protocol, WanCluster, validate};
 use crate::gather::Snapshot;
 use crate::problem::{ObjectRef, Problem};
 
@@ -44,9 +44,10 @@ pub struct Tier {
 
 impl Exports {
     pub(super) fn new(snapshot: &Snapshot, own_cluster: Option<&str>, problems: &mut Vec<Problem>) -> Self {
-        let named = snapshot.wan_policies.iter();
-        let tiers: BTreeMap<_, _> =
-            named.filter_map(|policy| Some((policy.metadata.name.clone()?, policy.spec.port.get()))).collect();
+        let (tiers, conflicts) = validate::tiers(&snapshot.wan_policies);
+        problems.extend(conflicts);
+        let named = tiers.iter().filter_map(|tier| Some((tier.metadata.name.clone()?, tier.spec.port.get())));
+        let tiers: BTreeMap<_, _> = named.collect();
         let mut exports: Vec<&ExportedService> = snapshot.exported_services.iter().collect();
         exports.sort_by_key(|export| (export.spec.exported_at.0, export.metadata.name.clone()));
         let mut sources: BTreeMap<_, Vec<Source>> = BTreeMap::new();
