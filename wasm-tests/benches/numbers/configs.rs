@@ -1,0 +1,63 @@
+//! Configurations of any size, and the requests that fit them.
+
+use mcwan_policy::wire::{
+    Action, Forward, Import, Match, Method, NoMatch, PathMatch, PluginConfig, Rule, Target, UnknownHosts, VERSION,
+};
+use mcwan_wasm_tests::Request;
+
+const NAMESPACE: &str = "bench";
+
+/// As many imports with as many rules each: rule n matches the prefix [`path`] of n.
+pub(crate) fn config(imports: usize, rules: usize) -> PluginConfig {
+    PluginConfig {
+        version: VERSION,
+        unknown_hosts: UnknownHosts::Pass,
+        imports: (0..imports).map(|number| import(number, rules)).collect(),
+    }
+}
+
+/// One import with one rule, which asks for the method GET too.
+pub(crate) fn config_with_method() -> PluginConfig {
+    let mut config = config(1, 1);
+    let matches = config.imports.iter_mut().flat_map(|import| &mut import.rules).flat_map(|rule| &mut rule.matches);
+    matches.for_each(|candidate| candidate.method = Some(Method::Get));
+    config
+}
+
+/// A request that rule `rule` of import `import` matches.
+pub(crate) fn request(import: usize, rule: usize) -> Request {
+    Request::get(format!("{}.{NAMESPACE}", name(import)), path(rule))
+}
+
+fn import(number: usize, rules: usize) -> Import {
+    Import {
+        namespace: NAMESPACE.to_owned(),
+        name: name(number),
+        hostnames: Vec::new(),
+        no_match: NoMatch::default(),
+        targets: ["sd-wan-priority-high", "sd-wan-priority-low"].map(|name| target(name, number)).into(),
+        rules: (0..rules).map(rule).collect(),
+    }
+}
+
+/// A digest is as long as a real one, and no two are the same.
+fn target(name: &str, import: usize) -> Target {
+    Target { name: name.to_owned(), digest: format!("{import:032x}") }
+}
+
+fn rule(number: usize) -> Rule {
+    let path = Some(PathMatch::Prefix(path(number)));
+    let target = u32::from(number % 2 == 1);
+    Rule {
+        matches: vec![Match { path, ..Match::default() }],
+        actions: vec![Action::Forward(Forward { target, weight: 1, path: None })],
+    }
+}
+
+fn name(import: usize) -> String {
+    format!("service-{import:05}")
+}
+
+fn path(rule: usize) -> String {
+    format!("/path-{rule:05}")
+}
