@@ -100,3 +100,112 @@ fn one() -> u32 {
 fn any_object(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
 }
+
+#[cfg(test)]
+mod tests {
+    use gateway_api::httproutes::HttpRouteRules;
+    use serde_json::json;
+
+    use super::*;
+
+    /// A rule with every field of the standard channel, defaults included.
+    fn mk_rule() -> Value {
+        let header = json!({"name": "x-a", "value": "1"});
+        let modifier = json!({"set": [header], "add": [header], "remove": ["x-b"]});
+        let backend = json!({"group": "", "kind": "Service", "name": "b", "namespace": "ns", "port": 80});
+        let mirror = |share: &str, value: Value| json!({"type": "RequestMirror", "requestMirror": {"backendRef": backend, share: value}});
+        let value_match = json!({"type": "RegularExpression", "name": "a", "value": ".*"});
+        json!({
+            "name": "all",
+            "matches": [{
+                "path": {"type": "Exact", "value": "/a"},
+                "headers": [value_match],
+                "queryParams": [value_match],
+                "method": "PATCH",
+            }],
+            "filters": [
+                {"type": "RequestHeaderModifier", "requestHeaderModifier": modifier},
+                {"type": "ResponseHeaderModifier", "responseHeaderModifier": modifier},
+                mirror("percent", json!(10)),
+                mirror("fraction", json!({"numerator": 1, "denominator": 3})),
+                {"type": "RequestRedirect", "requestRedirect": {
+                    "scheme": "https", "hostname": "a.example.com", "port": 8443, "statusCode": 308,
+                    "path": {"type": "ReplaceFullPath", "replaceFullPath": "/b"},
+                }},
+                {"type": "URLRewrite", "urlRewrite": {
+                    "hostname": "a.example.com",
+                    "path": {"type": "ReplacePrefixMatch", "replacePrefixMatch": "/b"},
+                }},
+                {"type": "CORS", "cors": {
+                    "allowOrigins": ["*"], "allowCredentials": true, "allowMethods": ["GET"], "allowHeaders": ["x-a"],
+                    "exposeHeaders": ["x-b"], "maxAge": 60,
+                }},
+                {"type": "ExtensionRef", "extensionRef": {"group": "g", "kind": "K", "name": "n"}},
+            ],
+            "backendRefs": [{
+                "group": "", "kind": "Service", "name": "b", "namespace": "ns", "port": 80, "weight": 1,
+                "filters": [{"type": "RequestHeaderModifier", "requestHeaderModifier": modifier}],
+            }],
+            "timeouts": {"request": "10s", "backendRequest": "500ms"},
+        })
+    }
+
+    #[test]
+    fn every_field_is_that_of_gateway_api() -> Result<(), serde_json::Error> {
+        let ours: HttpRule = serde_json::from_value(mk_rule())?;
+        assert_eq!(serde_json::to_value(ours)?, mk_rule());
+        let theirs: HttpRouteRules = serde_json::from_value(mk_rule())?;
+        assert_eq!(serde_json::to_value(theirs)?, mk_rule());
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_left_out_has_gateway_apis_default() -> Result<(), serde_json::Error> {
+        let rule: HttpRule = serde_json::from_value(json!({
+            "matches": [{"path": {}, "headers": [{"name": "a", "value": "b"}]}],
+            "filters": [{"type": "RequestRedirect", "requestRedirect": {}}, {"type": "CORS", "cors": {}}],
+            "backendRefs": [{"name": "b"}],
+        }))?;
+        let rule = serde_json::to_value(rule)?;
+        let table = [
+            ("/matches/0/path/type", json!("PathPrefix")),
+            ("/matches/0/path/value", json!("/")),
+            ("/matches/0/headers/0/type", json!("Exact")),
+            ("/filters/0/requestRedirect/statusCode", json!(302)),
+            ("/filters/1/cors/maxAge", json!(5)),
+            ("/backendRefs/0/group", json!("")),
+            ("/backendRefs/0/kind", json!("Service")),
+            ("/backendRefs/0/weight", json!(1)),
+        ];
+        for (field, default) in table {
+            assert_eq!(rule.pointer(field), Some(&default), "{field}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn what_gateway_api_does_not_have_is_refused() {
+        let table = [
+            ("/matches/0/path/type", json!("Prefix")),
+            ("/matches/0/headers/0/type", json!("exact")),
+            ("/matches/0/method", json!("get")),
+            ("/filters/0/type", json!("Rewrite")),
+            ("/filters/2/requestMirror/percent", json!(101)),
+            ("/filters/3/requestMirror/fraction/denominator", json!(0)),
+            ("/filters/4/requestRedirect/statusCode", json!(300)),
+            ("/filters/4/requestRedirect/scheme", json!("ftp")),
+            ("/filters/5/urlRewrite/path/type", json!("ReplaceRegex")),
+            ("/filters/6/cors/maxAge", json!(0)),
+            ("/backendRefs/0/port", json!(0)),
+            ("/backendRefs/0/port", json!(65_536)),
+            ("/backendRefs/0/weight", json!(-1)),
+            ("/timeouts/request", json!("10")),
+        ];
+        for (field, value) in table {
+            let mut rule = mk_rule();
+            let message = format!("{field}: {value}");
+            *rule.pointer_mut(field).expect(&message) = value;
+            assert!(serde_json::from_value::<HttpRule>(rule).is_err(), "{message}");
+        }
+    }
+}

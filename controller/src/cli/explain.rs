@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::answer::Answer;
-use super::gateway::Gateway;
+use super::gateway::{Gateway, UnknownHosts};
 use super::input::Files;
 use super::output::{self, Output};
 use crate::explain::{Asked, Explainer};
@@ -35,6 +35,9 @@ pub(super) struct Explain {
     requests: Option<PathBuf>,
     #[command(flatten)]
     gateway: Gateway,
+    /// What happens to a request whose host belongs to no import
+    #[arg(long, value_enum, default_value_t)]
+    unknown_hosts: UnknownHosts,
     /// A number that makes choices by weight repeatable
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
@@ -77,8 +80,8 @@ The exit status is 0 for a request that is refused, too: that is what was asked.
 
 impl Explain {
     pub(super) fn run(self) -> anyhow::Result<Answer> {
-        let Self { files, request, requests, gateway, seed, output } = self;
-        let input = files.read(&gateway.options(SteeringKey::random()?), gateway.unknown_hosts())?;
+        let Self { files, request, requests, gateway, unknown_hosts, seed, output } = self;
+        let input = files.read(&gateway.options(SteeringKey::random()?), unknown_hosts.into())?;
         let mut log = anstream::stderr().lock();
         input.findings(Vec::new()).print(&mut log)?;
         if !input.gathered.is_complete() {

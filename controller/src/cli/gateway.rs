@@ -14,9 +14,6 @@ pub(super) struct Gateway {
     /// How a request names its target to the route behind the filter
     #[arg(long, value_enum, default_value_t)]
     steering: SteeringMode,
-    /// What happens to a request whose host belongs to no import
-    #[arg(long, value_enum, default_value_t)]
-    unknown_hosts: UnknownHosts,
 }
 
 /// How a request names its target.
@@ -31,7 +28,7 @@ enum SteeringMode {
 
 /// What happens to a request whose host belongs to no import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum UnknownHosts {
+pub(super) enum UnknownHosts {
     /// It goes on unsteered
     #[default]
     Pass,
@@ -50,11 +47,13 @@ impl Gateway {
             SteeringMode::ClusterHeader => Steering::ClusterHeader,
         }
     }
+}
 
-    pub(super) fn unknown_hosts(&self) -> wire::UnknownHosts {
-        match self.unknown_hosts {
-            UnknownHosts::Pass => wire::UnknownHosts::Pass,
-            UnknownHosts::Refuse => wire::UnknownHosts::Refuse,
+impl From<UnknownHosts> for wire::UnknownHosts {
+    fn from(hosts: UnknownHosts) -> Self {
+        match hosts {
+            UnknownHosts::Pass => Self::Pass,
+            UnknownHosts::Refuse => Self::Refuse,
         }
     }
 }

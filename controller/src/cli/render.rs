@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::answer::Answer;
-use super::gateway::Gateway;
+use super::gateway::{Gateway, UnknownHosts};
 use super::input::Files;
 use crate::api;
 use crate::emit::envoy::{self, EnvoyOptions};
@@ -35,6 +35,9 @@ pub(super) struct Render {
     data_plane: DataPlane,
     #[command(flatten)]
     gateway: Gateway,
+    /// What happens to a request whose host belongs to no import
+    #[arg(long, value_enum, default_value_t)]
+    unknown_hosts: UnknownHosts,
     /// A secret of at least 16 characters that keeps clients from forging the steering header; without it, one is
     /// drawn
     #[arg(long, value_name = "KEY", env = "MCWAN_STEERING_KEY", hide_env_values = true)]
@@ -72,9 +75,9 @@ enum DataPlane {
 
 impl Render {
     pub(super) fn run(self) -> anyhow::Result<Answer> {
-        let Self { files, to, module, data_plane, gateway, steering_key, bind, admin } = self;
+        let Self { files, to, module, data_plane, gateway, unknown_hosts, steering_key, bind, admin } = self;
         let steering_key = steering_key.map_or_else(SteeringKey::random, Ok)?;
-        let input = files.read(&gateway.options(steering_key), gateway.unknown_hosts())?;
+        let input = files.read(&gateway.options(steering_key), unknown_hosts.into())?;
         let mut log = anstream::stderr().lock();
         if !input.gathered.is_complete() {
             input.findings(Vec::new()).print(&mut log)?;

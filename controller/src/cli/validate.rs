@@ -7,11 +7,12 @@ use mcwan_policy::wire::UnknownHosts;
 use serde::Serialize;
 
 use super::answer::Answer;
+use super::gateway::Gateway;
 use super::input::Files;
 use super::output::{self, Output};
 use super::report;
 use crate::problem::Severity;
-use crate::translate::{Options, Steering, SteeringKey};
+use crate::translate::SteeringKey;
 
 /// Check files, and say what is wrong and where
 ///
@@ -22,6 +23,8 @@ use crate::translate::{Options, Steering, SteeringKey};
 pub(super) struct Validate {
     #[command(flatten)]
     files: Files,
+    #[command(flatten)]
+    gateway: Gateway,
     /// For people or for programs
     #[arg(short, long, value_enum, default_value_t)]
     output: Output,
@@ -43,7 +46,7 @@ struct Json<'f> {
 
 impl Validate {
     pub(super) fn run(&self) -> anyhow::Result<Answer> {
-        let options = Options { cluster: None, steering_key: SteeringKey::random()?, steering: Steering::default() };
+        let options = self.gateway.options(SteeringKey::random()?);
         let findings = self.files.read(&options, UnknownHosts::default())?.findings(Vec::new());
         let (errors, warnings) = (findings.count(Severity::Error), findings.count(Severity::Warning));
         let ok = errors == 0;
