@@ -11,7 +11,9 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 
-use crate::config::{HIGH, always, config, header, import, load, payment, prefix, release, rule, to, to_https, with};
+use crate::config::{
+    HIGH, always, config, import, load, payment, prefix, release, rule, to, to_https, with, with_header,
+};
 use crate::outcome::Outcome;
 
 /// A configuration with something of every kind.
@@ -19,6 +21,7 @@ fn rich() -> Value {
     let regex = |pattern: &str| json!({"path": {"regex": pattern}});
     let by_cookie = json!({"headers": [{"name": "cookie", "value": {"regex": "^(.*?;)?(user=test)(;.*)?"}}]});
     let by_query = json!({"queryParams": [{"name": "q", "value": {"exact": "1"}}]});
+    let by_header = with_header(json!({}), "x-a", "1");
     let rewrite = json!({"forward": {"target": 1, "path": {"prefix": "/new"}}});
     let wild = with(import("ledger", [always(to(2))]), "hostnames", json!(["*.example.com"]));
     config([
@@ -29,7 +32,7 @@ fn rich() -> Value {
                 rule([prefix("/payment"), json!({"path": {"exact": "/x"}})], [to(0)]),
                 rule([prefix("/rewrite")], [rewrite]),
                 rule([with(prefix("/payment"), "method", json!("POST"))], [to_https()]),
-                rule([by_query, header("x-a", "1")], [to(1)]),
+                rule([by_query, by_header], [to(1)]),
                 rule([regex("/[a-z]+/[0-9]{1,3}")], [to(1)]),
             ],
         ),

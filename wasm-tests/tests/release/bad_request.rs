@@ -3,7 +3,7 @@
 use mcwan_wasm_tests::{Headers, Host, Request};
 use serde_json::json;
 
-use crate::config::{HIGH, LOW, always, header, host as host_of, import, prefix, rule, to, with};
+use crate::config::{HIGH, LOW, always, host as host_of, import, prefix, rule, to, with, with_header};
 use crate::outcome::Outcome::Passed;
 use crate::outcome::{get, outcome, refused, steered};
 
@@ -13,7 +13,7 @@ fn host() -> Host {
     host_of([import(
         "payment",
         [
-            rule([with(prefix("/h"), "headers", header("x-a", "1")["headers"].clone())], [to(0)]),
+            rule([with_header(prefix("/h"), "x-a", "1")], [to(0)]),
             rule([with(prefix("/r"), "headers", by_regex)], [to(0)]),
             rule([prefix("/")], [to(1)]),
         ],

@@ -73,9 +73,9 @@ pub(crate) fn prefix(path: &str) -> Value {
     json!({"path": {"prefix": path}})
 }
 
-/// A match of one header's exact value.
-pub(crate) fn header(name: &str, value: &str) -> Value {
-    json!({"headers": [{"name": name, "value": {"exact": value}}]})
+/// A match that asks for a header's exact value too.
+pub(crate) fn with_header(candidate: Value, name: &str, value: &str) -> Value {
+    with(candidate, "headers", json!([{"name": name, "value": {"exact": value}}]))
 }
 
 /// An action: the target of that index.

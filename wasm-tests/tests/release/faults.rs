@@ -3,7 +3,7 @@
 use mcwan_wasm_tests::{Cause, Fault, Host, HostCall, Request, Status};
 use serde_json::json;
 
-use crate::config::{HIGH, config, header, import, payment, prefix, release, rule, to, with};
+use crate::config::{HIGH, config, import, payment, prefix, release, rule, to, with, with_header};
 use crate::outcome::Outcome::{self, Held, Passed, Redirected};
 use crate::outcome::{get, outcome, play, refused, steered};
 
@@ -14,7 +14,7 @@ fn host() -> Host {
     let rules = [
         rule([prefix("/")], [forward]),
         rule([with(prefix("/m"), "method", json!("GET"))], [to(0)]),
-        rule([with(prefix("/h"), "headers", header("x-a", "1")["headers"].clone())], [to(0)]),
+        rule([with_header(prefix("/h"), "x-a", "1")], [to(0)]),
         rule([prefix("/r")], [json!({"redirect": {"status": 301}})]),
         rule([prefix("/none")], []),
     ];

@@ -3,7 +3,7 @@
 use mcwan_wasm_tests::{HostCall, Request, Trace};
 use serde_json::{Value, json};
 
-use crate::config::{always, header, host, import, payment, prefix, rule, to, to_https, with};
+use crate::config::{always, host, import, payment, prefix, rule, to, to_https, with, with_header};
 use crate::outcome::play;
 
 const CANONICAL: &str = "payment.secure.svc.cluster.local";
@@ -66,7 +66,7 @@ fn the_method_is_asked_for_only_where_a_candidate_rule_asks_for_it() {
 
 #[test]
 fn the_header_map_is_read_once_and_only_where_a_candidate_rule_asks_for_a_header() {
-    let by_header = |value: &str| with(header("x-a", value), "path", json!({"prefix": "/a"}));
+    let by_header = |value: &str| with_header(prefix("/a"), "x-a", value);
     let matches = ["1", "2", "3"].map(by_header);
     let rules = [rule(matches, [to(0)]), rule([prefix("/b")], [to(1)])];
     let pairs = |path| {

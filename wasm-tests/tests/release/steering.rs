@@ -4,8 +4,8 @@ use mcwan_wasm_tests::{Action, Host, HostCall, Request, RouteCache};
 use serde_json::{Value, json};
 
 use crate::config::{
-    CANARY, HIGH, LOW, always, config, header as by_header, host, import, load, payment, prefix, release, rule, to,
-    to_https, with,
+    CANARY, HIGH, LOW, always, config, host, import, load, payment, prefix, release, rule, to, to_https, with,
+    with_header,
 };
 use crate::outcome::Outcome::Passed;
 use crate::outcome::{get, header, outcome, play, refused, steered};
@@ -97,7 +97,7 @@ fn matches_the_rules_by_gateway_apis_precedence() {
             rule([path("regex", "/a/.*")], [to(1)]),
             rule([prefix("/a")], [to(2)]),
             rule([with(prefix("/a"), "method", json!("GET"))], [to(0)]),
-            rule([with(prefix("/a"), "headers", by_header("x-a", "1")["headers"].clone())], [to(1)]),
+            rule([with_header(prefix("/a"), "x-a", "1")], [to(1)]),
             rule([path("exact", "/a/c")], [to(1)]),
         ],
     )]);
