@@ -57,23 +57,32 @@ enum Steering {
 
 /// Everything runs on this one thread: Envoy lives as long as it does.
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<ExitCode> {
-    let Command::Demo(demo) = Cli::parse().command;
-    let mode = match (demo.data_plane, demo.steering) {
+async fn main() -> ExitCode {
+    let Command::Demo(options) = Cli::parse().command;
+    demo(options).await.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+async fn demo(options: Demo) -> Result<ExitCode> {
+    let mode = match (options.data_plane, options.steering) {
         (DataPlane::Native, _) => Mode::Native,
         (DataPlane::Wasm, Steering::RouteHeader) => Mode::RouteHeader,
         (DataPlane::Wasm, Steering::ClusterHeader) => Mode::ClusterHeader,
     };
-    let examples = if demo.all { Example::names()? } else { demo.examples };
+    let examples = if options.all { Example::names()? } else { options.examples };
     // Interrupted, we still end by returning, so that every child and folder goes.
     let [interrupt, terminate] = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
     tokio::select! {
-        result = demo::run(&examples, mode, demo.keep) => Ok(if result? { ExitCode::SUCCESS } else { ExitCode::FAILURE }),
-        () = arrives(interrupt?) => Ok(ExitCode::from(130)),
-        () = arrives(terminate?) => Ok(ExitCode::from(143)),
+        all_good = demo::run(&examples, mode, options.keep) => {
+            Ok(if all_good? { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
+        () = arrival(interrupt?) => Ok(ExitCode::from(130)),
+        () = arrival(terminate?) => Ok(ExitCode::from(143)),
     }
 }
 
-async fn arrives(mut signal: Signal) {
+async fn arrival(mut signal: Signal) {
     signal.recv().await;
 }

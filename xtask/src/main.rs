@@ -6,6 +6,7 @@ mod setup;
 mod stages;
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -88,8 +89,17 @@ enum Steering {
     ClusterHeader,
 }
 
-fn main() -> Result<()> {
-    let command = Cli::parse().command;
+fn main() -> ExitCode {
+    match run(&Cli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: &Command) -> Result<()> {
     let tools = tools()?;
     setup::run(&tools)?;
     match command {
@@ -97,7 +107,7 @@ fn main() -> Result<()> {
         Command::Build => module::build(&tools),
         Command::Demo(demo) => {
             module::build(&tools)?;
-            stages::demo(&demo)
+            stages::demo(demo)
         }
         Command::Test => {
             module::build(&tools)?;
@@ -105,7 +115,7 @@ fn main() -> Result<()> {
         }
         Command::Bench { output } => {
             module::build(&tools)?;
-            stages::bench(output)
+            stages::bench(*output)
         }
     }
 }

@@ -30,7 +30,7 @@ pub(crate) fn build(tools: &Path) -> Result<()> {
     eprintln!("build: the filter, for {WASM_TARGET}");
     process::run(
         process::cargo()
-            .args(["build", "--quiet", "--package", "mcwan-filter", "--profile", "wasm", "--target", WASM_TARGET])
+            .args(["build", "--package", "mcwan-filter", "--profile", "wasm", "--target", WASM_TARGET])
             .arg("--target-dir")
             .arg(&target_dir),
         "start me as `cargo xtask`",

@@ -22,7 +22,7 @@ pub(crate) fn demo(demo: &Demo) -> Result<()> {
 /// Measures; returns only where that cannot be started.
 pub(crate) fn bench(output: Output) -> Result<()> {
     let mut bench = cargo();
-    bench.args(["bench", "--quiet", "--package", "mcwan-wasm-tests", "--bench", "numbers", "--"]);
+    bench.args(["bench", "--package", "mcwan-wasm-tests", "--bench", "numbers", "--"]);
     bench.args(["--output", &spelling(&output)]);
     Err(process::become_program(&mut bench, START_WITH_CARGO))
 }
@@ -58,7 +58,7 @@ pub(crate) fn test() -> Result<()> {
 
 /// The program that plays examples.
 fn player() -> Command {
-    arguments(cargo(), "run --quiet --package mcwan-testbed --bin mcwan-testbed -- demo")
+    arguments(cargo(), "run --package mcwan-testbed --bin mcwan-testbed -- demo")
 }
 
 /// Adds arguments that hold no white space.
