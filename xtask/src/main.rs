@@ -33,7 +33,8 @@ enum Command {
     ///
     /// The exit status is 0 only if every request did what its example expects.
     Demo(Demo),
-    /// Everything that CI runs: set up, build, format, lints, documentation, tests, all examples.
+    /// Everything that CI runs: set-up, build, formatting, lints, documentation and all tests; these
+    /// play every example in every mode.
     Test,
     /// Set up and build, then measure; exit status 1 where a deterministic limit is missed.
     Bench {

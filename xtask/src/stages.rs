@@ -13,7 +13,7 @@ const START_WITH_CARGO: &str = "start me as `cargo xtask`";
 
 /// Plays examples; returns only where the player cannot be started.
 pub(crate) fn demo(demo: &Demo) -> Result<()> {
-    let mut player = player();
+    let mut player = arguments(cargo(), "run --package mcwan-testbed --bin mcwan-testbed -- demo");
     player.args(["--data-plane", &spelling(&demo.data_plane), "--steering", &spelling(&demo.steering)]);
     player.args(demo.keep.then_some("--keep")).args(demo.all.then_some("--all")).args(&demo.examples);
     Err(process::become_program(&mut player, START_WITH_CARGO))
@@ -45,7 +45,6 @@ pub(crate) fn test() -> Result<()> {
             doc
         }),
         ("tests", arguments(cargo(), "test --workspace")),
-        ("examples", arguments(player(), "--all")),
     ];
     for (name, mut command) in stages {
         eprintln!("test: {name}");
@@ -54,11 +53,6 @@ pub(crate) fn test() -> Result<()> {
         eprintln!("test: {name} passed in {:.1} s", start.elapsed().as_secs_f64());
     }
     Ok(())
-}
-
-/// The program that plays examples.
-fn player() -> Command {
-    arguments(cargo(), "run --package mcwan-testbed --bin mcwan-testbed -- demo")
 }
 
 /// Adds arguments that hold no white space.
