@@ -54,7 +54,7 @@ impl<'e> Explainer<'e> {
         (outcome, considered.unwrap_or_default())
     }
 
-    fn import(&self, compiled: &mcwan_policy::Import) -> Option<&'e Import> {
+    fn import(&self, compiled: mcwan_policy::Import<'_>) -> Option<&'e Import> {
         let is =
             |import: &&Import| import.wire.namespace == compiled.namespace() && import.wire.name == compiled.name();
         self.translation.imports.iter().find(is)

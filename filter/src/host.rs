@@ -3,6 +3,7 @@
 //! The SDK's own wrappers panic on a status that they do not expect; here every status is a value, so
 //! that a host that fails makes us refuse a request and not trap.
 
+use std::io::{self, Read};
 use std::ptr::{null_mut, slice_from_raw_parts_mut};
 
 use mcwan_policy::HeaderLine;
@@ -89,10 +90,25 @@ pub(crate) fn set_tick_period(milliseconds: u32) -> HostResult<()> {
     check(unsafe { proxy_set_tick_period_milliseconds(milliseconds) })
 }
 
-/// The plugin's configuration as the host has it.
-pub(crate) fn plugin_configuration() -> HostResult<Vec<u8>> {
-    // SAFETY: `read` passes pointers to a slot that outlives the call.
-    read(|data, size| unsafe { proxy_get_buffer_bytes(BufferType::PluginConfiguration, 0, usize::MAX, data, size) })
+/// The plugin's configuration, read from the host piece by piece: the whole would take more memory than
+/// what is compiled from it, and memory that a VM once took it never gives back.
+#[derive(Default)]
+pub(crate) struct PluginConfiguration {
+    position: usize,
+}
+
+impl Read for PluginConfiguration {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        // SAFETY: for the slot see `read`.
+        let piece = read(|data, size| unsafe {
+            proxy_get_buffer_bytes(BufferType::PluginConfiguration, self.position, into.len(), data, size)
+        });
+        let piece = piece.map_err(|HostError(status)| io::Error::other(format!("host call failed: {status}")))?;
+        let (start, _) = into.split_at_mut_checked(piece.len()).ok_or(io::ErrorKind::InvalidData)?;
+        start.copy_from_slice(&piece);
+        self.position += piece.len();
+        Ok(piece.len())
+    }
 }
 
 /// The first line of a request header; none if there is no such header.
@@ -125,12 +141,10 @@ pub(crate) fn set_request_header(name: &str, value: &[u8]) -> HostResult<()> {
     })
 }
 
-/// Removes every line of a request header; that there is none is no error.
+/// Removes every line of a request header, if there are any.
 pub(crate) fn remove_request_header(name: &str) -> HostResult<()> {
     // SAFETY: the host reads `name` during the call only.
-    let removed =
-        check(unsafe { proxy_remove_header_map_value(MapType::HttpRequestHeaders, name.as_ptr(), name.len()) });
-    found(removed).map(Option::unwrap_or_default)
+    check(unsafe { proxy_remove_header_map_value(MapType::HttpRequestHeaders, name.as_ptr(), name.len()) })
 }
 
 /// A property of the stream (Envoy's attributes), in the form that its type has; none if it has none.

@@ -1,6 +1,7 @@
 //! The plugin: holds the table in force.
 
 use std::error::Error;
+use std::io::BufReader;
 use std::rc::Rc;
 
 use mcwan_policy::RouteTable;
@@ -13,6 +14,9 @@ use crate::{counters, host};
 /// Milliseconds between two reports of the counters.
 const TICK_MILLISECONDS: u32 = 5_000;
 
+/// Bytes of a configuration that are read from the host at a time.
+const PIECE_BYTES: usize = 16 << 10;
+
 /// One plugin configuration. An update makes a new one and ends this one once its requests are done.
 #[derive(Default)]
 pub(crate) struct Root {
@@ -20,9 +24,9 @@ pub(crate) struct Root {
 }
 
 impl Root {
-    fn load() -> Result<RouteTable, String> {
-        let config = host::plugin_configuration().map_err(|error| format!("the config cannot be had: {error:?}"))?;
-        RouteTable::from_json(&config).map_err(|error| match error.source() {
+    fn load(bytes: usize) -> Result<RouteTable, String> {
+        let open = || BufReader::with_capacity(PIECE_BYTES, host::PluginConfiguration::default());
+        RouteTable::from_reader(bytes, open).map_err(|error| match error.source() {
             Some(source) => format!("{error}: {source}"),
             None => error.to_string(),
         })
@@ -32,8 +36,8 @@ impl Root {
 impl Context for Root {}
 
 impl RootContext for Root {
-    fn on_configure(&mut self, _size: usize) -> bool {
-        match Self::load() {
+    fn on_configure(&mut self, size: usize) -> bool {
+        match Self::load(size) {
             Ok(table) => {
                 self.table = Some(Rc::new(table));
                 if host::set_tick_period(TICK_MILLISECONDS).is_err() {

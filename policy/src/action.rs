@@ -5,69 +5,77 @@ use crate::redirect::Redirect;
 use crate::rewrite::PathRewrite;
 use crate::{limits, wire};
 
-/// A checked action.
+/// A checked action with its share of the rule's requests.
 #[derive(Debug)]
-pub(crate) enum Action {
-    Forward { target: usize, path: Option<Box<PathRewrite>> },
+pub(crate) struct Action {
+    weight: u32,
+    pub(crate) effect: Effect,
+}
+
+/// What an action does.
+#[derive(Debug)]
+pub(crate) enum Effect {
+    Forward {
+        /// Place among the import's targets.
+        target: u32,
+        path: Option<Box<PathRewrite>>,
+    },
     Redirect(Box<Redirect>),
     Refuse(Reason),
 }
 
-/// What one rule does, each action with its weight.
-#[derive(Debug, Default)]
-pub(crate) struct Actions(Box<[(u32, Action)]>);
-
-impl Actions {
-    /// Checks the actions of a rule. One that cannot be keeps its share and refuses it.
-    pub(crate) fn new(
-        rule: usize,
-        actions: Vec<wire::Action>,
-        targets: usize,
-        by_prefix: bool,
-        report: &mut dyn FnMut(ImportError),
-    ) -> Self {
-        if let Err(part) = Part::bound("backends", actions.len(), limits::RULE_ACTIONS) {
+/// Checks the actions of a rule. One that cannot be keeps its share and refuses it.
+pub(crate) fn compile(
+    rule: usize,
+    actions: Vec<wire::Action>,
+    targets: usize,
+    by_prefix: bool,
+    report: &mut dyn FnMut(ImportError),
+) -> Vec<Action> {
+    if let Err(part) = Part::bound("backends", actions.len(), limits::RULE_ACTIONS) {
+        let effect = Effect::Refuse(part.reason());
+        report(ImportError { at: At::Actions(rule), part });
+        return vec![Action { weight: 1, effect }];
+    }
+    let check = |(index, action): (usize, wire::Action)| {
+        let weight = action.weight();
+        let effect = Effect::new(action, targets, by_prefix).unwrap_or_else(|part| {
             let reason = part.reason();
-            report(ImportError { at: At::Actions(rule), part });
-            return Self(Box::new([(1, Action::Refuse(reason))]));
-        }
-        let check = |(index, action): (usize, wire::Action)| {
-            let weight = action.weight();
-            let action = Action::new(action, targets, by_prefix).unwrap_or_else(|part| {
-                let reason = part.reason();
-                report(ImportError { at: At::Action(rule, index), part });
-                Action::Refuse(reason)
-            });
-            (weight, action)
-        };
-        Self(actions.into_iter().enumerate().map(check).collect())
-    }
-
-    /// The action that a uniform draw falls on; none where all weights are zero.
-    pub(crate) fn choose(&self, draw: impl FnOnce() -> u64) -> Option<&Action> {
-        let weighed = || self.0.iter().filter(|(weight, _)| *weight > 0);
-        let mut candidates = weighed();
-        if let (Some((_, only)), None) = (candidates.next(), candidates.next()) {
-            return Some(only);
-        }
-        let total: u64 = weighed().map(|(weight, _)| u64::from(*weight)).sum();
-        let mut left = u64::try_from((u128::from(draw()) * u128::from(total)) >> 64).ok()?;
-        weighed().find_map(|(weight, action)| {
-            let below = left < u64::from(*weight);
-            left = left.saturating_sub(u64::from(*weight));
-            below.then_some(action)
-        })
-    }
+            report(ImportError { at: At::Action(rule, index), part });
+            Effect::Refuse(reason)
+        });
+        Action { weight, effect }
+    };
+    actions.into_iter().enumerate().map(check).collect()
 }
 
-impl Action {
+/// The action that a uniform draw falls on; none where all weights are zero.
+pub(crate) fn choose<'t>(
+    actions: impl Iterator<Item = &'t Action> + Clone,
+    draw: impl FnOnce() -> u64,
+) -> Option<&'t Effect> {
+    let mut weighed = actions.filter(|action| action.weight > 0);
+    let mut candidates = weighed.clone();
+    let first = candidates.next()?;
+    if candidates.next().is_none() {
+        return Some(&first.effect);
+    }
+    let total: u64 = weighed.clone().map(|action| u64::from(action.weight)).sum();
+    let mut left = u64::try_from((u128::from(draw()) * u128::from(total)) >> 64).ok()?;
+    weighed.find_map(|action| {
+        let below = left < u64::from(action.weight);
+        left = left.saturating_sub(u64::from(action.weight));
+        below.then_some(&action.effect)
+    })
+}
+
+impl Effect {
     fn new(action: wire::Action, targets: usize, by_prefix: bool) -> Result<Self, Part> {
         match action {
             wire::Action::Forward(wire::Forward { target, weight: _, path }) => {
-                let index =
-                    usize::try_from(target).ok().filter(|index| *index < targets).ok_or(Part::Target(target))?;
+                usize::try_from(target).ok().filter(|index| *index < targets).ok_or(Part::Target(target))?;
                 let path = path.map(|path| PathRewrite::new(path, by_prefix).map(Box::new)).transpose()?;
-                Ok(Self::Forward { target: index, path })
+                Ok(Self::Forward { target, path })
             }
             wire::Action::Redirect(redirect) => Ok(Self::Redirect(Box::new(Redirect::new(redirect, by_prefix)?))),
             wire::Action::Refuse(wire::Refuse { weight: _, reason }) => Ok(Self::Refuse(reason.into())),

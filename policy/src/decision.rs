@@ -36,11 +36,11 @@ pub struct RuleMatch {
 #[derive(Clone, Debug)]
 pub struct Route<'t> {
     /// The import that has the request's host; its canonical host is the new `:authority`.
-    pub import: &'t Import,
+    pub import: Import<'t>,
     /// What matched.
     pub matched: RuleMatch,
     /// Where the request goes; its steering value is the new steering header.
-    pub target: &'t Target,
+    pub target: Target<'t>,
     /// The new `:path`; none: it stays.
     pub path: Option<Vec<u8>>,
 }
@@ -49,7 +49,7 @@ pub struct Route<'t> {
 #[derive(Clone, Debug)]
 pub struct Reply<'t> {
     /// The import that has the request's host, where one has.
-    pub import: Option<&'t Import>,
+    pub import: Option<Import<'t>>,
     /// What matched, where something did.
     pub matched: Option<RuleMatch>,
     /// HTTP status.

@@ -2,7 +2,6 @@
 
 use crate::decision::{Decision, RuleMatch};
 use crate::host::request_host;
-use crate::import::{Body, Import};
 use crate::path::RequestPath;
 use crate::request::Request;
 use crate::rule::Mismatch;
@@ -59,12 +58,13 @@ impl RouteTable {
         let import = authority.as_deref().and_then(request_host).and_then(|host| self.imports.find(&host));
         let path = request.path()?;
         let path = path.as_deref().and_then(RequestPath::parse);
-        let (Some((number, Import { body: Body::Sound(rules), .. })), Some(path)) = (import, path) else {
+        let import = import.filter(|import| import.broken().is_none());
+        let (Some(import), Some(path)) = (import, path) else {
             return Ok(Vec::new());
         };
-        let taken = self.imports.first_match(number, rules, request, path)?.map(|found| found.alternative.matched());
+        let taken = self.imports.first_match(import, request, path)?.map(|found| found.alternative.matched());
         let mut considered = Vec::new();
-        for (alternative, on_path) in self.imports.alternatives(number, rules, path) {
+        for (alternative, on_path) in self.imports.alternatives(import, path) {
             let matched = alternative.matched();
             let verdict = match alternative.mismatch(request, path.query)? {
                 _ if !on_path => Verdict::Path,

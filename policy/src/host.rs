@@ -119,11 +119,13 @@ impl<'h> StandardHost<'h> {
 }
 
 /// The host of an `:authority`: without its port and one trailing dot, in lower case.
-/// None where the authority is not usable: empty, or with bytes that no host has.
+/// None where the authority is not usable: empty, or with bytes that no host has (RFC 3986, section 3.2.2;
+/// RFC 9110, section 4.2.4, forbids user information).
 pub(crate) fn request_host(authority: &[u8]) -> Option<Cow<'_, str>> {
     let host = without_port(std::str::from_utf8(authority).ok()?);
     let host = host.strip_suffix('.').unwrap_or(host);
-    if host.is_empty() || !host.bytes().all(|byte| byte.is_ascii_graphic()) {
+    let in_hosts = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+,;=:[]".contains(&byte);
+    if host.is_empty() || !host.bytes().all(in_hosts) {
         return None;
     }
     if host.bytes().any(|byte| byte.is_ascii_uppercase()) {
@@ -133,10 +135,11 @@ pub(crate) fn request_host(authority: &[u8]) -> Option<Cow<'_, str>> {
     }
 }
 
-/// An authority without its port (RFC 3986, section 3.2.3), brackets of IPv6 addresses respected.
+/// An authority up to its last colon, which begins the port (RFC 3986, section 3.2.3; as Envoy ignores
+/// ports, whatever stands there); colons in the brackets of an IPv6 address begin none.
 pub(crate) fn without_port(authority: &str) -> &str {
     match authority.rsplit_once(':') {
-        Some((host, port)) if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+        Some((host, port)) if !port.contains(']') => host,
         _ => authority,
     }
 }
@@ -172,7 +175,11 @@ mod tests {
             ("a.b.", Some("a.b")),
             ("a.b.:80", Some("a.b")),
             ("a.b..", Some("a.b.")),
-            ("a.b:x", Some("a.b:x")),
+            ("a.b:", Some("a.b")),
+            ("a.b:x", Some("a.b")),
+            ("[::1]", Some("[::1]")),
+            ("a/b", None),
+            ("a@b", None),
             ("[::1]:80", Some("[::1]")),
             ("", None),
             (":80", None),

@@ -3,8 +3,9 @@
 use hashbrown::HashTable;
 
 use crate::hash::Hash;
-use crate::host::{HostKind, StandardHost};
-use crate::import::Import;
+use crate::host::{HostKind, HostPattern, StandardHost};
+use crate::path_index::with_capacity;
+use crate::store::{Import, Store};
 
 /// Which import has which host. Imports are numbered in the order of age; of several that claim a host
 /// the oldest has it. The hosts that follow from an import's name are not stored: a request's host is
@@ -26,20 +27,33 @@ struct Bare {
 }
 
 impl HostIndex {
-    /// Adds the hosts of the import with a number; `imports` holds it and all before it.
-    pub(crate) fn insert(&mut self, number: u32, import: &Import, imports: &[Import]) {
-        let (namespace, name) = (import.namespace(), import.name());
+    /// Finds the hosts of every import.
+    pub(crate) fn new(imports: &Store) -> Self {
+        let mut index = Self {
+            by_name: with_capacity(imports.len()),
+            bare: with_capacity(imports.len()),
+            exact: HashTable::new(),
+            wildcard: HashTable::new(),
+        };
+        for import in imports.iter() {
+            index.insert(import, imports);
+        }
+        index
+    }
+
+    fn insert(&mut self, import: Import<'_>, imports: &Store) {
+        let (number, namespace, name) = (import.number(), import.namespace(), import.name());
         if self.named(namespace, name, imports).is_none() {
             let rehash =
-                |number: &u32| get(imports, *number).map_or(0, |import| name_hash(import.namespace(), import.name()));
+                |number: &u32| imports.import(*number).map_or(0, |import| name_hash(import.namespace(), import.name()));
             self.by_name.insert_unique(name_hash(namespace, name), number, rehash);
         }
-        let same = |bare: &Bare| get(imports, bare.oldest).is_some_and(|import| import.name() == name);
+        let same = |bare: &Bare| imports.import(bare.oldest).is_some_and(|import| import.name() == name);
         if let Some(bare) = self.bare.find_mut(text_hash(name), same) {
-            let other = get(imports, bare.oldest).is_some_and(|import| import.namespace() != namespace);
-            bare.several_namespaces |= other;
+            bare.several_namespaces |=
+                imports.import(bare.oldest).is_some_and(|import| import.namespace() != namespace);
         } else {
-            let rehash = |bare: &Bare| get(imports, bare.oldest).map_or(0, |import| text_hash(import.name()));
+            let rehash = |bare: &Bare| imports.import(bare.oldest).map_or(0, |import| text_hash(import.name()));
             let bare = Bare { oldest: number, several_namespaces: false };
             self.bare.insert_unique(text_hash(name), bare, rehash);
         }
@@ -55,29 +69,32 @@ impl HostIndex {
     }
 
     /// The number of the import that has a host: exact before wildcard, the longest wildcard first.
-    pub(crate) fn find(&self, host: &str, imports: &[Import]) -> Option<u32> {
+    pub(crate) fn find(&self, host: &str, imports: &Store) -> Option<u32> {
         let standard = StandardHost::parse(host).and_then(|host| self.standard(host, imports));
         let exact = claimed(&self.exact, host).into_iter().chain(standard).min();
         exact.or_else(|| {
-            let dots = host.bytes().enumerate().skip(1).filter(|(_, byte)| *byte == b'.');
-            dots.into_iter().find_map(|(at, _)| self.wildcard(host.get(at..)?))
+            let mut dots = host.bytes().enumerate().skip(1).filter(|(_, byte)| *byte == b'.');
+            dots.find_map(|(at, _)| claimed(&self.wildcard, host.get(at..)?))
         })
     }
 
-    /// The number of the import that has a wildcard, by its suffix with the leading dot.
-    pub(crate) fn wildcard(&self, suffix: &str) -> Option<u32> {
-        claimed(&self.wildcard, suffix)
+    /// The number of the import that has what a pattern stands for.
+    pub(crate) fn owner(&self, pattern: &HostPattern, imports: &Store) -> Option<u32> {
+        match pattern.kind() {
+            HostKind::Exact(host) => self.find(host, imports),
+            HostKind::Wildcard(suffix) => claimed(&self.wildcard, suffix),
+        }
     }
 
-    fn standard(&self, host: StandardHost<'_>, imports: &[Import]) -> Option<u32> {
+    fn standard(&self, host: StandardHost<'_>, imports: &Store) -> Option<u32> {
         if let Some(namespace) = host.namespace {
             return host.names().filter_map(|name| self.named(namespace, name, imports)).min();
         }
         let mut oldest: Option<u32> = None;
         for name in host.names() {
-            let same = |bare: &Bare| get(imports, bare.oldest).is_some_and(|import| import.name() == name);
+            let same = |bare: &Bare| imports.import(bare.oldest).is_some_and(|import| import.name() == name);
             let Some(bare) = self.bare.find(text_hash(name), same) else { continue };
-            let namespace_of = |number: u32| get(imports, number).map(Import::namespace);
+            let namespace_of = |number: u32| imports.import(number).map(Import::namespace);
             let elsewhere = oldest.is_some_and(|oldest| namespace_of(oldest) != namespace_of(bare.oldest));
             if bare.several_namespaces || elsewhere {
                 return None;
@@ -87,9 +104,9 @@ impl HostIndex {
         oldest
     }
 
-    fn named(&self, namespace: &str, name: &str, imports: &[Import]) -> Option<u32> {
+    fn named(&self, namespace: &str, name: &str, imports: &Store) -> Option<u32> {
         let same = |number: &u32| {
-            get(imports, *number).is_some_and(|import| import.name() == name && import.namespace() == namespace)
+            imports.import(*number).is_some_and(|import| import.name() == name && import.namespace() == namespace)
         };
         self.by_name.find(name_hash(namespace, name), same).copied()
     }
@@ -105,8 +122,4 @@ fn name_hash(namespace: &str, name: &str) -> u64 {
 
 fn text_hash(text: &str) -> u64 {
     Hash::new().bytes(text.as_bytes()).finish()
-}
-
-fn get(imports: &[Import], number: u32) -> Option<&Import> {
-    imports.get(usize::try_from(number).ok()?)
 }

@@ -1,81 +1,46 @@
-//! One import, compiled.
+//! Compiles one import.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
-use crate::action::Actions;
+use crate::action::{self, Action};
 use crate::error::{At, ImportError, Part, Reason};
 use crate::header::{HeaderMatch, HeaderName, ValueMatch, is_name};
 use crate::host::{self, HostPattern};
 use crate::path::{self, trim_prefix};
-use crate::path_index::PathKey;
+use crate::path_index::PathKind;
 use crate::pattern::Pattern;
 use crate::pattern_pool::PatternPool;
 use crate::rule::{Alternative, QueryMatch, Rank, Values};
-use crate::target::Target;
 use crate::{limits, wire};
 
-/// One imported service.
+/// One imported service, compiled but not yet stored.
 #[derive(Debug)]
-pub struct Import {
-    /// `NAME.NAMESPACE.` and what follows in every cluster: the name and the namespace are slices of it.
-    canonical_host: Box<str>,
-    name_bytes: usize,
-    namespace_bytes: usize,
-    hostnames: Box<[HostPattern]>,
-    pub(crate) body: Body,
-}
-
-/// What answers for an import.
-#[derive(Debug)]
-pub(crate) enum Body {
-    Sound(Rules),
-    /// A part of it cannot be read, and without that part others would match more: it answers 500.
-    Broken(Reason),
-}
-
-/// What an import does, the index of its paths aside.
-#[derive(Debug)]
-pub(crate) struct Rules {
+pub(crate) struct Compiled {
+    pub(crate) canonical_host: String,
+    pub(crate) name_bytes: usize,
+    pub(crate) namespace_bytes: usize,
+    pub(crate) hostnames: Box<[HostPattern]>,
     pub(crate) no_match: wire::NoMatch,
-    pub(crate) targets: Box<[Target]>,
+    /// A part of it cannot be read, and without that part others would match more: it answers 500.
+    pub(crate) broken: Option<Reason>,
+    pub(crate) targets: Vec<wire::Target>,
     /// By the index of the rule.
-    pub(crate) actions: Box<[Actions]>,
+    pub(crate) actions: Vec<Vec<Action>>,
+    /// The alternatives that ask for one path each, the highest rank first.
+    pub(crate) by_path: Vec<(PathKind, String, Vec<Alternative>)>,
     /// The alternatives that match the path by regular expression, the highest rank first.
-    pub(crate) by_regex: Box<[(Arc<Pattern>, Alternative)]>,
+    pub(crate) by_regex: Vec<(Arc<Pattern>, Alternative)>,
 }
 
-/// The alternatives of an import that ask for one path each, to be put into the table's index.
-pub(crate) type Paths = Vec<(PathKey, Box<[Alternative]>)>;
-
-impl Import {
-    /// Namespace of the service.
-    pub fn namespace(&self) -> &str {
-        let start = self.name_bytes + 1;
-        self.canonical_host.get(start..start + self.namespace_bytes).unwrap_or_default()
-    }
-
-    /// Name of the service.
-    pub fn name(&self) -> &str {
-        self.canonical_host.get(..self.name_bytes).unwrap_or_default()
-    }
-
-    /// What the upstream sees as `:authority`.
-    pub fn canonical_host(&self) -> &str {
-        &self.canonical_host
-    }
-
-    /// The hosts beside the ones that follow from name and namespace.
-    pub(crate) fn hostnames(&self) -> &[HostPattern] {
-        &self.hostnames
-    }
-
+impl Compiled {
     /// Compiles an import; what is wrong with it is reported, and answers 500 where it must.
     /// None if its name or namespace is no DNS label: then nothing can be said of its hosts.
-    pub(crate) fn compile(
+    pub(crate) fn new(
         import: wire::Import,
         patterns: &mut PatternPool,
         report: &mut dyn FnMut(ImportError),
-    ) -> Option<(Self, Paths)> {
+    ) -> Option<Self> {
         let wire::Import { namespace, name, hostnames, no_match, targets, rules } = import;
         if !host::is_label(&namespace) || !host::is_label(&name) {
             return None;
@@ -86,33 +51,40 @@ impl Import {
             report(error);
         };
         let hostnames = compile_hostnames(&hostnames, &mut report_breakage);
+        check_targets(&targets).unwrap_or_else(|part| report_breakage(ImportError { at: At::Import, part }));
         let matches = compile_matches(&rules, patterns, &mut report_breakage);
-        let targets: Box<[Target]> = targets.iter().map(Target::new).collect();
-        let actions = rules.into_iter().enumerate().map(|(index, rule)| {
-            let by_prefix = rule.matches.iter().all(wire::Match::is_by_prefix);
-            Actions::new(index, rule.actions, targets.len(), by_prefix, report)
-        });
-        let actions = actions.collect();
-        let Matches { by_path, by_regex } = matches;
-        let (body, paths) = match broken {
-            Some(reason) => (Body::Broken(reason), Vec::new()),
-            None => (Body::Sound(Rules { no_match, targets, actions, by_regex: by_rank(by_regex) }), group(by_path)),
-        };
+        let actions: Vec<_> = rules
+            .into_iter()
+            .enumerate()
+            .map(|(index, rule)| {
+                let by_prefix = rule.matches.iter().all(wire::Match::is_by_prefix);
+                action::compile(index, rule.actions, targets.len(), by_prefix, report)
+            })
+            .collect();
         let import = Self {
-            canonical_host: host::canonical_host(&namespace, &name).into(),
+            canonical_host: host::canonical_host(&namespace, &name),
             name_bytes: name.len(),
             namespace_bytes: namespace.len(),
             hostnames,
-            body,
+            no_match,
+            broken,
+            targets: Vec::new(),
+            actions: Vec::new(),
+            by_path: Vec::new(),
+            by_regex: Vec::new(),
         };
-        Some((import, paths))
+        let Matches { by_path, by_regex } = matches;
+        Some(match broken {
+            Some(_) => import,
+            None => Self { targets, actions, by_path: group(by_path), by_regex: by_rank(by_regex), ..import },
+        })
     }
 }
 
 /// Everything that is wrong with an import, in the order of its rules.
 pub fn check(import: &wire::Import) -> Vec<ImportError> {
     let mut errors = Vec::new();
-    Import::compile(import.clone(), &mut PatternPool::default(), &mut |error| errors.push(error));
+    Compiled::new(import.clone(), &mut PatternPool::default(), &mut |error| errors.push(error));
     errors
 }
 
@@ -121,6 +93,13 @@ impl wire::Match {
     fn is_by_prefix(&self) -> bool {
         matches!(self.path, None | Some(wire::PathMatch::Prefix(_)))
     }
+}
+
+fn check_targets(targets: &[wire::Target]) -> Result<(), Part> {
+    targets
+        .iter()
+        .flat_map(|target| [&target.name, &target.digest])
+        .try_for_each(|text| Part::length("the name or digest of a target", text, limits::TARGET_BYTES))
 }
 
 fn compile_hostnames(hostnames: &[String], report: &mut dyn FnMut(ImportError)) -> Box<[HostPattern]> {
@@ -141,7 +120,7 @@ fn compile_hostnames(hostnames: &[String], report: &mut dyn FnMut(ImportError)) 
 /// The alternatives of an import, by how they ask for the path.
 #[derive(Default)]
 struct Matches {
-    by_path: Vec<(PathKey, Rank, Alternative)>,
+    by_path: Vec<(PathKind, String, Rank, Alternative)>,
     by_regex: Vec<(Rank, (Arc<Pattern>, Alternative))>,
 }
 
@@ -189,22 +168,22 @@ impl Matches {
             method,
             values: compile_values(headers, query_params, patterns)?,
         };
-        let key = match path {
+        let (kind, path) = match path {
             Some(wire::PathMatch::Regex(pattern)) => {
                 self.by_regex.push((rank, (patterns.get(&pattern)?, alternative)));
                 return Ok(());
             }
             Some(wire::PathMatch::Exact(path)) => {
                 check_path(&path)?;
-                PathKey::Exact(path.into())
+                (PathKind::Exact, path)
             }
             Some(wire::PathMatch::Prefix(path)) => {
                 check_path(&path)?;
-                PathKey::Prefix(trim_prefix(&path).into())
+                (PathKind::Prefix, trim_prefix(&path).to_owned())
             }
-            None => PathKey::Prefix("".into()),
+            None => (PathKind::Prefix, String::new()),
         };
-        self.by_path.push((key, rank, alternative));
+        self.by_path.push((kind, path, rank, alternative));
         Ok(())
     }
 }
@@ -247,19 +226,21 @@ fn compile_value(value: wire::Value, patterns: &mut PatternPool) -> Result<Value
     }
 }
 
-fn by_rank<T>(mut ranked: Vec<(Rank, T)>) -> Box<[T]> {
-    ranked.sort_by_key(|(rank, _)| std::cmp::Reverse(*rank));
+fn by_rank<T>(mut ranked: Vec<(Rank, T)>) -> Vec<T> {
+    ranked.sort_by_key(|(rank, _)| Reverse(*rank));
     ranked.into_iter().map(|(_, item)| item).collect()
 }
 
-fn group(mut by_path: Vec<(PathKey, Rank, Alternative)>) -> Paths {
-    by_path.sort_by(|(left_key, left, _), (right_key, right, _)| left_key.cmp(right_key).then(right.cmp(left)));
-    let mut groups: Vec<(PathKey, Vec<Alternative>)> = Vec::new();
-    for (key, _, alternative) in by_path {
-        match groups.last_mut().filter(|(last, _)| *last == key) {
-            Some((_, alternatives)) => alternatives.push(alternative),
-            None => groups.push((key, vec![alternative])),
+fn group(mut by_path: Vec<(PathKind, String, Rank, Alternative)>) -> Vec<(PathKind, String, Vec<Alternative>)> {
+    by_path.sort_by(|(kind, path, rank, _), (other_kind, other_path, other_rank, _)| {
+        (kind, path, Reverse(rank)).cmp(&(other_kind, other_path, Reverse(other_rank)))
+    });
+    let mut groups: Vec<(PathKind, String, Vec<Alternative>)> = Vec::new();
+    for (kind, path, _, alternative) in by_path {
+        match groups.last_mut().filter(|(last_kind, last, _)| *last_kind == kind && *last == path) {
+            Some((_, _, alternatives)) => alternatives.push(alternative),
+            None => groups.push((kind, path, vec![alternative])),
         }
     }
-    groups.into_iter().map(|(key, alternatives)| (key, alternatives.into())).collect()
+    groups
 }

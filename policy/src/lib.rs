@@ -10,6 +10,7 @@
 //! the caller).
 
 mod action;
+mod arena;
 mod decision;
 mod error;
 mod explain;
@@ -30,6 +31,7 @@ mod redirect;
 mod request;
 mod rewrite;
 mod rule;
+mod store;
 mod table;
 mod target;
 pub mod wire;
@@ -38,7 +40,7 @@ pub use decision::{Decision, PORT_HEADER, REASON_HEADER, Reply, Route, RuleMatch
 pub use error::{At, ConfigError, ImportError, Part, Reason};
 pub use explain::{Considered, Explanation, Verdict};
 pub use host::{HostPattern, HostPatternError, canonical_host, standard_hosts};
-pub use import::{Import, check};
+pub use import::check;
 pub use modifier::ModifierError;
 pub use path::PathError;
 pub use pattern::PatternError;
@@ -46,5 +48,6 @@ pub use redirect::RedirectError;
 pub use request::{HeaderLine, Request};
 pub use rewrite::RewriteError;
 pub use rule::Rank;
+pub use store::Import;
 pub use table::{Claim, RouteTable};
 pub use target::Target;

@@ -5,14 +5,16 @@ pub const CONFIG_BYTES: usize = 8 << 20;
 /// Bytes of a configuration that fits a `WasmPlugin` (etcd refuses objects over 1.5 MB).
 pub const WASM_PLUGIN_CONFIG_BYTES: usize = 1 << 20;
 /// Imports of a configuration.
-pub const IMPORTS: usize = 20_000;
+pub const IMPORTS: u32 = 20_000;
 /// Rules of a configuration.
-pub const RULES: usize = 40_000;
+pub const RULES: u32 = 40_000;
 /// Regular expressions of a configuration, equal ones counted once.
 pub const PATTERNS: usize = 4_096;
 /// WAN tiers.
 pub const TIERS: usize = 16;
 
+/// Bytes of the name of a target, and of its digest.
+pub const TARGET_BYTES: usize = 512;
 /// Rules of one import.
 pub const IMPORT_RULES: usize = 10_000;
 /// Hostnames of one import beside the ones that follow from its name.
@@ -29,7 +31,8 @@ pub const MATCH_QUERY_PARAMS: usize = 16;
 /// Bytes of one regular expression.
 pub const PATTERN_BYTES: usize = 1_024;
 /// Bytes that one compiled regular expression may take; also a bound on the time that it needs for a byte.
-pub const PATTERN_COMPILED_BYTES: usize = 64 << 10;
+/// What is over it does not compile.
+pub const PATTERN_COMPILED_BYTES: usize = 256 << 10;
 /// Bytes of a path in a match, a rewrite or a redirect.
 pub const PATH_BYTES: usize = 1_024;
 /// Bytes of the name of a header or query parameter (Gateway API, `HTTPHeaderName`).

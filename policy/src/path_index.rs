@@ -2,6 +2,7 @@
 
 use hashbrown::HashTable;
 
+use crate::arena::{Arena, Span, Text, Texts};
 use crate::hash::Hash;
 use crate::path::RequestPath;
 use crate::rule::Alternative;
@@ -9,25 +10,28 @@ use crate::rule::Alternative;
 /// The exact paths and path prefixes of every import of a table.
 #[derive(Debug, Default)]
 pub(crate) struct PathIndex {
-    groups: Vec<Group>,
+    texts: Texts,
+    alternatives: Arena<Alternative>,
+    groups: Arena<Group>,
     table: HashTable<u32>,
 }
 
 /// The alternatives of one import that ask for one path.
 #[derive(Debug)]
-pub(crate) struct Group {
+struct Group {
     import: u32,
-    key: PathKey,
+    kind: PathKind,
+    path: Text,
     /// The highest rank first.
-    pub(crate) alternatives: Box<[Alternative]>,
+    alternatives: Span,
 }
 
-/// A path that alternatives ask for; the order is only there to group by.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum PathKey {
-    Exact(Box<str>),
-    /// Without a trailing `/`.
-    Prefix(Box<str>),
+/// How alternatives that are found by a path ask for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum PathKind {
+    Exact,
+    /// The path has no trailing `/`.
+    Prefix,
 }
 
 /// An alternative that matches, and how.
@@ -38,47 +42,55 @@ pub(crate) struct Found<'t> {
     pub(crate) prefix: usize,
 }
 
-impl PathKey {
-    pub(crate) fn matches(&self, path: RequestPath<'_>) -> bool {
+impl PathKind {
+    fn matches(self, asked: &str, path: RequestPath<'_>) -> bool {
         match self {
-            Self::Exact(exact) => exact.as_bytes() == path.path,
-            Self::Prefix(prefix) => {
-                path.path.starts_with(prefix.as_bytes()) && path.boundaries().any(|boundary| boundary == prefix.len())
+            Self::Exact => asked.as_bytes() == path.path,
+            Self::Prefix => {
+                path.path.starts_with(asked.as_bytes()) && path.boundaries().any(|boundary| boundary == asked.len())
             }
         }
     }
 
-    fn hash(&self, import: u32) -> u64 {
+    /// The hash of a path of this kind, by the hash of import and path.
+    fn hash(self, path: Hash) -> u64 {
         match self {
-            Self::Exact(path) => exact_hash(Hash::new().number(import).bytes(path.as_bytes())),
-            Self::Prefix(path) => prefix_hash(Hash::new().number(import).bytes(path.as_bytes())),
+            Self::Exact => path.bytes(b"=").finish(),
+            Self::Prefix => path.bytes(b"*").finish(),
         }
     }
 }
 
-fn exact_hash(path: Hash) -> u64 {
-    path.bytes(b"=").finish()
-}
-
-fn prefix_hash(path: Hash) -> u64 {
-    path.bytes(b"*").finish()
-}
-
 impl PathIndex {
-    /// Adds the alternatives of an import that ask for one path, the highest rank first.
-    pub(crate) fn insert(&mut self, import: u32, key: PathKey, alternatives: Box<[Alternative]>) {
-        let hash = key.hash(import);
-        let Ok(index) = u32::try_from(self.groups.len()) else {
-            return; // beyond what the bounds of a configuration admit
-        };
-        self.groups.push(Group { import, key, alternatives });
-        let groups = &self.groups;
-        let rehash = |index: &u32| group(groups, *index).map_or(0, |group| group.key.hash(group.import));
-        self.table.insert_unique(hash, index, rehash);
+    /// Adds the alternatives of an import that ask for one path, the highest rank first; found once
+    /// [`PathIndex::index`] was called. None beyond what a configuration can hold.
+    pub(crate) fn add(
+        &mut self,
+        import: u32,
+        kind: PathKind,
+        path: &str,
+        alternatives: impl IntoIterator<Item = Alternative>,
+    ) -> Option<()> {
+        let path = self.texts.add(path)?;
+        let alternatives = self.alternatives.extend(alternatives);
+        self.groups.push(Group { import, kind, path, alternatives });
+        Some(())
     }
 
-    pub(crate) fn shrink_to_fit(&mut self) {
-        self.groups.shrink_to_fit();
+    /// Makes everything that was added found.
+    pub(crate) fn index(&mut self) {
+        let Self { texts, alternatives: _, groups, table } = self;
+        let hash = |number: u32| {
+            let hash = |group: &Group| {
+                let path = texts.get(group.path).as_bytes();
+                group.kind.hash(Hash::new().number(group.import).bytes(path))
+            };
+            groups.get(number).map_or(0, hash)
+        };
+        *table = with_capacity(groups.len());
+        for number in 0..groups.len() {
+            table.insert_unique(hash(number), number, |number| hash(*number));
+        }
     }
 
     /// The highest-ranked alternative of an import whose path matches and that `accept` takes.
@@ -95,14 +107,13 @@ impl PathIndex {
             hash = hash.bytes(path.path.get(hashed..boundary).unwrap_or_default());
             hashed = boundary;
             let start = path.path.get(..boundary).unwrap_or_default();
-            let same = |key: &PathKey| matches!(key, PathKey::Prefix(prefix) if prefix.as_bytes() == start);
-            prefixes.extend(self.lookup(import, prefix_hash(hash), same).map(|group| (group, boundary)));
+            prefixes.extend(self.lookup(import, PathKind::Prefix, hash, start).map(|group| (group, boundary)));
         }
-        let same = |key: &PathKey| matches!(key, PathKey::Exact(exact) if exact.as_bytes() == path.path);
-        let exact = self.lookup(import, exact_hash(hash), same).filter(|_| hashed == path.path.len());
+        let whole = hashed == path.path.len();
+        let exact = if whole { self.lookup(import, PathKind::Exact, hash, path.path) } else { None };
         let by_rank = exact.map(|group| (group, 0)).into_iter().chain(prefixes.into_iter().rev());
         for (group, prefix) in by_rank {
-            for alternative in &group.alternatives {
+            for alternative in self.alternatives.iter(group.alternatives) {
                 if accept(alternative)? {
                     return Ok(Some(Found { alternative, prefix }));
                 }
@@ -111,19 +122,30 @@ impl PathIndex {
         Ok(None)
     }
 
-    /// Every group of an import, by a scan.
-    pub(crate) fn groups(&self, import: u32) -> impl Iterator<Item = (&PathKey, &[Alternative])> {
-        let own = self.groups.iter().filter(move |group| group.import == import);
-        own.map(|group| (&group.key, &*group.alternatives))
+    /// Every alternative of an import that is found by its path, and whether that matches; by a scan.
+    pub(crate) fn all<'t>(
+        &'t self,
+        import: u32,
+        path: RequestPath<'_>,
+    ) -> impl Iterator<Item = (&'t Alternative, bool)> {
+        let groups = (0..self.groups.len()).filter_map(|number| self.groups.get(number));
+        groups.filter(move |group| group.import == import).flat_map(move |group| {
+            let on_path = group.kind.matches(self.texts.get(group.path), path);
+            self.alternatives.iter(group.alternatives).map(move |alternative| (alternative, on_path))
+        })
     }
 
-    fn lookup(&self, import: u32, hash: u64, same: impl Fn(&PathKey) -> bool) -> Option<&Group> {
-        let same =
-            |index: &u32| group(&self.groups, *index).is_some_and(|group| group.import == import && same(&group.key));
-        self.table.find(hash, same).and_then(|index| group(&self.groups, *index))
+    fn lookup(&self, import: u32, kind: PathKind, hash: Hash, path: &[u8]) -> Option<&Group> {
+        let same = |number: &u32| {
+            self.groups.get(*number).is_some_and(|group| {
+                group.import == import && group.kind == kind && self.texts.get(group.path).as_bytes() == path
+            })
+        };
+        self.table.find(kind.hash(hash), same).and_then(|number| self.groups.get(*number))
     }
 }
 
-fn group(groups: &[Group], index: u32) -> Option<&Group> {
-    groups.get(usize::try_from(index).ok()?)
+/// A table of its final size: one that grows leaves holes in memory.
+pub(crate) fn with_capacity<T>(items: u32) -> HashTable<T> {
+    HashTable::with_capacity(usize::try_from(items).unwrap_or_default())
 }

@@ -86,8 +86,7 @@ impl Redirect {
         } else {
             let authority = request.authority()?.unwrap_or_default();
             let authority = str::from_utf8(&authority).unwrap_or_default();
-            let host = without_port(authority);
-            location.extend_from_slice(host.strip_suffix('.').unwrap_or(host).as_bytes());
+            location.extend_from_slice(without_port(authority).as_bytes());
         }
         let port = match (self.port, self.scheme) {
             (Some(port), _) => Some(port),

@@ -7,7 +7,7 @@ use crate::{limits, wire};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RewriteError {
     /// The new path is none.
-    #[error("{0:?} cannot stand in a path: want `/` and then path characters, without query")]
+    #[error("{0:?} cannot stand in a path: want `/`, and then ASCII without spaces, `?` and `#`")]
     Replacement(String),
     /// A prefix is to be replaced, but the rule does not match by prefix alone.
     #[error("a prefix can be replaced only where every match of the rule is by path prefix")]
@@ -29,7 +29,7 @@ impl PathRewrite {
         let empty_prefix = replacement.is_empty() && matches!(rewrite, wire::PathRewrite::Prefix(_));
         let sound = replacement.len() <= limits::PATH_BYTES
             && replacement.starts_with('/')
-            && path::has_only_path_characters(replacement);
+            && replacement.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'?' && byte != b'#');
         if !sound && !empty_prefix {
             return Err(RewriteError::Replacement(replacement.clone()));
         }

@@ -1,20 +1,21 @@
 //! The compiled table of one gateway, and the decision.
 
-use std::fmt;
+use std::{fmt, io};
 
 use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
 
-use crate::action::Action;
+use crate::action::{self, Effect};
 use crate::decision::{Decision, REASON_HEADER, Reply, Route};
 use crate::error::{ConfigError, Reason};
-use crate::host::{HostKind, request_host, standard_hosts};
+use crate::host::{request_host, standard_hosts};
 use crate::host_index::HostIndex;
-use crate::import::{Body, Import, Rules};
+use crate::import::Compiled;
 use crate::path::RequestPath;
 use crate::path_index::{Found, PathIndex};
 use crate::pattern_pool::PatternPool;
 use crate::request::Request;
 use crate::rule::Alternative;
+use crate::store::{Import, Store};
 use crate::wire::{self, NoMatch, PluginConfig, UnknownHosts};
 use crate::{RuleMatch, limits};
 
@@ -29,10 +30,9 @@ pub struct RouteTable {
 /// configuration never exists whole beside the table.
 #[derive(Debug, Default)]
 pub(crate) struct Imports {
-    list: Vec<Import>,
+    store: Store,
     hosts: HostIndex,
-    pub(crate) paths: PathIndex,
-    rules: usize,
+    paths: PathIndex,
 }
 
 impl RouteTable {
@@ -42,13 +42,26 @@ impl RouteTable {
     /// Only where the whole cannot be read or is over a bound. An import that cannot be compiled
     /// answers 500, alone.
     pub fn from_json(json: &[u8]) -> Result<Self, ConfigError> {
-        if json.len() > limits::CONFIG_BYTES {
-            return Err(ConfigError::Bytes(json.len()));
+        Self::read(json.len(), || serde_json::Deserializer::from_slice(json))
+    }
+
+    /// The same from a source that need not be in memory. It has so many bytes, and is opened once more
+    /// if it cannot be read, to tell whether it has another version.
+    pub fn from_reader<R: io::Read>(bytes: usize, open: impl Fn() -> R) -> Result<Self, ConfigError> {
+        Self::read(bytes, || serde_json::Deserializer::from_reader(open()))
+    }
+
+    fn read<'de, R: serde_json::de::Read<'de>>(
+        bytes: usize,
+        open: impl Fn() -> serde_json::Deserializer<R>,
+    ) -> Result<Self, ConfigError> {
+        if bytes > limits::CONFIG_BYTES {
+            return Err(ConfigError::Bytes(bytes));
         }
-        let read: Result<PluginConfig<Imports>, _> = serde_json::from_slice(json);
+        let read: Result<PluginConfig<Imports>, _> = parse(open());
         let version = match &read {
             Ok(config) => Some(config.version),
-            Err(_) => serde_json::from_slice::<wire::Version>(json).ok().map(|envelope| envelope.version),
+            Err(_) => parse::<_, wire::Version>(open()).ok().map(|envelope| envelope.version),
         };
         if let Some(version) = version.filter(|version| *version != wire::VERSION) {
             return Err(ConfigError::Version(version));
@@ -67,7 +80,7 @@ impl RouteTable {
         let Some(host) = authority.as_deref().and_then(request_host) else {
             return Ok(Decision::refuse(Reason::BadRequest, None, None));
         };
-        let Some((number, import)) = self.imports.find(&host) else {
+        let Some(import) = self.imports.find(&host) else {
             return Ok(match self.unknown_hosts {
                 UnknownHosts::Pass => Decision::Pass,
                 UnknownHosts::Refuse => Decision::refuse(Reason::UnknownHost, None, None),
@@ -77,40 +90,39 @@ impl RouteTable {
         let Some(path) = path.as_deref().and_then(RequestPath::parse) else {
             return Ok(Decision::refuse(Reason::BadRequest, Some(import), None));
         };
-        let rules = match &import.body {
-            Body::Sound(rules) => rules,
-            Body::Broken(reason) => return Ok(Decision::refuse(*reason, Some(import), None)),
-        };
-        match self.imports.first_match(number, rules, request, path)? {
-            Some(found) => act(import, rules, found, request, path, draw),
+        if let Some(reason) = import.broken() {
+            return Ok(Decision::refuse(reason, Some(import), None));
+        }
+        match self.imports.first_match(import, request, path)? {
+            Some(found) => act(import, found, request, path, draw),
             None => Ok(Decision::refuse(Reason::NoRuleMatched, Some(import), None)),
         }
     }
 
     /// The hosts that an import claims, and who has them; the import by its place in the configuration.
     pub fn claims(&self, import: usize) -> Vec<Claim> {
-        let Imports { list, hosts, .. } = &self.imports;
-        let Some(own) = list.get(import) else {
+        let Imports { store, hosts, .. } = &self.imports;
+        let Some(import) = u32::try_from(import).ok().and_then(|number| store.import(number)) else {
             return Vec::new();
         };
-        let claim = |host: String, owner: Option<u32>| Claim {
+        let standard = standard_hosts(import.namespace(), import.name()).into_iter();
+        let standard = standard.map(|host| (hosts.find(&host, store), host));
+        let written = import.hostnames().iter().map(|pattern| (hosts.owner(pattern, store), pattern.to_string()));
+        let claim = |(owner, host): (Option<u32>, String)| Claim {
             host,
             owner: owner.and_then(|owner| usize::try_from(owner).ok()),
         };
-        let standard = standard_hosts(own.namespace(), own.name()).into_iter();
-        let standard = standard.map(|host| {
-            let owner = hosts.find(&host, list);
-            claim(host, owner)
-        });
-        let written = own.hostnames().iter().map(|pattern| {
-            let owner = match pattern.kind() {
-                HostKind::Exact(host) => hosts.find(host, list),
-                HostKind::Wildcard(suffix) => hosts.wildcard(suffix),
-            };
-            claim(pattern.to_string(), owner)
-        });
-        standard.chain(written).collect()
+        standard.chain(written).map(claim).collect()
     }
+}
+
+/// Reads one JSON value with nothing behind it.
+fn parse<'de, R: serde_json::de::Read<'de>, T: Deserialize<'de>>(
+    mut json: serde_json::Deserializer<R>,
+) -> serde_json::Result<T> {
+    let value = T::deserialize(&mut json)?;
+    json.end()?;
+    Ok(value)
 }
 
 /// A host that an import claims.
@@ -125,48 +137,49 @@ pub struct Claim {
 impl Imports {
     fn add(&mut self, import: wire::Import, patterns: &mut PatternPool) -> Result<(), Refusal> {
         let label = format!("{}/{}", import.namespace, import.name);
-        self.rules += import.rules.len();
-        let number = u32::try_from(self.list.len()).map_err(|_| Refusal::Imports)?;
-        let (import, paths) = Import::compile(import, patterns, &mut |_| ()).ok_or(Refusal::Name(label))?;
-        if self.list.len() >= limits::IMPORTS {
-            return Err(Refusal::Imports);
-        }
-        if self.rules > limits::RULES {
-            return Err(Refusal::Rules);
-        }
+        let mut import = Compiled::new(import, patterns, &mut |_| ()).ok_or(Refusal::Name(label))?;
         if patterns.len() > limits::PATTERNS {
             return Err(Refusal::Patterns);
         }
-        self.list.push(import);
-        if let Some(import) = self.list.last() {
-            self.hosts.insert(number, import, &self.list);
+        let by_path = std::mem::take(&mut import.by_path);
+        let number = self.store.add(import).ok_or(Refusal::Imports)?;
+        for (kind, path, alternatives) in by_path {
+            self.paths.add(number, kind, &path, alternatives).ok_or(Refusal::Rules)?;
         }
-        for (key, alternatives) in paths {
-            self.paths.insert(number, key, alternatives);
+        if self.store.len() > limits::IMPORTS {
+            return Err(Refusal::Imports);
+        }
+        if self.store.rules() > limits::RULES {
+            return Err(Refusal::Rules);
         }
         Ok(())
     }
 
-    pub(crate) fn find(&self, host: &str) -> Option<(u32, &Import)> {
-        let number = self.hosts.find(host, &self.list)?;
-        Some((number, self.list.get(usize::try_from(number).ok()?)?))
+    /// Makes everything that was added found.
+    fn index(&mut self) {
+        self.hosts = HostIndex::new(&self.store);
+        self.paths.index();
+    }
+
+    pub(crate) fn find(&self, host: &str) -> Option<Import<'_>> {
+        self.store.import(self.hosts.find(host, &self.store)?)
     }
 
     /// The highest-ranked alternative that matches: exact paths and prefixes rank before regular
     /// expressions.
     pub(crate) fn first_match<'t, R: Request>(
         &'t self,
-        number: u32,
-        rules: &'t Rules,
+        import: Import<'t>,
         request: &R,
         path: RequestPath<'_>,
     ) -> Result<Option<Found<'t>>, R::Error> {
-        let found =
-            self.paths.find(number, path, |alternative| Ok(alternative.mismatch(request, path.query)?.is_none()))?;
+        let found = self
+            .paths
+            .find(import.number(), path, |alternative| Ok(alternative.mismatch(request, path.query)?.is_none()))?;
         if found.is_some() {
             return Ok(found);
         }
-        for (pattern, alternative) in &rules.by_regex {
+        for (pattern, alternative) in import.by_regex() {
             if pattern.matches(path.path) && alternative.mismatch(request, path.query)?.is_none() {
                 return Ok(Some(Found { alternative, prefix: 0 }));
             }
@@ -177,34 +190,27 @@ impl Imports {
     /// Every alternative of an import, and whether its path matches.
     pub(crate) fn alternatives<'t>(
         &'t self,
-        number: u32,
-        rules: &'t Rules,
+        import: Import<'t>,
         path: RequestPath<'_>,
     ) -> impl Iterator<Item = (&'t Alternative, bool)> {
-        let by_path = self.paths.groups(number).flat_map(move |(key, alternatives)| {
-            let on_path = key.matches(path);
-            alternatives.iter().map(move |alternative| (alternative, on_path))
-        });
-        let by_regex = rules.by_regex.iter();
-        by_path.chain(by_regex.map(move |(pattern, alternative)| (alternative, pattern.matches(path.path))))
+        let by_regex = import.by_regex().map(move |(pattern, alternative)| (alternative, pattern.matches(path.path)));
+        self.paths.all(import.number(), path).chain(by_regex)
     }
 }
 
 fn act<'t, R: Request>(
-    import: &'t Import,
-    rules: &'t Rules,
+    import: Import<'t>,
     Found { alternative, prefix }: Found<'t>,
     request: &R,
     path: RequestPath<'_>,
     draw: impl FnOnce() -> u64,
 ) -> Result<Decision<'t>, R::Error> {
     let matched = alternative.matched();
-    let action = rules.actions.get(matched.rule).and_then(|actions| actions.choose(draw));
     let refuse = |reason| Ok(Decision::refuse(reason, Some(import), Some(matched)));
-    match action {
+    match action::choose(import.actions(alternative.rule), draw) {
         None => refuse(Reason::NoBackend),
-        Some(Action::Refuse(reason)) => refuse(*reason),
-        Some(Action::Redirect(redirect)) => Ok(Decision::Reply(Reply {
+        Some(Effect::Refuse(reason)) => refuse(*reason),
+        Some(Effect::Redirect(redirect)) => Ok(Decision::Reply(Reply {
             import: Some(import),
             matched: Some(matched),
             status: redirect.status,
@@ -212,7 +218,7 @@ fn act<'t, R: Request>(
             body: "",
             reason: None,
         })),
-        Some(Action::Forward { target, path: rewrite }) => match rules.targets.get(*target) {
+        Some(Effect::Forward { target, path: rewrite }) => match import.target(*target) {
             None => refuse(Reason::BackendNotFound),
             Some(target) => {
                 let path = rewrite.as_ref().map(|rewrite| rewrite.apply(path, prefix));
@@ -224,13 +230,9 @@ fn act<'t, R: Request>(
 
 impl<'t> Decision<'t> {
     /// The answer that a reason has.
-    pub fn refuse(reason: Reason, import: Option<&'t Import>, matched: Option<RuleMatch>) -> Self {
-        let no_match = match import.map(|import| &import.body) {
-            Some(Body::Sound(rules)) => rules.no_match,
-            Some(Body::Broken(_)) | None => NoMatch::default(),
-        };
+    pub fn refuse(reason: Reason, import: Option<Import<'t>>, matched: Option<RuleMatch>) -> Self {
         let status = match reason {
-            Reason::NoRuleMatched => no_match.status(),
+            Reason::NoRuleMatched => import.map(Import::no_match).unwrap_or_default().status(),
             Reason::BadRequest => 400,
             Reason::UnknownHost => 404,
             Reason::Internal => 503,
@@ -288,8 +290,7 @@ impl<'de> Deserialize<'de> for Imports {
                 while let Some(import) = list.next_element()? {
                     imports.add(import, &mut patterns).map_err(de::Error::custom)?;
                 }
-                imports.list.shrink_to_fit();
-                imports.paths.shrink_to_fit();
+                imports.index();
                 Ok(imports)
             }
         }

@@ -3,31 +3,27 @@
 use crate::wire;
 
 /// One route behind the filter.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Target {
-    steering_value: Box<str>,
-    name_bytes: usize,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target<'t> {
+    pub(crate) steering_value: &'t str,
+    pub(crate) name_bytes: u16,
 }
 
-impl Target {
-    pub(crate) fn new(target: &wire::Target) -> Self {
-        Self { steering_value: format!("{}.{}", target.name, target.digest).into(), name_bytes: target.name.len() }
-    }
-
+impl<'t> Target<'t> {
     /// Legible in access logs and metrics.
-    pub fn name(&self) -> &str {
-        self.steering_value.get(..self.name_bytes).unwrap_or_default()
+    pub fn name(self) -> &'t str {
+        self.steering_value.get(..self.name_bytes.into()).unwrap_or_default()
     }
 
     /// What the steering header carries: the name, a dot, and a keyed digest that no client knows.
-    pub fn steering_value(&self) -> &str {
-        &self.steering_value
+    pub fn steering_value(self) -> &'t str {
+        self.steering_value
     }
 }
 
 impl wire::Target {
     /// See [`Target::steering_value`].
     pub fn steering_value(&self) -> String {
-        Target::new(self).steering_value.into()
+        format!("{}.{}", self.name, self.digest)
     }
 }

@@ -56,16 +56,21 @@ pub(super) fn render(scene: Scene<'_>, port: u16, clusters: &mut Clusters, probl
                         "log_format": {"text_format_source": {"inline_string": ACCESS_LOG}},
                     },
                 }],
-                // Nobody's `x-envoy-*` headers are believed: they could change timeouts and retries.
+                // Nobody's `x-envoy-*` headers are believed: they could change timeouts and retries. Nobody
+                // has this address; no address at all would mean every private one.
                 "use_remote_address": true,
-                "internal_address_config": {},
+                "internal_address_config": {"cidr_ranges": [{"address_prefix": "255.255.255.255", "prefix_len": 32}]},
                 "normalize_path": true,
                 "strip_any_host_port": true,
                 "strip_trailing_host_dot": true,
                 "stream_idle_timeout": "0s",
                 "upgrade_configs": [{"upgrade_type": "websocket"}],
                 "http_filters": http_filters,
-                "route_config": {"name": name, "virtual_hosts": virtual_hosts},
+                "route_config": {
+                    "name": name,
+                    "ignore_port_in_host_matching": true,
+                    "virtual_hosts": virtual_hosts,
+                },
             },
         }]}],
     })

@@ -1,7 +1,9 @@
 //! The same rules as routes of Envoy's own, for the native data plane.
 
+use std::collections::BTreeSet;
+
 use mcwan_policy::wire::{self, Action, PathMatch, PathRewrite, Redirect, RefuseReason, Scheme};
-use mcwan_policy::{REASON_HEADER, Rank, Reason};
+use mcwan_policy::{At, ImportError, REASON_HEADER, Rank, Reason};
 use serde_json::{Value, json};
 
 use crate::problem::Problem;
@@ -21,11 +23,12 @@ pub(super) fn virtual_host(
     problems: &mut Vec<Problem>,
 ) -> Value {
     let claims = scene.plugin.table.claims(index);
-    let domains: Vec<_> =
+    // A set, as an import may name a host twice and Envoy takes no domain twice.
+    let domains: BTreeSet<_> =
         claims.into_iter().filter(|claim| claim.owner == Some(index)).map(|claim| claim.host).collect();
-    let mut native = Native { scene, import, port, clusters, problems };
     let errors = mcwan_policy::check(&import.wire);
     let broken = errors.iter().find(|error| error.breaks_import()).map(|error| error.part.reason());
+    let mut native = Native { scene, import, errors, port, clusters, problems };
     let routes = match broken {
         Some(reason) => vec![native.refusal("broken", &json!({"prefix": "/"}), reason)],
         None => native.routes(),
@@ -36,6 +39,8 @@ pub(super) fn virtual_host(
 struct Native<'n> {
     scene: Scene<'n>,
     import: &'n Import,
+    /// What the filter would find wrong with the import.
+    errors: Vec<ImportError>,
     port: u16,
     clusters: &'n mut Clusters,
     problems: &'n mut Vec<Problem>,
@@ -62,7 +67,7 @@ impl Native<'_> {
         for (_, index, rule, alternative) in ranked {
             let name = self.import.rule_names.get(index).cloned().flatten().unwrap_or_else(|| index.to_string());
             let matcher = matcher(alternative);
-            let route = self.route(&name, matcher.clone(), rule, alternative);
+            let route = self.route(&name, matcher.clone(), index, rule, alternative);
             routes.push(route.unwrap_or_else(|Unsayable(message)| {
                 let reason = RefuseReason::UnsupportedFilter.into();
                 let problem = Problem::error(self.import.object.clone(), Reason::as_str(reason), message);
@@ -85,20 +90,24 @@ impl Native<'_> {
         &mut self,
         name: &str,
         matcher: Value,
+        index: usize,
         rule: &wire::Rule,
         alternative: &wire::Match,
     ) -> Result<Value, Unsayable> {
-        let chosen: Vec<_> = rule.actions.iter().filter(|action| action.weight() > 0).collect();
-        match *chosen {
+        let chosen = rule.actions.iter().enumerate().filter(|(_, action)| action.weight() > 0);
+        let chosen: Vec<_> = chosen.map(|(position, action)| (action, self.refused(index, position, action))).collect();
+        match &*chosen {
             [] => return Ok(self.refusal(name, &matcher, Reason::NoBackend)),
-            [Action::Refuse(refuse)] => return Ok(self.refusal(name, &matcher, refuse.reason.into())),
-            [Action::Redirect(redirect)] => return self.redirect(name, &matcher, redirect, alternative),
+            [(_, Some(reason)), others @ ..] if others.iter().all(|(_, other)| other.as_ref() == Some(reason)) => {
+                return Ok(self.refusal(name, &matcher, *reason));
+            }
+            [(Action::Redirect(redirect), None)] => return self.redirect(name, &matcher, redirect, alternative),
             _ => {}
         }
         let mut backends = Vec::new();
         let mut path = None;
-        for action in chosen {
-            let Action::Forward(forward) = action else {
+        for (action, refused) in chosen {
+            let (Action::Forward(forward), None) = (action, refused) else {
                 return Err(Unsayable("a share of the requests cannot be redirected or refused natively"));
             };
             let target = usize::try_from(forward.target).ok().and_then(|target| self.import.targets.get(target));
@@ -123,6 +132,16 @@ impl Native<'_> {
         let canonical_host = Some(self.import.canonical_host());
         let route = Route { name: self.route_name(name), matcher, port: self.port, canonical_host };
         Ok(forwarding::route(&route, &backends, &mirrors, path))
+    }
+
+    /// Why an action of a rule is refused, as the filter would.
+    fn refused(&self, rule: usize, position: usize, action: &Action) -> Option<Reason> {
+        let places = [At::Actions(rule), At::Action(rule, position)];
+        let error = self.errors.iter().find(|error| places.contains(&error.at));
+        match action {
+            Action::Refuse(refuse) => Some(refuse.reason.into()),
+            Action::Forward(_) | Action::Redirect(_) => error.map(|error| error.part.reason()),
+        }
     }
 
     fn redirect(

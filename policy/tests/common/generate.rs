@@ -1,0 +1,94 @@
+//! Strategies for imports and for requests near them: small alphabets, so that near misses are the
+//! rule (shared prefixes, trailing slashes, other case, repeated lines and parameters, hosts with a
+//! port or a dot), and requests that start from what a rule of the import asks for.
+//!
+//! Every generated request can be sent over HTTP/1.1 as it is; every generated import is sound unless
+//! the strategy says otherwise.
+
+mod action;
+mod request;
+mod rule;
+
+use mcwan_policy::wire::{Import, NoMatch, PathMatch, PluginConfig, Target, UnknownHosts, VERSION};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::{select, subsequence};
+
+pub use self::request::request_near;
+
+use super::Asked;
+
+/// An import and requests near it.
+#[derive(Clone, Debug)]
+pub struct Neighbourhood {
+    pub import: Import,
+    pub requests: Vec<Asked>,
+}
+
+/// An import alone on its gateway, `secure/payment`, and requests near it.
+pub fn import() -> impl Strategy<Value = Neighbourhood> {
+    sound_import("secure", "payment").prop_flat_map(|import| {
+        let requests = vec(request_near(std::slice::from_ref(&import)), 1..8);
+        (Just(import), requests).prop_map(|(import, requests)| Neighbourhood { import, requests })
+    })
+}
+
+/// Some imports on one gateway, which may claim each other's hosts and may be broken, and requests
+/// near them.
+pub fn config() -> impl Strategy<Value = (PluginConfig, Vec<Asked>)> {
+    let key = (select(&["secure", "other"]), select(&["payment", "stats", "payment-clusterset"]));
+    let import = key.prop_flat_map(|(namespace, name)| sound_import(namespace, name));
+    let import = prop_oneof![15 => import.clone(), 1 => broken(import)];
+    let unknown_hosts = select(&[UnknownHosts::Pass, UnknownHosts::Refuse]);
+    (vec(import, 1..5), unknown_hosts).prop_flat_map(|(imports, unknown_hosts)| {
+        let requests = vec(request_near(&imports), 1..8);
+        let config = PluginConfig { version: VERSION, unknown_hosts, imports };
+        (Just(config), requests)
+    })
+}
+
+fn sound_import(namespace: &'static str, name: &'static str) -> impl Strategy<Value = Import> + Clone {
+    const HOSTNAMES: &[&str] = &[
+        "pay.example.com",
+        "*.pay.example.com",
+        "*.example.com",
+        "a.pay.example.com",
+        "payment.secure",
+        "*.secure",
+        "*.secure.svc.cluster.local",
+    ];
+    const NO_MATCH: &[NoMatch] =
+        &[NoMatch::Forbidden, NoMatch::NotFound, NoMatch::TooManyRequests, NoMatch::ServiceUnavailable];
+    let rules = prop_oneof![4 => vec(rule::rule(), 1..6), 1 => vec(rule::rule(), 0..20)];
+    (subsequence(HOSTNAMES, 0..3), select(NO_MATCH), rules).prop_map(move |(hostnames, no_match, rules)| Import {
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+        hostnames: hostnames.into_iter().map(str::to_owned).collect(),
+        no_match,
+        targets: ["high", "low", "service"].map(|target| mk_target(namespace, name, target)).into(),
+        rules,
+    })
+}
+
+fn mk_target(namespace: &str, name: &str, target: &str) -> Target {
+    Target { name: target.to_owned(), digest: format!("{namespace}-{name}-{target}") }
+}
+
+/// Breaks one match of an import, if it has a rule.
+fn broken(import: impl Strategy<Value = Import>) -> impl Strategy<Value = Import> {
+    let path = select(&[
+        PathMatch::Regex as fn(String) -> PathMatch,
+        PathMatch::Exact as fn(String) -> PathMatch,
+        PathMatch::Prefix as fn(String) -> PathMatch,
+    ]);
+    // Each value is wrong as a pattern and as a path.
+    let value = select(&["(", "a)|(b", "/a//b)", "[/../", "/%2f("]);
+    (import, path, value, any::<prop::sample::Index>()).prop_map(|(mut import, path, value, index)| {
+        if !import.rules.is_empty() {
+            let rule = index.index(import.rules.len());
+            let alternative = mcwan_policy::wire::Match { path: Some(path(value.to_owned())), ..Default::default() };
+            import.rules[rule].matches.push(alternative);
+        }
+        import
+    })
+}

@@ -1,0 +1,76 @@
+//! Actions with their weights.
+
+use mcwan_policy::wire::{
+    Action, Forward, Header, HeaderModifier, PathRewrite, Redirect, Refuse, RefuseReason, Scheme,
+};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+/// The actions of a rule: mostly one, sometimes none or several.
+pub(super) fn actions(replaces_prefix: bool) -> impl Strategy<Value = Vec<Action>> {
+    let action = prop_oneof![
+        6 => forward(replaces_prefix).prop_map(Action::Forward),
+        2 => redirect(replaces_prefix).prop_map(Action::Redirect),
+        1 => refuse().prop_map(Action::Refuse),
+    ];
+    prop_oneof![1 => Just(Vec::new()), 12 => vec(action.clone(), 1), 6 => vec(action, 2..5)]
+}
+
+fn weight() -> impl Strategy<Value = u32> + Clone {
+    select(&[0, 1, 1, 2, 9, 90, u32::MAX])
+}
+
+fn forward(replaces_prefix: bool) -> impl Strategy<Value = Forward> + Clone {
+    let path = option::weighted(0.3, path_rewrite(replaces_prefix));
+    (0..3_u32, weight(), path).prop_map(|(target, weight, path)| Forward { target, weight, path })
+}
+
+fn redirect(replaces_prefix: bool) -> impl Strategy<Value = Redirect> + Clone {
+    let status = select(&[301, 302, 303, 307, 308, 302, 200]);
+    let scheme = option::of(select(&[Scheme::Http, Scheme::Https]));
+    let hostname = option::of(Just("new.example.com".to_owned()));
+    let port = option::of(select(&[80, 443, 8080, 8443]));
+    let path = option::of(path_rewrite(replaces_prefix));
+    (weight(), status, scheme, hostname, port, path, header_modifier()).prop_map(
+        |(weight, status, scheme, hostname, port, path, headers)| Redirect {
+            weight,
+            status,
+            scheme,
+            hostname,
+            port,
+            path,
+            headers,
+        },
+    )
+}
+
+/// At most one action for a header name, as Gateway API asks.
+fn header_modifier() -> impl Strategy<Value = HeaderModifier> + Clone {
+    let header = |name: &str, value: &str| Header { name: name.to_owned(), value: value.to_owned() };
+    let modifier = HeaderModifier {
+        set: vec![header("x-set", "1")],
+        add: vec![header("X-Add", "2")],
+        remove: vec!["x-remove".to_owned()],
+    };
+    prop_oneof![2 => Just(HeaderModifier::default()), 1 => Just(modifier)]
+}
+
+fn refuse() -> impl Strategy<Value = Refuse> + Clone {
+    let reasons = &[
+        RefuseReason::BackendNotFound,
+        RefuseReason::RefNotPermitted,
+        RefuseReason::UnsupportedFilter,
+        RefuseReason::InvalidFilter,
+    ];
+    (weight(), select(reasons)).prop_map(|(weight, reason)| Refuse { weight, reason })
+}
+
+fn path_rewrite(replaces_prefix: bool) -> BoxedStrategy<PathRewrite> {
+    let full = select(&["/", "/x", "/x/", "/x/y", "/x%20y", "/a", "x", ""]);
+    let full = full.prop_map(|path| PathRewrite::Full(path.to_owned()));
+    let prefix = select(&["", "/", "/x", "/x/", "/x/y", "/a/b", "/x?y", "/x y"]);
+    let prefix = prefix.prop_map(|path| PathRewrite::Prefix(path.to_owned()));
+    if replaces_prefix { prop_oneof![1 => full, 3 => prefix].boxed() } else { full.boxed() }
+}

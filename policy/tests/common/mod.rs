@@ -1,0 +1,204 @@
+//! What the tests of this crate share: builders that let a test read as a document, a request that
+//! counts what it is asked for, decisions in a form that can be compared, generators, and the naive
+//! scan that the table is held against.
+
+#![allow(dead_code, unreachable_pub, reason = "each test file uses the part of it that it needs")]
+
+pub mod asked;
+pub mod generate;
+pub mod naive;
+pub mod outcome;
+
+use mcwan_policy::RouteTable;
+use mcwan_policy::wire::{
+    Action, Forward, Import, Match, Method, NoMatch, PathMatch, PathRewrite, PluginConfig, Redirect, Refuse,
+    RefuseReason, Rule, Target, UnknownHosts, VERSION, Value, ValueMatch,
+};
+
+pub use self::asked::{Asked, get};
+pub use self::outcome::Outcome;
+
+/// Indices of the targets that every import of [`mk_import`] has; their names are `high`, `low` and `v2`.
+pub const HIGH: u32 = 0;
+pub const LOW: u32 = 1;
+pub const V2: u32 = 2;
+
+/// A config of these imports; hosts of none of them pass.
+pub fn mk_config(imports: &[Import]) -> PluginConfig {
+    PluginConfig { version: VERSION, unknown_hosts: UnknownHosts::Pass, imports: imports.to_vec() }
+}
+
+/// The import `NAMESPACE/NAME` with these rules.
+pub fn mk_import(key: &str, rules: &[Rule]) -> Import {
+    let (namespace, name) = key.split_once('/').expect("an import is named NAMESPACE/NAME");
+    let target = |name: &str| Target { name: name.to_owned(), digest: format!("{name}-digest") };
+    Import {
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+        hostnames: Vec::new(),
+        no_match: NoMatch::Forbidden,
+        targets: vec![target("high"), target("low"), target("v2")],
+        rules: rules.to_vec(),
+    }
+}
+
+/// An import that sends everything to its target `high`.
+pub fn mk_open_import(key: &str, hostnames: &[&str]) -> Import {
+    let hostnames = hostnames.iter().map(ToString::to_string).collect();
+    Import { hostnames, ..mk_import(key, &[mk_rule(&[], &[to(HIGH)])]) }
+}
+
+pub fn mk_rule(matches: &[Match], actions: &[Action]) -> Rule {
+    Rule { matches: matches.to_vec(), actions: actions.to_vec() }
+}
+
+pub fn mk_match() -> Match {
+    Match::default()
+}
+
+pub fn on_exact(path: &str) -> Match {
+    Match { path: Some(PathMatch::Exact(path.to_owned())), ..mk_match() }
+}
+
+pub fn on_prefix(path: &str) -> Match {
+    Match { path: Some(PathMatch::Prefix(path.to_owned())), ..mk_match() }
+}
+
+pub fn on_regex(path: &str) -> Match {
+    Match { path: Some(PathMatch::Regex(path.to_owned())), ..mk_match() }
+}
+
+/// Adds conditions to a match.
+pub trait MatchBuilder {
+    fn method(self, method: Method) -> Match;
+    fn header(self, name: &str, value: &str) -> Match;
+    fn header_regex(self, name: &str, pattern: &str) -> Match;
+    fn query(self, name: &str, value: &str) -> Match;
+    fn query_regex(self, name: &str, pattern: &str) -> Match;
+}
+
+impl MatchBuilder for Match {
+    fn method(mut self, method: Method) -> Match {
+        self.method = Some(method);
+        self
+    }
+
+    fn header(mut self, name: &str, value: &str) -> Match {
+        self.headers.push(mk_value_match(name, Value::Exact(value.to_owned())));
+        self
+    }
+
+    fn header_regex(mut self, name: &str, pattern: &str) -> Match {
+        self.headers.push(mk_value_match(name, Value::Regex(pattern.to_owned())));
+        self
+    }
+
+    fn query(mut self, name: &str, value: &str) -> Match {
+        self.query_params.push(mk_value_match(name, Value::Exact(value.to_owned())));
+        self
+    }
+
+    fn query_regex(mut self, name: &str, pattern: &str) -> Match {
+        self.query_params.push(mk_value_match(name, Value::Regex(pattern.to_owned())));
+        self
+    }
+}
+
+pub fn mk_value_match(name: &str, value: Value) -> ValueMatch {
+    ValueMatch { name: name.to_owned(), value }
+}
+
+/// Forwards to a target, with weight 1 and the path as it is.
+pub fn to(target: u32) -> Action {
+    Action::Forward(Forward { target, weight: 1, path: None })
+}
+
+/// Refuses, with weight 1.
+pub fn refuse(reason: RefuseReason) -> Action {
+    Action::Refuse(Refuse { weight: 1, reason })
+}
+
+/// A redirect with 302 that changes nothing, with weight 1.
+pub fn mk_redirect() -> Redirect {
+    Redirect {
+        weight: 1,
+        status: 302,
+        scheme: None,
+        hostname: None,
+        port: None,
+        path: None,
+        headers: mcwan_policy::wire::HeaderModifier::default(),
+    }
+}
+
+pub fn full(path: &str) -> PathRewrite {
+    PathRewrite::Full(path.to_owned())
+}
+
+pub fn replacing_prefix(path: &str) -> PathRewrite {
+    PathRewrite::Prefix(path.to_owned())
+}
+
+/// Changes an action.
+pub trait ActionBuilder {
+    fn weighing(self, weight: u32) -> Action;
+    fn rewriting(self, path: PathRewrite) -> Action;
+}
+
+impl ActionBuilder for Action {
+    fn weighing(mut self, weight: u32) -> Action {
+        match &mut self {
+            Action::Forward(forward) => forward.weight = weight,
+            Action::Redirect(redirect) => redirect.weight = weight,
+            Action::Refuse(refuse) => refuse.weight = weight,
+        }
+        self
+    }
+
+    fn rewriting(mut self, path: PathRewrite) -> Action {
+        match &mut self {
+            Action::Forward(forward) => forward.path = Some(path),
+            Action::Redirect(redirect) => redirect.path = Some(path),
+            Action::Refuse(_) => unreachable!("a refusal rewrites nothing"),
+        }
+        self
+    }
+}
+
+/// Compiles a config by way of its JSON, as the filter does.
+pub fn compile(config: &PluginConfig) -> RouteTable {
+    let json = serde_json::to_vec(config).expect("a config prints");
+    RouteTable::from_json(&json).expect("the envelope is sound")
+}
+
+/// What the table does with a request whose decision must not depend on a draw.
+pub fn ask_config(config: &PluginConfig, request: &Asked) -> Outcome {
+    ask_table(&compile(config), request)
+}
+
+/// As [`ask_config`], with the table already compiled.
+pub fn ask_table(table: &RouteTable, request: &Asked) -> Outcome {
+    let Ok(decision) = table.decide(request, || panic!("nothing is to be drawn for {request}"));
+    Outcome::of(&decision, request)
+}
+
+/// What a draw does to a request.
+pub fn ask_drawing(table: &RouteTable, request: &Asked, draw: u64) -> Outcome {
+    let Ok(decision) = table.decide(request, || draw);
+    Outcome::of(&decision, request)
+}
+
+/// What these rules, those of the import `secure/payment`, do with a request: see [`Outcome`]'s `Display`.
+pub fn ask(rules: &[Rule], request: &Asked) -> String {
+    ask_config(&mk_config(&[mk_import("secure/payment", rules)]), request).to_string()
+}
+
+/// Whether a match alone holds for a request.
+pub fn holds(alternative: &Match, request: &Asked) -> bool {
+    let outcome = ask(&[mk_rule(std::slice::from_ref(alternative), &[to(HIGH)])], request);
+    match outcome.as_str() {
+        "high" => true,
+        "403 NoRuleMatched" => false,
+        other => panic!("{alternative:?} on {request}: {other}"),
+    }
+}

@@ -1,0 +1,100 @@
+//! The naive scan: what a config does with a request, written straight from the specification
+//! (RESOURCES; Gateway API's `HTTPRoute`, v1.5) with nothing indexed and nothing compiled.
+
+mod action;
+pub mod host;
+mod matching;
+mod precedence;
+mod soundness;
+
+use mcwan_policy::RuleMatch;
+use mcwan_policy::wire::{Import, Match, NoMatch, PluginConfig, UnknownHosts};
+
+pub use self::matching::path_holds;
+
+use super::{Asked, Outcome};
+
+/// A match that holds, with its place.
+#[derive(Clone, Copy)]
+struct Candidate<'c> {
+    at: RuleMatch,
+    /// The match; a rule without matches has the one that says nothing.
+    alternative: &'c Match,
+}
+
+/// What the config does with the request, given the draw for its weights.
+pub fn decide(config: &PluginConfig, request: &Asked, draw: u64) -> Outcome {
+    let Some(authority) = usable_authority(request) else {
+        return refusal(None, None, 400, "BadRequest");
+    };
+    let Some(import) = host::owner(config, authority) else {
+        return match config.unknown_hosts {
+            UnknownHosts::Pass => Outcome::Pass,
+            UnknownHosts::Refuse => refusal(None, None, 404, "UnknownHost"),
+        };
+    };
+    if !request.path.as_ref().is_some_and(|path| path.starts_with(b"/")) {
+        return refusal(Some(import), None, 400, "BadRequest");
+    }
+    if !soundness::is_sound(import) {
+        return refusal(Some(import), None, 500, "InvalidMatch");
+    }
+    let holding = alternatives(import).filter(|candidate| matching::holds(candidate.alternative, request));
+    let best = holding.reduce(|best, next| if precedence::outranks(&next, &best) { next } else { best });
+    match best {
+        Some(candidate) => action::take(import, candidate, request, draw),
+        None => refusal(Some(import), None, no_match_status(import), "NoRuleMatched"),
+    }
+}
+
+/// Every match of an import in the order of the sources.
+fn alternatives(import: &Import) -> impl Iterator<Item = Candidate<'_>> {
+    const ANYTHING: &Match = &Match { path: None, method: None, headers: Vec::new(), query_params: Vec::new() };
+    import.rules.iter().enumerate().flat_map(|(rule, source)| {
+        let given = source.matches.iter().enumerate();
+        let given = given.map(move |(index, alternative)| (Some(index), alternative));
+        let default = source.matches.is_empty().then_some((None, ANYTHING));
+        given
+            .chain(default)
+            .map(move |(index, alternative)| Candidate { at: RuleMatch { rule, alternative: index }, alternative })
+    })
+}
+
+/// The place of every match of an import, and whether it holds.
+pub fn considered(import: &Import, request: &Asked) -> Vec<(RuleMatch, bool)> {
+    alternatives(import).map(|candidate| (candidate.at, matching::holds(candidate.alternative, request))).collect()
+}
+
+/// The matches whose path holds: all that may be asked about.
+pub fn alternatives_on_path<'c>(import: &'c Import, request: &Asked) -> Vec<&'c Match> {
+    let all = alternatives(import).map(|candidate| candidate.alternative);
+    all.filter(|alternative| path_holds(alternative, request)).collect()
+}
+
+/// The import that has a request's host.
+pub fn owner<'c>(config: &'c PluginConfig, request: &Asked) -> Option<&'c Import> {
+    host::owner(config, usable_authority(request)?)
+}
+
+/// The authority, unless it is absent, not text, or names no host.
+fn usable_authority(request: &Asked) -> Option<&str> {
+    let authority = std::str::from_utf8(request.authority.as_ref()?).ok()?;
+    (!host::normalised(authority).is_empty()).then_some(authority)
+}
+
+fn no_match_status(import: &Import) -> u16 {
+    match import.no_match {
+        NoMatch::Forbidden => 403,
+        NoMatch::NotFound => 404,
+        NoMatch::TooManyRequests => 429,
+        NoMatch::ServiceUnavailable => 503,
+    }
+}
+
+fn key(import: &Import) -> String {
+    format!("{}/{}", import.namespace, import.name)
+}
+
+fn refusal(import: Option<&Import>, matched: Option<RuleMatch>, status: u16, reason: &str) -> Outcome {
+    Outcome::Refuse { import: import.map(key), matched, status, reason: reason.to_owned() }
+}

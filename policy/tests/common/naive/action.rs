@@ -1,0 +1,155 @@
+//! What a rule does: the choice by weight, path rewrites, redirects.
+
+use mcwan_policy::RuleMatch;
+use mcwan_policy::wire::{
+    Action, Forward, HeaderModifier, Import, Match, PathMatch, PathRewrite, Redirect, RefuseReason, Scheme,
+};
+
+use super::super::outcome::escaped;
+use super::super::{Asked, Outcome};
+use super::host::without_port;
+use super::matching::{path_of, query_of, without_trailing_slash};
+use super::{Candidate, key, refusal};
+
+pub(super) fn take(import: &Import, candidate: Candidate<'_>, request: &Asked, draw: u64) -> Outcome {
+    let Candidate { at, alternative } = candidate;
+    let outcome = match choose(&import.rules[at.rule].actions, draw) {
+        None => return refusal(Some(import), Some(at), 500, "NoBackend"),
+        Some(Action::Forward(action)) => forward(import, at, alternative, request, action),
+        Some(Action::Redirect(action)) => redirect(import, at, alternative, request, action),
+        Some(Action::Refuse(action)) => return refusal(Some(import), Some(at), 500, refuse_reason(action.reason)),
+    };
+    outcome.unwrap_or_else(|InvalidFilter| refusal(Some(import), Some(at), 500, "InvalidFilter"))
+}
+
+/// The action in whose share of the 2^64 draws this one is.
+fn choose(actions: &[Action], draw: u64) -> Option<&Action> {
+    let total: u128 = actions.iter().map(weight).sum();
+    let place = (u128::from(draw) * total) >> 64;
+    let mut end = 0;
+    actions.iter().find(|action| {
+        end += weight(action);
+        place < end
+    })
+}
+
+fn weight(action: &Action) -> u128 {
+    match action {
+        Action::Forward(Forward { weight, .. }) | Action::Redirect(Redirect { weight, .. }) => u128::from(*weight),
+        Action::Refuse(refuse) => u128::from(refuse.weight),
+    }
+}
+
+fn refuse_reason(reason: RefuseReason) -> &'static str {
+    match reason {
+        RefuseReason::BackendNotFound => "BackendNotFound",
+        RefuseReason::RefNotPermitted => "RefNotPermitted",
+        RefuseReason::UnsupportedFilter => "UnsupportedFilter",
+        RefuseReason::InvalidFilter => "InvalidFilter",
+    }
+}
+
+/// The values of a filter cannot be.
+struct InvalidFilter;
+
+fn forward(
+    import: &Import,
+    at: RuleMatch,
+    alternative: &Match,
+    request: &Asked,
+    action: &Forward,
+) -> Result<Outcome, InvalidFilter> {
+    let path = action.path.as_ref().map(|rewrite| new_path(Some(rewrite), alternative, request)).transpose()?;
+    let target = usize::try_from(action.target).ok().and_then(|index| import.targets.get(index));
+    let target = target.expect("generated targets exist");
+    Ok(Outcome::Route {
+        import: key(import),
+        matched: at,
+        authority: format!("{}.{}.svc.cluster.local", import.name, import.namespace),
+        steering: format!("{}.{}", target.name, target.digest),
+        path: path.filter(|path| Some(path) != request.path.as_ref()).map(|path| escaped(&path)),
+    })
+}
+
+fn redirect(
+    import: &Import,
+    at: RuleMatch,
+    alternative: &Match,
+    request: &Asked,
+    action: &Redirect,
+) -> Result<Outcome, InvalidFilter> {
+    if ![301, 302, 303, 307, 308].contains(&action.status) || action.port == Some(0) {
+        return Err(InvalidFilter);
+    }
+    let scheme = match action.scheme {
+        Some(Scheme::Http) => "http",
+        Some(Scheme::Https) => "https",
+        None => text(request.scheme.as_ref()),
+    };
+    let host = action.hostname.as_deref().unwrap_or_else(|| without_port(text(request.authority.as_ref())));
+    let port = match (action.port, action.scheme) {
+        (Some(port), _) => Some(port),
+        (None, Some(_)) => None,
+        (None, None) => request.port,
+    };
+    let port = port.filter(|port| (scheme, *port) != ("http", 80) && (scheme, *port) != ("https", 443));
+    let port = port.map_or_else(String::new, |port| format!(":{port}"));
+    let mut location = format!("{scheme}://{host}{port}").into_bytes();
+    location.extend(new_path(action.path.as_ref(), alternative, request)?);
+    Ok(Outcome::Redirect {
+        import: key(import),
+        matched: at,
+        status: action.status,
+        headers: modified(vec![("location".to_owned(), escaped(&location))], &action.headers),
+    })
+}
+
+fn text(part: Option<&Vec<u8>>) -> &str {
+    part.and_then(|part| std::str::from_utf8(part).ok()).expect("generated requests have it, as text")
+}
+
+/// The path after a rewrite, with the query.
+fn new_path(rewrite: Option<&PathRewrite>, alternative: &Match, request: &Asked) -> Result<Vec<u8>, InvalidFilter> {
+    let path = path_of(request);
+    let mut result = match rewrite {
+        None => path.to_vec(),
+        Some(PathRewrite::Full(value)) => {
+            if value.is_empty() || !replacement_is_sound(value) {
+                return Err(InvalidFilter);
+            }
+            value.clone().into_bytes()
+        }
+        Some(PathRewrite::Prefix(value)) => {
+            let prefix = match &alternative.path {
+                None => "/",
+                Some(PathMatch::Prefix(prefix)) => prefix,
+                Some(PathMatch::Exact(_) | PathMatch::Regex(_)) => return Err(InvalidFilter),
+            };
+            if !replacement_is_sound(value) {
+                return Err(InvalidFilter);
+            }
+            let rest = &path[without_trailing_slash(prefix).len()..];
+            let replaced = [without_trailing_slash(value).as_bytes(), rest].concat();
+            if replaced.is_empty() { b"/".to_vec() } else { replaced }
+        }
+    };
+    if let Some(query) = query_of(request) {
+        result.push(b'?');
+        result.extend(query);
+    }
+    Ok(result)
+}
+
+fn replacement_is_sound(value: &str) -> bool {
+    let bad = |byte: u8| !byte.is_ascii_graphic() || byte == b'?' || byte == b'#';
+    (value.is_empty() || value.starts_with('/')) && !value.bytes().any(bad)
+}
+
+/// First `remove`, then `set`, then `add`.
+fn modified(mut lines: Vec<(String, String)>, modifier: &HeaderModifier) -> Vec<(String, String)> {
+    lines.retain(|(name, _)| !modifier.remove.iter().any(|removed| removed.eq_ignore_ascii_case(name)));
+    lines.retain(|(name, _)| !modifier.set.iter().any(|header| header.name.eq_ignore_ascii_case(name)));
+    let added = modifier.set.iter().chain(&modifier.add);
+    lines.extend(added.map(|header| (header.name.to_ascii_lowercase(), header.value.clone())));
+    lines
+}

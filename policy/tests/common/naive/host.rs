@@ -1,0 +1,71 @@
+//! RESOURCES, "Hosts of an import".
+
+use mcwan_policy::wire::{Import, PluginConfig};
+
+/// The import that has the host of an authority: an exact claim before a wildcard, the longest
+/// wildcard first, the earlier import first.
+pub fn owner<'c>(config: &'c PluginConfig, authority: &str) -> Option<&'c Import> {
+    let host = normalised(authority);
+    let claims: Vec<(String, &Import)> = config
+        .imports
+        .iter()
+        .flat_map(|import| claims_of(config, import).into_iter().map(move |claim| (claim, import)))
+        .collect();
+    let exact = claims.iter().find(|(claim, _)| *claim == host);
+    let longest_wildcard = || {
+        let matching = claims.iter().filter(|(claim, _)| wildcard_holds(claim, &host));
+        matching.reduce(|best, next| if next.0.len() > best.0.len() { next } else { best })
+    };
+    exact.or_else(longest_wildcard).map(|(_, import)| *import)
+}
+
+/// The place of the import that has a host, or a wildcard, that imports claim.
+pub fn claimant(config: &PluginConfig, claim: &str) -> Option<usize> {
+    config.imports.iter().position(|import| claims_of(config, import).iter().any(|host| host == claim))
+}
+
+/// An authority without its port and one trailing dot, in lower case.
+pub fn normalised(authority: &str) -> String {
+    let host = without_port(authority);
+    host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
+}
+
+/// An authority without its port (RFC 3986, section 3.2.3: digits, perhaps none).
+pub fn without_port(authority: &str) -> &str {
+    match authority.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+        _ => authority,
+    }
+}
+
+/// `*.a.b` holds for every name below `a.b`.
+fn wildcard_holds(claim: &str, host: &str) -> bool {
+    claim.strip_prefix('*').is_some_and(|suffix| host.len() > suffix.len() && host.ends_with(suffix))
+}
+
+/// Every host that an import has among its neighbours: bare names that another namespace would claim
+/// too are left out.
+fn claims_of(config: &PluginConfig, import: &Import) -> Vec<String> {
+    let elsewhere: Vec<String> =
+        config.imports.iter().filter(|other| other.namespace != import.namespace).flat_map(bare_names).collect();
+    hosts_of(import).into_iter().filter(|host| !elsewhere.contains(host)).collect()
+}
+
+/// Every host of an import that is alone on its gateway.
+pub fn hosts_of(import: &Import) -> Vec<String> {
+    let namespace = &import.namespace;
+    let mut hosts = Vec::new();
+    for name in bare_names(import) {
+        hosts.push(format!("{name}.{namespace}"));
+        hosts.push(format!("{name}.{namespace}.svc"));
+        hosts.push(format!("{name}.{namespace}.svc.cluster.local"));
+        hosts.push(name);
+    }
+    hosts.push(format!("{}.{namespace}.svc.clusterset.local", import.name));
+    hosts.extend(import.hostnames.iter().cloned());
+    hosts
+}
+
+fn bare_names(import: &Import) -> [String; 2] {
+    [import.name.clone(), format!("{}-clusterset", import.name)]
+}
