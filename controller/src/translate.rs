@@ -14,6 +14,7 @@ mod steering_key;
 mod target;
 
 pub use export::{Exports, Source, Tier};
+pub(crate) use filters::in_turn;
 pub use import::Import;
 pub use steering_key::{SteeringKey, SteeringKeyError};
 pub use target::{Destination, Forwarding, HeaderChanges, Mirror, Target};

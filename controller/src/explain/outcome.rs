@@ -5,7 +5,7 @@ use mcwan_policy::{HeaderLine, PORT_HEADER, Route, STEERING_HEADER};
 use serde::Serialize;
 
 use crate::api::{Cors, Timeouts};
-use crate::translate::{Destination, Forwarding, Mirror, Target};
+use crate::translate::{Destination, Forwarding, Mirror, Target, in_turn};
 
 use super::Asked;
 
@@ -132,7 +132,7 @@ impl Outcome {
             authority: Some(hostname.clone().unwrap_or_else(|| route.import.canonical_host().to_owned())),
             path: Some(path.unwrap_or_else(|| asked.path.clone())),
             request_headers: Some(texts(&lines)),
-            response_headers: Some(ResponseHeaders::new(&[&backend_headers.response, &rule_headers.response])),
+            response_headers: Some(ResponseHeaders::new(in_turn(&backend_headers.response, &rule_headers.response))),
             forwarding: Some(RouteFeatures { timeouts: *timeouts, mirrors: mirrors.clone(), cors: cors.clone() }),
             ..Self::new(OutcomeKind::Route)
         }
@@ -151,16 +151,13 @@ impl Outcome {
 }
 
 impl ResponseHeaders {
-    /// What modifiers do one after the other.
-    fn new(modifiers: &[&HeaderModifier]) -> Self {
-        let pair = |header: &Header| (header.name.to_ascii_lowercase(), header.value.clone());
-        let mut headers = Self::default();
-        for HeaderModifier { set, add, remove } in modifiers {
-            headers.set.extend(set.iter().map(pair));
-            headers.add.extend(add.iter().map(pair));
-            headers.remove.extend(remove.iter().map(|name| name.to_ascii_lowercase()));
+    fn new(HeaderModifier { set, add, remove }: HeaderModifier) -> Self {
+        let pair = |header: Header| (header.name.to_ascii_lowercase(), header.value);
+        Self {
+            set: set.into_iter().map(pair).collect(),
+            add: add.into_iter().map(pair).collect(),
+            remove: remove.into_iter().map(|name| name.to_ascii_lowercase()).collect(),
         }
-        headers
     }
 }
 

@@ -136,3 +136,56 @@ fn modifier(modifier: &api::HeaderModifier) -> Result<HeaderModifier, (RefuseRea
     modifier.check().map_err(|error| (RefuseReason::InvalidFilter, error.to_string()))?;
     Ok(modifier)
 }
+
+/// What one modifier and then another one do, as one. Names are compared in any case.
+pub(crate) fn in_turn(first: &HeaderModifier, second: &HeaderModifier) -> HeaderModifier {
+    let replaced = second.remove.iter().chain(second.set.iter().map(|line| &line.name));
+    let replaced: Vec<_> = replaced.map(|name| name.to_ascii_lowercase()).collect();
+    let lines = |first: &[Header], second: &[Header]| {
+        let kept = first.iter().filter(|line| !replaced.contains(&line.name.to_ascii_lowercase()));
+        kept.chain(second).cloned().collect()
+    };
+    HeaderModifier {
+        set: lines(&first.set, &second.set),
+        add: lines(&first.add, &second.add),
+        remove: [&*first.remove, &*second.remove].concat(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_modifiers_in_turn_do_what_one_does() {
+        let lines = |pairs: &[(&str, &str)]| -> Vec<Header> {
+            pairs.iter().map(|(name, value)| Header { name: (*name).to_owned(), value: (*value).to_owned() }).collect()
+        };
+        let modifier = |set: &[(&str, &str)], add: &[(&str, &str)], remove: &[&str]| HeaderModifier {
+            set: lines(set),
+            add: lines(add),
+            remove: remove.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        let table = [
+            (modifier(&[("a", "1")], &[], &[]), modifier(&[("A", "2")], &[], &[]), "set, then set"),
+            (modifier(&[], &[("a", "1")], &[]), modifier(&[("A", "2")], &[], &[]), "added, then set"),
+            (modifier(&[("a", "1")], &[], &[]), modifier(&[], &[], &["A"]), "set, then removed"),
+            (modifier(&[], &[("a", "1")], &[]), modifier(&[], &[], &["A"]), "added, then removed"),
+            (modifier(&[], &[], &["a"]), modifier(&[("A", "2")], &[], &[]), "removed, then set"),
+            (modifier(&[], &[], &["a"]), modifier(&[], &[("A", "2")], &[]), "removed, then added"),
+            (modifier(&[("a", "1")], &[], &[]), modifier(&[], &[("A", "2")], &[]), "set, then added"),
+            (modifier(&[("b", "1")], &[("a", "1")], &["c"]), modifier(&[("d", "2")], &[("a", "2")], &["e"]), "apart"),
+        ];
+        for (first, second, message) in table {
+            let before: Vec<_> = ["a", "b", "c", "d", "e"].map(|name| (name.into(), b"0".to_vec())).into();
+            let mut in_two = before.clone();
+            first.apply(&mut in_two);
+            second.apply(&mut in_two);
+            let mut at_once = before;
+            in_turn(&first, &second).apply(&mut at_once);
+            in_two.sort_by(|left, right| left.0.cmp(&right.0));
+            at_once.sort_by(|left, right| left.0.cmp(&right.0));
+            assert_eq!(at_once, in_two, "{message}");
+        }
+    }
+}

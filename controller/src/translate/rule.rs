@@ -1,6 +1,6 @@
 //! One rule: from Gateway API's form to matches and actions, its targets collected on the way.
 
-use mcwan_policy::wire::{self, Action, Forward, HeaderModifier, Refuse, RefuseReason};
+use mcwan_policy::wire::{self, Action, Forward, Refuse, RefuseReason};
 
 use crate::api::{self, BackendRef, HttpMatch, HttpRule, PathMatchType, RequestMirror, ValueMatchType};
 use crate::gather::Snapshot;
@@ -113,7 +113,7 @@ impl Rules<'_> {
         let filters_field = format!("{field}.filters");
         let own = Filters::new(&backend.filters).map_err(|error| Refusal::filter(&filters_field, error))?;
         if let Some(redirect) = own.redirect {
-            let headers = joined(&rule_filters.headers.response, &own.headers.response);
+            let headers = filters::in_turn(&own.headers.response, &rule_filters.headers.response);
             let redirect = filters::redirect(redirect, backend.weight, &headers)
                 .map_err(|(reason, message)| Refusal::new(&filters_field, reason, message))?;
             return Ok(Action::Redirect(redirect));
@@ -257,15 +257,6 @@ impl Refusal {
 
 fn reason_name(reason: RefuseReason) -> &'static str {
     mcwan_policy::Reason::from(reason).as_str()
-}
-
-/// What a redirect's answer gets of the rule and of the backend; the rule's comes last.
-fn joined(rule: &HeaderModifier, backend: &HeaderModifier) -> HeaderModifier {
-    HeaderModifier {
-        set: [&*backend.set, &*rule.set].concat(),
-        add: [&*backend.add, &*rule.add].concat(),
-        remove: [&*backend.remove, &*rule.remove].concat(),
-    }
 }
 
 fn wire_match(http: &HttpMatch) -> wire::Match {

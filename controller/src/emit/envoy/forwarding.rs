@@ -41,8 +41,8 @@ pub(super) fn route(
             rewrite_host(&mut action, route, forwarding);
         }
         _ => {
-            action["weighted_clusters"] =
-                json!({"clusters": backends.iter().map(|backend| weighted(route, backend)).collect::<Vec<_>>()})
+            let clusters: Vec<_> = backends.iter().map(|backend| weighted(route, backend)).collect();
+            action["weighted_clusters"] = json!({"clusters": clusters});
         }
     }
     if !mirrors.is_empty() {
