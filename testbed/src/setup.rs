@@ -1,7 +1,6 @@
 //! What is known before anything starts: resources at a loopback address, and what they mean to Envoy.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
 
 use anyhow::{Context, Result, ensure};
 use mcwan::api::DataPlane;
@@ -9,6 +8,7 @@ use mcwan::emit::envoy::{self, EnvoyOptions};
 use mcwan::emit::plugin::Plugin;
 use mcwan::gather::Snapshot;
 use mcwan::gather::files::Gathered;
+use mcwan::gather::finding::Finding;
 use mcwan::problem::Problem;
 use mcwan::translate::{self, Options, Steering, SteeringKey, Translation};
 use mcwan_policy::wire::UnknownHosts;
@@ -38,18 +38,18 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Plans an example.
+    /// Sets an example up.
     ///
     /// # Errors
     /// Its manifests are wrong, or [`Setup::new`] fails.
     pub fn of_example(example: &Example, mode: Mode) -> Result<Self> {
         let gathered = Gathered::from_paths(&[&example.manifests]);
-        let findings: Vec<_> = gathered.findings.iter().map(|finding| &*finding.message).collect();
+        let findings: Vec<_> = gathered.findings.iter().map(describe).collect();
         ensure!(gathered.is_complete(), "{} is wrong: {}", example.manifests.display(), findings.join("; "));
         Self::new(gathered.snapshot, mode).with_context(|| format!("example {}", example.name))
     }
 
-    /// Takes an address and plans what to start there.
+    /// Takes an address and works out what is to run there.
     ///
     /// # Errors
     /// No address is free, the module is missing, the filter would refuse its configuration, or two
@@ -75,11 +75,6 @@ impl Setup {
         Ok(Self { translation, plugin, config, problems, loopback, destinations })
     }
 
-    /// The address that everything will be at.
-    pub fn address(&self) -> Ipv4Addr {
-        self.loopback.address()
-    }
-
     /// Starts the upstreams and Envoy.
     ///
     /// # Errors
@@ -91,4 +86,8 @@ impl Setup {
         let environment = Environment::start(loopback, destinations, &config).await?;
         Ok(Testbed { environment, translation, plugin, port })
     }
+}
+
+fn describe(Finding { place, message, .. }: &Finding) -> String {
+    place.as_ref().map_or_else(|| message.clone(), |place| format!("{place}: {message}"))
 }
