@@ -1,5 +1,6 @@
 //! The demo as a person starts it.
 
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
@@ -108,4 +109,6 @@ async fn killed_it_leaves_no_process_behind() {
     kept.signal("KILL");
     kept.child.wait().unwrap();
     until(DEADLINE, "Envoy has ended too", async || Ok(!kept.envoy_runs())).await.unwrap();
+    // Files nobody could remove.
+    fs::remove_dir_all(Path::new(&kept.access_log).parent().unwrap()).unwrap();
 }
