@@ -1,7 +1,7 @@
 //! From resources to imports: which exist, what they claim, what their rules do, and the targets behind
 //! them. Pure; what the edges emit is made of this and nothing else.
 //!
-//! A front end (so far [`service_import`]) turns its resource into rules in the shape of Gateway API;
+//! A front end (so far the one for `ServiceImport`) turns its resource into rules in the shape of Gateway API;
 //! everything behind it is common to all front ends.
 
 mod backend;

@@ -33,7 +33,7 @@ impl<T> Arena<T> {
     pub(crate) fn push(&mut self, item: T) {
         let full = self.pieces.last().is_none_or(|piece| piece.len() == Self::PIECE);
         if full {
-            self.pieces.push(Vec::with_capacity(Self::PIECE));
+            add_piece(&mut self.pieces, Vec::with_capacity(Self::PIECE));
         }
         if let Some(piece) = self.pieces.last_mut() {
             piece.push(item);
@@ -51,6 +51,11 @@ impl<T> Arena<T> {
     pub(crate) fn get(&self, index: u32) -> Option<&T> {
         let index = usize::try_from(index).ok()?;
         self.pieces.get(index / Self::PIECE)?.get(index % Self::PIECE)
+    }
+
+    pub(crate) fn get_mut(&mut self, index: u32) -> Option<&mut T> {
+        let index = usize::try_from(index).ok()?;
+        self.pieces.get_mut(index / Self::PIECE)?.get_mut(index % Self::PIECE)
     }
 
     pub(crate) fn iter(&self, Span { start, end }: Span) -> impl Iterator<Item = &T> + Clone {
@@ -90,7 +95,7 @@ impl Texts {
     pub(crate) fn add(&mut self, text: &str) -> Option<Text> {
         let fits = |piece: &String| piece.capacity() - piece.len() >= text.len();
         if !self.pieces.last().is_some_and(fits) {
-            self.pieces.push(String::with_capacity(PIECE_BYTES.max(text.len())));
+            add_piece(&mut self.pieces, String::with_capacity(PIECE_BYTES.max(text.len())));
         }
         let number = u16::try_from(self.pieces.len() - 1).ok()?;
         let piece = self.pieces.last_mut()?;
@@ -105,6 +110,14 @@ impl Texts {
         let text = end.and_then(|end| self.pieces.get(usize::from(piece))?.get(start..end));
         text.unwrap_or_default()
     }
+}
+
+/// The list of pieces is as large as a piece itself: room for more than a configuration can fill.
+fn add_piece<P>(pieces: &mut Vec<P>, piece: P) {
+    if pieces.capacity() == 0 {
+        pieces.reserve_exact(PIECE_BYTES / size_of::<P>());
+    }
+    pieces.push(piece);
 }
 
 #[cfg(test)]

@@ -21,8 +21,9 @@ impl Hash {
         self.bytes(&number.to_le_bytes())
     }
 
-    /// The hash, its bits mixed: a hash table takes some from either end.
+    /// The hash, its bits mixed into the upper half, which an [`crate::index::Index`] looks at.
     pub(crate) fn finish(self) -> u64 {
-        (self.0 ^ (self.0 >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        let mixed = (self.0 ^ (self.0 >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
     }
 }

@@ -29,6 +29,7 @@ impl HostPattern {
 }
 
 /// The two kinds of host patterns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HostKind<'p> {
     Exact(&'p str),
     /// The suffix, its leading dot included.

@@ -19,6 +19,7 @@ mod header;
 mod host;
 mod host_index;
 mod import;
+mod index;
 pub mod limits;
 mod method;
 mod modifier;

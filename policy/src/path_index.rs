@@ -1,9 +1,8 @@
 //! Finds the alternatives whose path matches a request's, without a look at the others.
 
-use hashbrown::HashTable;
-
 use crate::arena::{Arena, Span, Text, Texts};
 use crate::hash::Hash;
+use crate::index::Index;
 use crate::path::RequestPath;
 use crate::rule::Alternative;
 
@@ -13,7 +12,7 @@ pub(crate) struct PathIndex {
     texts: Texts,
     alternatives: Arena<Alternative>,
     groups: Arena<Group>,
-    table: HashTable<u32>,
+    index: Index,
 }
 
 /// The alternatives of one import that ask for one path.
@@ -79,18 +78,11 @@ impl PathIndex {
 
     /// Makes everything that was added found.
     pub(crate) fn index(&mut self) {
-        let Self { texts, alternatives: _, groups, table } = self;
-        let hash = |number: u32| {
-            let hash = |group: &Group| {
-                let path = texts.get(group.path).as_bytes();
-                group.kind.hash(Hash::new().number(group.import).bytes(path))
-            };
-            groups.get(number).map_or(0, hash)
+        let hash = |group: &Group| {
+            let path = self.texts.get(group.path).as_bytes();
+            group.kind.hash(Hash::new().number(group.import).bytes(path))
         };
-        *table = with_capacity(groups.len());
-        for number in 0..groups.len() {
-            table.insert_unique(hash(number), number, |number| hash(*number));
-        }
+        self.index = Index::new(self.groups.len(), |number| self.groups.get(number).map_or(0, hash));
     }
 
     /// The highest-ranked alternative of an import whose path matches and that `accept` takes.
@@ -136,16 +128,10 @@ impl PathIndex {
     }
 
     fn lookup(&self, import: u32, kind: PathKind, hash: Hash, path: &[u8]) -> Option<&Group> {
-        let same = |number: &u32| {
-            self.groups.get(*number).is_some_and(|group| {
-                group.import == import && group.kind == kind && self.texts.get(group.path).as_bytes() == path
-            })
+        let same = |group: &&Group| {
+            group.import == import && group.kind == kind && self.texts.get(group.path).as_bytes() == path
         };
-        self.table.find(kind.hash(hash), same).and_then(|number| self.groups.get(*number))
+        let candidates = self.index.candidates(kind.hash(hash));
+        candidates.filter_map(|number| self.groups.get(number)).find(same)
     }
-}
-
-/// A table of its final size: one that grows leaves holes in memory.
-pub(crate) fn with_capacity<T>(items: u32) -> HashTable<T> {
-    HashTable::with_capacity(usize::try_from(items).unwrap_or_default())
 }
