@@ -5,9 +5,9 @@ pub const CONFIG_BYTES: usize = 8 << 20;
 /// Bytes of a configuration that fits a `WasmPlugin` (etcd refuses objects over 1.5 MB).
 pub const WASM_PLUGIN_CONFIG_BYTES: usize = 1 << 20;
 /// Imports of a configuration.
-pub const IMPORTS: u32 = 20_000;
+pub const IMPORTS: usize = 20_000;
 /// Rules of a configuration.
-pub const RULES: u32 = 40_000;
+pub const RULES: usize = 40_000;
 /// Regular expressions of a configuration, equal ones counted once.
 pub const PATTERNS: usize = 4_096;
 /// WAN tiers.

@@ -146,10 +146,11 @@ impl Imports {
         for (kind, path, alternatives) in by_path {
             self.paths.add(number, kind, &path, alternatives).ok_or(Refusal::Rules)?;
         }
-        if self.store.len() > limits::IMPORTS {
+        let over = |count: u32, bound: usize| usize::try_from(count).is_ok_and(|count| count > bound);
+        if over(self.store.len(), limits::IMPORTS) {
             return Err(Refusal::Imports);
         }
-        if self.store.rules() > limits::RULES {
+        if over(self.store.rules(), limits::RULES) {
             return Err(Refusal::Rules);
         }
         Ok(())

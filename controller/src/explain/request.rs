@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use mcwan_policy::{HeaderLine, Request};
 use serde::Deserialize;
 
-/// A request as a client would send it, after the normalisation that Envoy does to paths.
+/// A request as a client would send it, its path normalised as Envoy does it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(from = "Line")]
 pub struct Asked {
@@ -81,7 +81,7 @@ impl Request for Asked {
     type Error = Infallible;
 
     fn authority(&self) -> Result<Option<Cow<'_, [u8]>>, Infallible> {
-        Ok(Some(Cow::Borrowed(self.host.as_bytes())))
+        Ok(Some(Cow::Borrowed(normalised(&self.host).as_bytes())))
     }
 
     fn path(&self) -> Result<Option<Cow<'_, [u8]>>, Infallible> {
@@ -103,6 +103,15 @@ impl Request for Asked {
     fn headers(&self) -> Result<&[HeaderLine], Infallible> {
         Ok(&self.lines)
     }
+}
+
+/// A host as filters and routes see it: the listener takes its port and one trailing dot away.
+fn normalised(host: &str) -> &str {
+    let host = match host.rsplit_once(':') {
+        Some((host, port)) if !port.is_empty() && port.bytes().all(|digit| digit.is_ascii_digit()) => host,
+        _ => host,
+    };
+    host.strip_suffix('.').unwrap_or(host)
 }
 
 fn get() -> String {
