@@ -125,3 +125,26 @@ fn http() -> String {
 fn slash() -> String {
     "/".to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_seen_without_its_port_and_one_trailing_dot() {
+        let table = [
+            ("a.b", "a.b"),
+            ("A.b:8080", "A.b"),
+            ("a.b.", "a.b"),
+            ("a.b.:8080", "a.b"),
+            ("a.b..", "a.b."),
+            ("a.b:", "a.b:"),
+            ("a.b:x", "a.b:x"),
+            ("[::1]:80", "[::1]"),
+            ("", ""),
+        ];
+        for (host, seen) in table {
+            assert_eq!(normalised(host), seen, "{host:?}");
+        }
+    }
+}
