@@ -70,8 +70,7 @@ fn updates_do_not_leak() {
         host.memory_size()
     };
     let (tenth, last) = (size_after(10), size_after(100));
-    // What gets lost between two pieces of memory is bounded; a hundred tables would be many times this.
-    assert!(last - tenth <= tenth / 10, "{tenth} bytes after the tenth update, {last} after a hundred more");
+    assert_eq!(last, tenth, "bytes after a hundred more updates, and after the tenth");
 }
 
 #[test]
