@@ -19,6 +19,8 @@ pub use import::Import;
 pub use steering_key::{SteeringKey, SteeringKeyError};
 pub use target::{Destination, Forwarding, HeaderChanges, Mirror, Target};
 
+use std::collections::BTreeSet;
+
 use crate::gather::Snapshot;
 use crate::problem::Problem;
 
@@ -62,13 +64,12 @@ pub fn translate(snapshot: &Snapshot, options: &Options) -> Translation {
         let import = service_import::front_end(service_import);
         imports.push(Import::new(import, snapshot, &exports, options, &mut problems));
     }
-    let has_rules = |namespace: &str, name: &str| {
-        let mut imported = snapshot.service_imports.iter();
-        imported.any(|import| {
-            import.metadata.namespace.as_deref() == Some(namespace) && import.metadata.name.as_deref() == Some(name)
-        })
-    };
-    for (namespace, name) in exports.services().filter(|(namespace, name)| !has_rules(namespace, name)) {
+    let named = |import: &Import| (import.wire.namespace.clone(), import.wire.name.clone());
+    let with_rules: BTreeSet<_> = imports.iter().map(named).collect();
+    for (namespace, name) in exports.services() {
+        if with_rules.contains(&(namespace.to_owned(), name.to_owned())) {
+            continue;
+        }
         let import = service_import::without_rules(namespace, name);
         imports.push(Import::new(import, snapshot, &exports, options, &mut problems));
     }

@@ -61,7 +61,7 @@ impl fmt::Display for HostPattern {
 }
 
 /// Whether a text is a DNS label (RFC 1123, in lower case).
-pub(crate) fn is_label(text: &str) -> bool {
+pub fn is_label(text: &str) -> bool {
     let inner = |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
     !text.is_empty()
         && text.len() <= limits::LABEL_BYTES
@@ -72,7 +72,7 @@ pub(crate) fn is_label(text: &str) -> bool {
 
 /// The hosts that follow from the name and namespace of an import, the canonical one first.
 pub fn standard_hosts(namespace: &str, name: &str) -> Vec<String> {
-    let mut hosts = vec![canonical_host(namespace, name), format!("{name}.{namespace}.{CLUSTERSET_ZONE}")];
+    let mut hosts = vec![canonical_host(namespace, name), clusterset_host(namespace, name)];
     for name in [name.to_owned(), format!("{name}{CLUSTERSET_SUFFIX}")] {
         hosts.push(format!("{name}.{namespace}.{CLUSTER_ZONE}"));
         hosts.push(format!("{name}.{namespace}.svc"));
@@ -86,6 +86,11 @@ pub fn standard_hosts(namespace: &str, name: &str) -> Vec<String> {
 /// What the upstream sees as `:authority`, whatever host the client used.
 pub fn canonical_host(namespace: &str, name: &str) -> String {
     format!("{name}.{namespace}.{CLUSTER_ZONE}")
+}
+
+/// The name of a multi-cluster service.
+pub fn clusterset_host(namespace: &str, name: &str) -> String {
+    format!("{name}.{namespace}.{CLUSTERSET_ZONE}")
 }
 
 /// A request's host in the form of [`standard_hosts`], taken apart.

@@ -52,7 +52,7 @@ pub(crate) fn has_only_path_characters(text: &str) -> bool {
 }
 
 /// A prefix without its trailing `/`, which means nothing (Gateway API, `PathMatchPathPrefix`).
-pub(crate) fn trim_prefix(prefix: &str) -> &str {
+pub fn trim_prefix(prefix: &str) -> &str {
     prefix.strip_suffix('/').unwrap_or(prefix)
 }
 

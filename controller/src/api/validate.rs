@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use mcwan_policy::limits;
+use mcwan_policy::{is_label, limits};
 
 use super::{ExportedService, HttpRule, ServiceImport, Timeouts, WanCluster, WanPolicy};
 use crate::problem::{ObjectRef, Problem};
@@ -158,15 +158,6 @@ impl Check {
             self.error(format!("{field}.timeouts.backendRequest"), "InvalidValue", message);
         }
     }
-}
-
-/// Whether a text is a DNS label (RFC 1123, in lower case).
-fn is_label(text: &str) -> bool {
-    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    (1..=limits::LABEL_BYTES).contains(&text.len())
-        && text.bytes().all(inner)
-        && !text.starts_with('-')
-        && !text.ends_with('-')
 }
 
 #[cfg(test)]

@@ -93,6 +93,11 @@ fn cluster_name(import: &Import, destination: &Destination, port: u16) -> String
     }
 }
 
+/// The name of a virtual host, and the beginning of its routes' names.
+fn import_name(import: &Import) -> String {
+    format!("{}/{}", import.wire.namespace, import.wire.name)
+}
+
 fn address(ip: IpAddr, port: u16) -> Value {
     json!({"socket_address": {"address": ip.to_string(), "port_value": port}})
 }

@@ -56,9 +56,9 @@ pub(super) fn resolve(
     match (group, kind, namespace) {
         ("", "Service", Some(TIER_NAMESPACE)) => {
             let service = |tier: &str| format!("{}-{}-{tier}", referrer.name, referrer.namespace);
-            let known: Vec<_> = exports.tiers().map(service).collect();
             let Some(tier) = exports.tiers().find(|tier| service(tier) == name) else {
                 let message = format!("{TIER_NAMESPACE}/{name} is no tier service of this import");
+                let known: Vec<_> = exports.tiers().map(service).collect();
                 return Err(Unresolved::not_found(message).hint(one_of("its tier services are", &known)));
             };
             over_tier(tier, port, referrer, exports)

@@ -85,7 +85,11 @@ impl<'f> Filters<'f> {
                 self.hostname.clone_from(&rewrite.hostname);
                 self.path = rewrite.path.as_ref().map(path_rewrite).transpose()?;
             }
-            FilterType::Cors => self.cors = Some(cors.as_ref().ok_or_else(missing)?),
+            FilterType::Cors => {
+                let cors = cors.as_ref().ok_or_else(missing)?;
+                check_cors(cors).map_err(|message| (RefuseReason::UnsupportedFilter, message.to_owned()))?;
+                self.cors = Some(cors);
+            }
             FilterType::ExtensionRef => {
                 let message = "mcwan has no extension filters".to_owned();
                 return Err((RefuseReason::UnsupportedFilter, message));
@@ -114,6 +118,16 @@ pub(super) fn redirect(
         path: path.as_ref().map(path_rewrite).transpose()?,
         headers: headers.clone(),
     })
+}
+
+/// Envoy answers a preflight with the lists as they are.
+fn check_cors(cors: &Cors) -> Result<(), &'static str> {
+    let lists = [&cors.allow_methods, &cors.allow_headers, &cors.expose_headers];
+    let wildcard = lists.into_iter().flatten().any(|item| item == "*");
+    if wildcard && cors.allow_credentials == Some(true) {
+        return Err("browsers take `*` literally for requests with credentials: list what is allowed");
+    }
+    Ok(())
 }
 
 fn path_rewrite(modifier: &PathModifier) -> Result<PathRewrite, (RefuseReason, String)> {

@@ -213,8 +213,7 @@ impl Rules<'_> {
     /// The far gateway knows two hosts.
     fn check_hostname(&self, hostname: &str, destination: &Destination) -> Result<(), (RefuseReason, String)> {
         let Referrer { namespace, name, .. } = self.referrer;
-        let known =
-            [format!("{name}.{namespace}.svc.cluster.local"), format!("{name}.{namespace}.svc.clusterset.local")];
+        let known = [mcwan_policy::canonical_host(namespace, name), mcwan_policy::clusterset_host(namespace, name)];
         match destination {
             Destination::Tier { .. } if !known.iter().any(|known| known == hostname) => {
                 let message = format!("over a tier the hostname can only be {} or {}", known[0], known[1]);

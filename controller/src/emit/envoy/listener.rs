@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use crate::api::DataPlane;
 use crate::problem::Problem;
-use crate::translate::Import;
 
 use super::{Clusters, Scene, address, native, steered};
 
@@ -97,9 +96,4 @@ fn filter(scene: Scene<'_>) -> Value {
             },
         },
     })
-}
-
-/// The name of a virtual host, and the beginning of its routes' names.
-pub(super) fn import_name(import: &Import) -> String {
-    format!("{}/{}", import.wire.namespace, import.wire.name)
 }

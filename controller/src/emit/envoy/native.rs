@@ -3,15 +3,14 @@
 use std::collections::BTreeSet;
 
 use mcwan_policy::wire::{self, Action, PathMatch, PathRewrite, Redirect, RefuseReason, Scheme};
-use mcwan_policy::{At, ImportError, REASON_HEADER, Rank, Reason};
+use mcwan_policy::{At, ImportError, REASON_HEADER, Rank, Reason, trim_prefix};
 use serde_json::{Value, json};
 
 use crate::problem::Problem;
 use crate::translate::{Forwarding, Import};
 
 use super::forwarding::{self, Route, escape};
-use super::listener::import_name;
-use super::{Clusters, Scene, cluster, cluster_name};
+use super::{Clusters, Scene, cluster, cluster_name, import_name};
 
 /// The virtual host of an import: its routes by rank, and what answers where none matches.
 pub(super) fn virtual_host(
@@ -210,7 +209,7 @@ fn matcher(alternative: &wire::Match) -> Value {
         None => json!({"prefix": "/"}),
         Some(PathMatch::Exact(path)) => json!({"path": path}),
         Some(PathMatch::Regex(pattern)) => json!({"safe_regex": {"regex": pattern}}),
-        Some(PathMatch::Prefix(prefix)) => match trimmed(prefix) {
+        Some(PathMatch::Prefix(prefix)) => match trim_prefix(prefix) {
             "" => json!({"prefix": "/"}),
             prefix => json!({"path_separated_prefix": prefix}),
         },
@@ -238,20 +237,16 @@ fn string_match(value: &wire::Value) -> Value {
     }
 }
 
-fn trimmed(prefix: &str) -> &str {
-    prefix.strip_suffix('/').unwrap_or(prefix)
-}
-
 /// A path rewrite over the path without its query; none where it changes nothing.
 fn regex_rewrite(rewrite: &PathRewrite, alternative: &wire::Match) -> Option<Value> {
     let (pattern, substitution) = match rewrite {
         PathRewrite::Full(path) => ("^.*$".to_owned(), path.as_str()),
         PathRewrite::Prefix(replacement) => {
             let prefix = match &alternative.path {
-                Some(PathMatch::Prefix(prefix)) => trimmed(prefix),
+                Some(PathMatch::Prefix(prefix)) => trim_prefix(prefix),
                 _ => "",
             };
-            match (prefix, trimmed(replacement)) {
+            match (prefix, trim_prefix(replacement)) {
                 ("", "") => return None,
                 // The `/` behind the prefix goes too, else nothing may be left of the path.
                 (prefix, "") => (format!("^{}/?", escape(prefix)), "/"),

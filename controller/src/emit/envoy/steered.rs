@@ -8,8 +8,7 @@ use crate::problem::Problem;
 use crate::translate::{Import, Steering, Target};
 
 use super::forwarding::{self, Route};
-use super::listener::import_name;
-use super::{Clusters, Scene, cluster, cluster_name};
+use super::{Clusters, Scene, cluster, cluster_name, import_name};
 
 pub(super) fn virtual_host(
     scene: Scene<'_>,
