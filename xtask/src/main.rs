@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-/// Sets up, builds, demonstrates, tests and measures mcwan.
+/// Sets up, builds, generates, demonstrates, tests and measures mcwan.
 ///
 /// What it installs is kept in the folder that `MCWAN_TOOLS` names, which is target/mcwan unless you
 /// say otherwise. `cargo clean` removes it, and the next command installs it again.
@@ -29,6 +29,8 @@ enum Command {
     Setup,
     /// Set up, then build the filter module as it ships: `mcwan-filter.wasm` in the tools folder.
     Build,
+    /// Write anew the committed files that come from types: manifests/crds.
+    Generate,
     /// Set up and build, then play examples through a real Envoy and print what happened.
     ///
     /// The exit status is 0 only if every request did what its example expects.
@@ -101,24 +103,30 @@ fn main() -> ExitCode {
 }
 
 fn run(command: &Command) -> Result<()> {
-    let tools = tools()?;
-    setup::run(&tools)?;
     match command {
-        Command::Setup => Ok(()),
-        Command::Build => module::build(&tools),
+        Command::Setup => setup::run(&tools()?),
+        Command::Build => build(),
+        Command::Generate => stages::generate(),
         Command::Demo(demo) => {
-            module::build(&tools)?;
+            build()?;
             stages::demo(demo)
         }
         Command::Test => {
-            module::build(&tools)?;
+            build()?;
             stages::test()
         }
         Command::Bench { output } => {
-            module::build(&tools)?;
+            build()?;
             stages::bench(*output)
         }
     }
+}
+
+/// Sets up, then builds the filter module.
+fn build() -> Result<()> {
+    let tools = tools()?;
+    setup::run(&tools)?;
+    module::build(&tools)
 }
 
 /// The folder that everything is installed into.

@@ -1,4 +1,4 @@
-//! What follows the build: demo, tests, benchmarks.
+//! What the workspace's other programs do: demo, tests, benchmarks, generated files.
 
 use std::process::Command;
 use std::time::Instant;
@@ -10,6 +10,11 @@ use crate::setup::WASM_TARGET;
 use crate::{Demo, Output, spelling};
 
 const START_WITH_CARGO: &str = "start me as `cargo xtask`";
+
+/// Writes the committed files that come from types.
+pub(crate) fn generate() -> Result<()> {
+    process::prepare(&mut arguments(cargo(), "run --package mcwan --example crds"), START_WITH_CARGO)
+}
 
 /// Plays examples; returns only where the player cannot be started.
 pub(crate) fn demo(demo: &Demo) -> Result<()> {

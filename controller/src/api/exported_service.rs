@@ -16,7 +16,11 @@ use serde::{Deserialize, Serialize};
     kind = "ExportedService",
     namespaced,
     derive = "PartialEq",
-    doc = "A service that one cluster exports, published in the registry under the name CLUSTER.NAMESPACE.NAME."
+    category = "mcwan",
+    doc = "A service that one cluster exports, published in the registry under the name CLUSTER.NAMESPACE.NAME.",
+    printcolumn(name = "Default tier", type_ = "string", json_path = ".spec.defaultTier"),
+    printcolumn(name = "Ready pods", type_ = "integer", json_path = ".spec.readyPods"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ExportedServiceSpec {

@@ -99,7 +99,8 @@ pub struct RequestMirror {
 /// A share in percent, at most 100.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "u32", into = "u32")]
-pub struct Percent(#[schemars(range(max = 100))] u32);
+#[schemars(extend("maximum" = 100))]
+pub struct Percent(u32);
 
 /// A number that is no [`Percent`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -172,7 +173,7 @@ pub struct RequestRedirect {
     /// Absent: with a scheme given its well-known port, else the listener's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<NonZeroU16>,
-    /// The HTTP status: 301, 302 (the default), 303, 307 or 308.
+    /// The HTTP status: 301, 302, 303, 307 or 308.
     #[serde(default)]
     pub status_code: RedirectStatus,
 }

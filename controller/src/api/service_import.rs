@@ -10,6 +10,7 @@ use super::HttpRule;
 
 /// The rules for the requests to an imported service. It is named like the Service that it imports.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[expect(clippy::duplicated_attributes, reason = "several columns have one type")]
 #[kube(
     group = "mc-wan.l7mp.io",
     version = "v1alpha1",
@@ -17,7 +18,19 @@ use super::HttpRule;
     namespaced,
     status = "ServiceImportStatus",
     derive = "PartialEq",
-    doc = "Which request to an imported service takes which tier of the WAN. It is named like the Service that it imports."
+    category = "mcwan",
+    doc = "Which request to an imported service takes which tier of the WAN. It is named like the Service that it imports.",
+    printcolumn(
+        name = "Accepted",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Accepted")].status"#
+    ),
+    printcolumn(
+        name = "Programmed",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Programmed")].status"#
+    ),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ServiceImportSpec {
@@ -49,7 +62,7 @@ pub struct Http {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NoMatch {
-    /// Its HTTP status: 403 (the default), 404, 429 or 503.
+    /// Its HTTP status: 403, 404, 429 or 503.
     #[serde(default)]
     pub status: NoMatchStatus,
 }
@@ -66,7 +79,7 @@ pub enum NoMatchStatus {
     ServiceUnavailable = 503,
 }
 
-/// Who applies the rules of an import.
+/// Who applies the rules of an import. Absent: as the controller is configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum DataPlane {
     /// The mcwan filter.
@@ -81,5 +94,6 @@ pub enum DataPlane {
 pub struct ServiceImportStatus {
     /// `Accepted`, `ResolvedRefs`, `Programmed`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
 }

@@ -16,7 +16,10 @@ use serde::{Deserialize, Serialize};
     root = "WanCluster",
     namespaced,
     derive = "PartialEq",
-    doc = "A cluster that takes part, published in the registry by itself. A Lease of the same name tells whether it lives."
+    category = "mcwan",
+    doc = "A cluster that takes part, published in the registry by itself. A Lease of the same name tells whether it lives.",
+    printcolumn(name = "Region", type_ = "string", json_path = ".metadata.labels.region"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WanClusterSpec {

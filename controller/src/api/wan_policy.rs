@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 /// One tier of the WAN, such as a fast and dear tunnel. Its name is the tier's name.
 #[derive(CustomResource, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[expect(clippy::duplicated_attributes, reason = "several columns have one type")]
 #[kube(
     group = "mc-wan.l7mp.io",
     version = "v1alpha1",
@@ -19,9 +20,16 @@ use serde::{Deserialize, Serialize};
     plural = "wanpolicies",
     status = "WanPolicyStatus",
     derive = "PartialEq",
+    category = "mcwan",
     doc = "A tier of the WAN: one class of service, which the WAN tells from the others by the destination port.",
     printcolumn(name = "Port", type_ = "integer", json_path = ".spec.port"),
-    printcolumn(name = "Tunnel", type_ = "string", json_path = ".spec.tunnel")
+    printcolumn(name = "Tunnel", type_ = "string", json_path = ".spec.tunnel"),
+    printcolumn(
+        name = "Accepted",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Accepted")].status"#
+    ),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WanPolicySpec {
@@ -56,6 +64,7 @@ pub struct Sla {
 pub struct WanPolicyStatus {
     /// `Accepted`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
 }
 

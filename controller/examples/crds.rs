@@ -1,0 +1,155 @@
+//! Writes `manifests/crds`, the `CustomResourceDefinition`s of our kinds, from their types: `cargo xtask generate`.
+//!
+//! An example, so that it is built from the library's types and yet is part of nothing that ships. Its tests run with
+//! the crate's.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::CustomResourceExt;
+use mcwan::api::{ExportedService, ServiceImport, WanCluster, WanPolicy};
+use schemars::Schema;
+use schemars::transform::{RecursiveTransform, Transform};
+use serde_json::{Value, json};
+
+fn main() -> Result<()> {
+    let folder = folder();
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    for crd in crds() {
+        let file = file(&crd);
+        fs::write(&file, manifest(&crd)?).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    Ok(())
+}
+
+fn crds() -> [CustomResourceDefinition; 4] {
+    [WanPolicy::crd(), ServiceImport::crd(), ExportedService::crd(), WanCluster::crd()]
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("manifests").join("crds")
+}
+
+fn file(crd: &CustomResourceDefinition) -> PathBuf {
+    folder().join(&crd.spec.names.plural).with_extension("yaml")
+}
+
+/// What the file of a definition holds.
+fn manifest(crd: &CustomResourceDefinition) -> Result<String> {
+    let yaml = serde_saphyr::to_string(&definition(crd)?)?;
+    Ok(format!("# Made by `cargo xtask generate` from controller/src/api.\n{yaml}"))
+}
+
+/// The definition with its schemas as an API server should have them.
+fn definition(crd: &CustomResourceDefinition) -> Result<Value> {
+    let mut crd = serde_json::to_value(crd)?;
+    for version in crd["spec"]["versions"].as_array_mut().into_iter().flatten() {
+        let schema = <&mut Schema>::try_from(&mut version["schema"]["openAPIV3Schema"])?;
+        RecursiveTransform(adapt).transform(schema);
+    }
+    Ok(crd)
+}
+
+/// Turns what kube and schemars make of our types into what Kubernetes knows and our files accept.
+fn adapt(schema: &mut Schema) {
+    schema.remove("title"); // the name of a Rust type
+    forbid_null(schema);
+    spell_out_format(schema);
+    for bound in ["minimum", "maximum"] {
+        if let Some(bound) = schema.get_mut(bound) {
+            print_whole(bound);
+        }
+    }
+}
+
+/// An optional field may be left out; without a value it is a slip. An API server would put a default in its place, so
+/// there are none but in words: `path: {value: null}` must not become `/`.
+fn forbid_null(schema: &mut Schema) {
+    schema.remove("nullable");
+    if let Some(default) = schema.remove("default")
+        && let Some(Value::String(description)) = schema.get_mut("description")
+    {
+        *description = format!("{description} Default: `{default}`.");
+    }
+    if let Some(Value::Array(values)) = schema.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
+}
+
+/// Kubernetes ignores the formats that it does not know.
+fn spell_out_format(schema: &mut Schema) {
+    match schema.get("format").and_then(Value::as_str) {
+        Some("ip") => {
+            schema.remove("format");
+            schema.insert("anyOf".to_owned(), json!([{"format": "ipv4"}, {"format": "ipv6"}]));
+        }
+        Some("uint16") => {
+            schema.remove("format"); // its bounds are there
+        }
+        Some("uint32") => {
+            schema.remove("format");
+            if schema.get("maximum").is_none() {
+                schema.insert("maximum".to_owned(), u32::MAX.into());
+            }
+        }
+        _ => {}
+    }
+}
+
+/// `1.0` becomes `1`.
+fn print_whole(bound: &mut Value) {
+    if let Some(whole) = bound.as_f64().and_then(|bound| bound.to_string().parse::<i64>().ok()) {
+        *bound = whole.into();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_committed_files_are_up_to_date() -> Result<()> {
+        for crd in crds() {
+            let file = file(&crd);
+            let committed = fs::read_to_string(&file).unwrap_or_default();
+            assert!(committed == manifest(&crd)?, "{} is out of date: run `cargo xtask generate`", file.display());
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn the_folder_holds_nothing_else() -> Result<()> {
+        let mut expected: Vec<_> = crds().iter().map(file).collect();
+        let entries: std::io::Result<Vec<_>> = fs::read_dir(folder())?.map(|entry| Ok(entry?.path())).collect();
+        let mut found = entries?;
+        expected.sort();
+        found.sort();
+        assert_eq!(found, expected);
+        Ok(())
+    }
+
+    #[test]
+    fn every_schema_is_one_that_kubernetes_knows() -> Result<()> {
+        for crd in crds() {
+            let kind = &crd.spec.names.kind;
+            let mut crd = definition(&crd)?;
+            let schema = <&mut Schema>::try_from(&mut crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"])?;
+            RecursiveTransform(|schema: &mut Schema| {
+                for keyword in ["nullable", "default", "$ref", "oneOf", "title"] {
+                    assert_eq!(schema.get(keyword), None, "{kind}: {keyword}");
+                }
+                if let Some(format) = schema.get("format") {
+                    let known = ["date-time", "int32", "int64", "ipv4", "ipv6"];
+                    assert!(known.iter().any(|known| format == known), "{kind}: format {format}");
+                }
+                if let Some(Value::Array(values)) = schema.get("enum") {
+                    assert!(!values.contains(&Value::Null), "{kind}: null among {values:?}");
+                }
+            })
+            .transform(schema);
+        }
+        Ok(())
+    }
+}
