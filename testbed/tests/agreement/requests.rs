@@ -16,7 +16,7 @@ const OTHER_HEADERS: [(&str, &str); 8] = [
     ("x-mcwan-target", "sd-wan-priority-high"),
     ("X-Mcwan-Target", "sd-wan-priority-low"),
     ("x-mcwan-port", "1"),
-    ("x-mcwan-other", "1"),
+    ("x-mcwan-other", "caf\u{e9}"),
     ("cookie", "a=b; c=d"),
     ("user-agent", "curl/8"),
     ("x-envoy-upstream-rq-timeout-ms", "1"),
@@ -120,7 +120,7 @@ fn query(model: &HttpMatch) -> impl Strategy<Value = String> + use<> {
 }
 
 fn headers(model: &HttpMatch) -> impl Strategy<Value = Vec<(String, String)>> + use<> {
-    let any = (words::header_name(), prop_oneof![5 => words::value(), 1 => Just(""), 1 => Just("caf\u{e9}")])
+    let any = (words::header_name(), prop_oneof![8 => words::value(), 1 => Just("")])
         .prop_map(|(name, value)| (name.to_owned(), value.to_owned()));
     // Each once: Envoy joins the lines of headers that it knows by name.
     let others = subsequence(OTHER_HEADERS.to_vec(), 0..=2);

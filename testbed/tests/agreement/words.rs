@@ -48,14 +48,33 @@ pub(crate) fn header_name() -> impl Strategy<Value = &'static str> {
     select(&["x-a", "X-A", "x-b", "X-Longer-Name"][..])
 }
 
-/// Values of headers and of query parameters.
+/// Values of headers and of query parameters; all ASCII, as Envoy's expressions match bytes and ours
+/// characters.
 pub(crate) fn value() -> impl Strategy<Value = &'static str> {
     select(&["1", "2", "12", "a", "A", "1,2", "%31", "a=b", "a/b?c"][..])
 }
 
 /// How a value is compared, and with what.
 pub(crate) fn asked_value() -> impl Strategy<Value = (&'static str, &'static str)> {
-    let patterns = ["1|2", "[0-9]+", ".*", ".+", "^a$", "1,2", "a.*", r"\d", "(.*;)?(a=b)(;.*)?", r"[^,]*"];
+    let patterns = [
+        "1|2",
+        "[0-9]+",
+        ".*",
+        ".+",
+        "^a$",
+        "a|",
+        "1,2",
+        "(?U)a.*",
+        "(.*;)?(a=b)(;.*)?",
+        "[^,]*",
+        "[[:alpha:]]",
+        r"\d{1,2}",
+        r"\w+",
+        r"\w*\W",
+        r"\b1\b.*",
+        r"\x61.*",
+        r"\D+?",
+    ];
     prop_oneof![
         value().prop_map(|value| ("Exact", value)),
         select(patterns.to_vec()).prop_map(|pattern| ("RegularExpression", pattern))
