@@ -2,11 +2,14 @@
 
 mod dialect;
 
+use std::borrow::Cow;
+
 use regex_lite::{Regex, RegexBuilder};
 
 use crate::limits;
 
-/// A regular expression that must match a whole value (Envoy's `RegexMatcher`).
+/// A regular expression that must match a whole value (Envoy's `RegexMatcher`). As in Envoy, each byte is
+/// a character (Latin-1), so that a value need not be UTF-8, and `.` takes one byte of those of an `é`.
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern(Regex);
 
@@ -36,16 +39,24 @@ impl Pattern {
             at,
             what,
         })?;
-        RegexBuilder::new(&format!("^(?:{pattern})$"))
+        RegexBuilder::new(&format!("^(?:{})$", latin1(pattern.as_bytes())))
             .size_limit(limits::PATTERN_COMPILED_BYTES)
             .build()
             .map(Self)
             .map_err(|error| PatternError::Compile(pattern.to_owned(), error.to_string()))
     }
 
-    /// Whether the pattern matches the whole value. One that is not UTF-8 matches none.
+    /// Whether the pattern matches the whole value.
     pub(crate) fn matches(&self, value: &[u8]) -> bool {
-        std::str::from_utf8(value).is_ok_and(|value| self.0.is_match(value))
+        self.0.is_match(&latin1(value))
+    }
+}
+
+/// Bytes as characters of the same numbers.
+fn latin1(bytes: &[u8]) -> Cow<'_, str> {
+    match str::from_utf8(bytes) {
+        Ok(text) if text.is_ascii() => Cow::Borrowed(text),
+        _ => bytes.iter().copied().map(char::from).collect(),
     }
 }
 
@@ -68,7 +79,24 @@ mod tests {
         for (pattern, value, matches) in rows {
             assert_eq!(Pattern::new(pattern).unwrap().matches(value.as_bytes()), matches, "{pattern:?} on {value:?}");
         }
-        assert!(!Pattern::new(".*").unwrap().matches(b"\xff"), "not UTF-8");
+    }
+
+    #[test]
+    fn a_character_is_a_byte() {
+        let rows: [(&str, &[u8], bool); 7] = [
+            ("café", "café".as_bytes(), true),
+            ("caf.", "café".as_bytes(), false),
+            ("caf..", "café".as_bytes(), true),
+            ("caf[éa]", "café".as_bytes(), false),
+            (".*", b"\xff", true),
+            (r"\xff", b"\xff", true),
+            (r"\w", b"\xff", false),
+        ];
+        for (pattern, value, matches) in rows {
+            let message = format!("{pattern:?} on {}", value.escape_ascii());
+            assert_eq!(Pattern::new(pattern).unwrap().matches(value), matches, "{message}");
+        }
+        assert!(Pattern::new(r"\x{100}").is_err(), "no byte");
     }
 
     #[test]

@@ -114,8 +114,10 @@ impl Scan<'_> {
             self.at += digits.len();
             digits
         };
-        let sound = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-        if sound { Ok(()) } else { Err("`\\x` without hexadecimal digits") }
+        match u32::from_str_radix(&digits, 16) {
+            Ok(0..=0xff) if digits.bytes().all(|digit| digit.is_ascii_hexdigit()) => Ok(()),
+            _ => Err("`\\x` without the hexadecimal digits of a byte"),
+        }
     }
 
     fn class(&mut self) -> Step {

@@ -74,10 +74,12 @@ fn value_holds(value: &Value, bytes: &[u8]) -> bool {
     }
 }
 
-/// Text that is not UTF-8 matches no pattern.
+/// As in Envoy, a character is a byte, of the pattern and of the value.
 fn matches_whole(pattern: &str, bytes: &[u8]) -> bool {
+    let characters = |bytes: &[u8]| bytes.iter().copied().map(char::from).collect::<String>();
+    let pattern = characters(pattern.as_bytes());
     let whole = Regex::new(&format!(r"\A(?:{pattern})\z")).expect("patterns of a sound import compile");
-    std::str::from_utf8(bytes).is_ok_and(|text| whole.is_match(text))
+    whole.is_match(&characters(bytes))
 }
 
 pub(super) fn without_trailing_slash(path: &str) -> &str {
