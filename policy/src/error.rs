@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::limits;
-use crate::wire;
+use crate::wire::{self, NoMatch};
 use crate::{HostPatternError, PathError, PatternError, RedirectError, RewriteError};
 
 /// Why mcwan answered a request itself, or will for an import or a rule.
@@ -51,6 +51,23 @@ impl Reason {
         }
     }
 
+    /// The HTTP status of the answer; `no_match` is what the import answers where no rule matches.
+    pub const fn status(self, no_match: NoMatch) -> u16 {
+        match self {
+            Self::NoRuleMatched => no_match.status(),
+            Self::BadRequest => 400,
+            Self::UnknownHost => 404,
+            Self::Internal => 503,
+            Self::NoBackend
+            | Self::BackendNotFound
+            | Self::RefNotPermitted
+            | Self::UnsupportedFilter
+            | Self::InvalidFilter
+            | Self::InvalidMatch
+            | Self::TooLarge => 500,
+        }
+    }
+
     /// A sentence for the person at the client.
     pub const fn sentence(self) -> &'static str {
         match self {
@@ -65,6 +82,18 @@ impl Reason {
             Self::BadRequest => "the request has no usable authority or path\n",
             Self::UnknownHost => "no import has this host\n",
             Self::Internal => "the request could not be steered\n",
+        }
+    }
+}
+
+impl NoMatch {
+    /// HTTP status.
+    pub const fn status(self) -> u16 {
+        match self {
+            Self::Forbidden => 403,
+            Self::NotFound => 404,
+            Self::TooManyRequests => 429,
+            Self::ServiceUnavailable => 503,
         }
     }
 }

@@ -72,15 +72,16 @@ pub fn is_label(text: &str) -> bool {
 
 /// The hosts that follow from the name and namespace of an import, the canonical one first.
 pub fn standard_hosts(namespace: &str, name: &str) -> Vec<String> {
-    let mut hosts = vec![canonical_host(namespace, name), clusterset_host(namespace, name)];
-    for name in [name.to_owned(), format!("{name}{CLUSTERSET_SUFFIX}")] {
-        hosts.push(format!("{name}.{namespace}.{CLUSTER_ZONE}"));
-        hosts.push(format!("{name}.{namespace}.svc"));
-        hosts.push(format!("{name}.{namespace}"));
-        hosts.push(name);
-    }
-    hosts.remove(2); // the canonical one again
-    hosts
+    let shared = format!("{name}{CLUSTERSET_SUFFIX}");
+    let forms = |name: &str| {
+        [
+            canonical_host(namespace, name),
+            format!("{name}.{namespace}.svc"),
+            format!("{name}.{namespace}"),
+            name.to_owned(),
+        ]
+    };
+    [forms(name).as_slice(), &[clusterset_host(namespace, name)], &forms(&shared)].concat()
 }
 
 /// What the upstream sees as `:authority`, whatever host the client used.

@@ -13,8 +13,10 @@ use crate::store::{Import, Store};
 pub(crate) struct HostIndex {
     /// Imports by namespace and name.
     by_full_name: Index,
-    /// Imports by name alone.
+    /// The oldest import of each name.
     by_name: Index,
+    /// By the number of the oldest import of a name: whether another namespace has one too.
+    in_several_namespaces: Arena<bool>,
     /// The hostnames of all imports, and which import each belongs to.
     hostnames: Arena<(HostPattern, u32)>,
     by_hostname: Index,
@@ -27,16 +29,36 @@ impl HostIndex {
         for import in imports.iter() {
             hostnames.extend(import.hostnames().iter().map(|pattern| (pattern.clone(), import.number())));
         }
-        let full_name = |import: Import<'_>| full_name_hash(import.namespace(), import.name());
-        let name = |import: Import<'_>| name_hash(import.name());
-        Self {
-            by_full_name: Index::new(imports.len(), |number| imports.import(number).map_or(0, full_name)),
-            by_name: Index::new(imports.len(), |number| imports.import(number).map_or(0, name)),
-            by_hostname: Index::new(hostnames.len(), |number| {
-                hostnames.get(number).map_or(0, |(pattern, _): &(HostPattern, u32)| hostname_hash(&pattern.kind()))
-            }),
-            hostnames,
-        }
+        let import = |number| imports.import(number);
+        let pattern = |number| hostnames.get(number).map(|(pattern, _): &(HostPattern, u32)| pattern.kind());
+        let by_full_name = Index::new(
+            imports.len(),
+            |number| import(number).map_or(0, |import| full_name_hash(import.namespace(), import.name())),
+            |new, old| import(new).map(Import::full_name) == import(old).map(Import::full_name),
+        );
+        let mut in_several_namespaces = Arena::default();
+        in_several_namespaces.extend(imports.iter().map(|_| false));
+        let by_name = Index::new(
+            imports.len(),
+            |number| import(number).map_or(0, |import| name_hash(import.name())),
+            |new, old| {
+                let (new, oldest) = (import(new), import(old));
+                let known = new.map(Import::name) == oldest.map(Import::name);
+                if known
+                    && new.map(Import::namespace) != oldest.map(Import::namespace)
+                    && let Some(several) = in_several_namespaces.get_mut(old)
+                {
+                    *several = true;
+                }
+                known
+            },
+        );
+        let by_hostname = Index::new(
+            hostnames.len(),
+            |number| pattern(number).map_or(0, |pattern| hostname_hash(&pattern)),
+            |new, old| pattern(new) == pattern(old),
+        );
+        Self { by_full_name, by_name, in_several_namespaces, hostnames, by_hostname }
     }
 
     /// The number of the import that has a host: exact before wildcard, the longest wildcard first.
@@ -73,14 +95,17 @@ impl HostIndex {
         if let Some(namespace) = host.namespace {
             return host.names().filter_map(|name| self.full_name(namespace, name, imports)).min();
         }
-        let mut claims = host.names().flat_map(|name| {
-            let candidates = self.by_name.candidates(name_hash(name)).filter_map(|number| imports.import(number));
-            candidates.filter(move |import| import.name() == name)
+        let mut claims = host.names().filter_map(|name| {
+            let mut candidates = self.by_name.candidates(name_hash(name)).filter_map(|number| imports.import(number));
+            candidates.find(|import| import.name() == name)
         });
         let first = claims.next()?;
-        claims.try_fold(first.number(), |oldest, import| {
-            (import.namespace() == first.namespace()).then(|| oldest.min(import.number()))
-        })
+        let alone = |import: Import<'_>| {
+            let several = self.in_several_namespaces.get(import.number()) == Some(&true);
+            !several && import.namespace() == first.namespace()
+        };
+        let oldest = alone(first).then(|| first.number())?;
+        claims.try_fold(oldest, |oldest, import| alone(import).then(|| oldest.min(import.number())))
     }
 
     /// The oldest import of a namespace and name.

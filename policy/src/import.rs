@@ -104,8 +104,8 @@ fn check_targets(targets: &[wire::Target]) -> Result<(), Part> {
 
 fn compile_hostnames(hostnames: &[String], report: &mut dyn FnMut(ImportError)) -> Box<[HostPattern]> {
     if let Err(part) = Part::bound("hostnames", hostnames.len(), limits::IMPORT_HOSTNAMES) {
+        // They stay claimed: an import that answers 500 must not leave its hosts to another.
         report(ImportError { at: At::Import, part });
-        return Box::default();
     }
     let parse = |(index, hostname): (usize, &String)| match hostname.parse() {
         Ok(pattern) => Some(pattern),
@@ -157,6 +157,8 @@ impl Matches {
         index: Option<usize>,
         patterns: &mut PatternPool,
     ) -> Result<(), Part> {
+        Part::bound("headers", alternative.headers.len(), limits::MATCH_HEADERS)?;
+        Part::bound("query parameters", alternative.query_params.len(), limits::MATCH_QUERY_PARAMS)?;
         let mut alternative = alternative.clone();
         alternative.keep_first_of_equal_names();
         let rank = Rank::new(&alternative, rule, index.unwrap_or_default());
@@ -201,8 +203,6 @@ fn compile_values(
     if headers.is_empty() && query_params.is_empty() {
         return Ok(None);
     }
-    Part::bound("headers", headers.len(), limits::MATCH_HEADERS)?;
-    Part::bound("query parameters", query_params.len(), limits::MATCH_QUERY_PARAMS)?;
     let header = |wire::ValueMatch { name, value }| {
         let value = compile_value(value, patterns)?;
         HeaderName::parse(&name).map(|name| HeaderMatch { name, value }).ok_or(Part::Name(name))

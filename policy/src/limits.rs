@@ -28,6 +28,9 @@ pub const MATCH_HEADERS: usize = 16;
 /// Query parameter matches of one match.
 pub const MATCH_QUERY_PARAMS: usize = 16;
 
+/// Headers that a modifier sets, adds or removes, of each at most so many (Gateway API, `HTTPHeaderFilter`).
+pub const MODIFIER_HEADERS: usize = 16;
+
 /// Bytes of one regular expression.
 pub const PATTERN_BYTES: usize = 1_024;
 /// Bytes that one compiled regular expression may take; also a bound on the time that it needs for a byte.

@@ -20,6 +20,9 @@ pub enum ModifierError {
     /// One of mcwan's own.
     #[error("the header {0:?} is mcwan's own")]
     Own(String),
+    /// Too many headers.
+    #[error("over {} headers to set, add or remove", limits::MODIFIER_HEADERS)]
+    TooMany,
     /// A value that cannot be sent (RFC 9110, section 5.5), or over its bound.
     #[error("the value of header {0:?} cannot be sent")]
     Value(String),
@@ -29,6 +32,9 @@ impl HeaderModifier {
     /// Checks names and values.
     pub fn check(&self) -> Result<(), ModifierError> {
         let Self { set, add, remove } = self;
+        if [set.len(), add.len(), remove.len()].into_iter().any(|count| count > limits::MODIFIER_HEADERS) {
+            return Err(ModifierError::TooMany);
+        }
         for header in set.iter().chain(add) {
             check_name(&header.name)?;
             let sound = |byte: u8| byte == b'\t' || !byte.is_ascii_control();

@@ -82,7 +82,8 @@ impl PathIndex {
             let path = self.texts.get(group.path).as_bytes();
             group.kind.hash(Hash::new().number(group.import).bytes(path))
         };
-        self.index = Index::new(self.groups.len(), |number| self.groups.get(number).map_or(0, hash));
+        let hash = |number| self.groups.get(number).map_or(0, hash);
+        self.index = Index::new(self.groups.len(), hash, |_, _| false); // an import's groups differ
     }
 
     /// The highest-ranked alternative of an import whose path matches and that `accept` takes.

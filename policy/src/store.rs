@@ -130,6 +130,11 @@ impl<'t> Import<'t> {
         self.canonical_host().get(..self.record.name_bytes.into()).unwrap_or_default()
     }
 
+    /// Namespace and name of the service.
+    pub(crate) fn full_name(self) -> (&'t str, &'t str) {
+        (self.namespace(), self.name())
+    }
+
     /// What the upstream sees as `:authority`.
     pub fn canonical_host(self) -> &'t str {
         self.store.texts.get(self.record.canonical_host)

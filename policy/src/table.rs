@@ -1,5 +1,6 @@
 //! The compiled table of one gateway, and the decision.
 
+use std::collections::BTreeMap;
 use std::{fmt, io};
 
 use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
@@ -16,7 +17,7 @@ use crate::pattern_pool::PatternPool;
 use crate::request::Request;
 use crate::rule::Alternative;
 use crate::store::{Import, Store};
-use crate::wire::{self, NoMatch, PluginConfig, UnknownHosts};
+use crate::wire::{self, PluginConfig, UnknownHosts};
 use crate::{RuleMatch, limits};
 
 /// The rules of one gateway, compiled; read-only and shared.
@@ -107,7 +108,9 @@ impl RouteTable {
         };
         let standard = standard_hosts(import.namespace(), import.name()).into_iter();
         let standard = standard.map(|host| (hosts.find(&host, store), host));
-        let written = import.hostnames().iter().map(|pattern| (hosts.owner(pattern, store), pattern.to_string()));
+        let written: BTreeMap<_, _> =
+            import.hostnames().iter().map(|pattern| (pattern.to_string(), hosts.owner(pattern, store))).collect();
+        let written = written.into_iter().map(|(host, owner)| (owner, host));
         let claim = |(owner, host): (Option<u32>, String)| Claim {
             host,
             owner: owner.and_then(|owner| usize::try_from(owner).ok()),
@@ -232,33 +235,9 @@ fn act<'t, R: Request>(
 impl<'t> Decision<'t> {
     /// The answer that a reason has.
     pub fn refuse(reason: Reason, import: Option<Import<'t>>, matched: Option<RuleMatch>) -> Self {
-        let status = match reason {
-            Reason::NoRuleMatched => import.map(Import::no_match).unwrap_or_default().status(),
-            Reason::BadRequest => 400,
-            Reason::UnknownHost => 404,
-            Reason::Internal => 503,
-            Reason::NoBackend
-            | Reason::BackendNotFound
-            | Reason::RefNotPermitted
-            | Reason::UnsupportedFilter
-            | Reason::InvalidFilter
-            | Reason::InvalidMatch
-            | Reason::TooLarge => 500,
-        };
+        let status = reason.status(import.map(Import::no_match).unwrap_or_default());
         let headers = vec![(REASON_HEADER.as_bytes().to_vec(), reason.as_str().as_bytes().to_vec())];
         Self::Reply(Reply { import, matched, status, headers, body: reason.sentence(), reason: Some(reason) })
-    }
-}
-
-impl NoMatch {
-    /// HTTP status.
-    pub const fn status(self) -> u16 {
-        match self {
-            Self::Forbidden => 403,
-            Self::NotFound => 404,
-            Self::TooManyRequests => 429,
-            Self::ServiceUnavailable => 503,
-        }
     }
 }
 

@@ -19,12 +19,26 @@ enum Before {
 
 /// Finds the first byte from which on the two engines may differ, and says what stands there.
 pub(super) fn check(pattern: &str) -> Result<(), (usize, &'static str)> {
-    let mut scan = Scan { pattern, at: 0, before: Before::Nothing, widest: 1, groups: Vec::new() };
+    let mut scan = Scan {
+        pattern,
+        at: 0,
+        before: Before::Nothing,
+        widest: 1,
+        groups: Vec::new(),
+        folds: false,
+        beyond_ascii: !pattern.is_ascii(),
+    };
     while let Some(next) = scan.next() {
         let at = scan.at - next.len_utf8();
         scan.step(next).map_err(|what| (at, what))?;
     }
-    if scan.groups.is_empty() { Ok(()) } else { Err((pattern.len(), "a group without its `)`")) }
+    match scan {
+        Scan { folds: true, beyond_ascii: true, .. } => {
+            Err((0, "flag `i` beside a character beyond ASCII, of which RE2 folds some and mcwan none"))
+        }
+        Scan { groups, .. } if !groups.is_empty() => Err((pattern.len(), "a group without its `)`")),
+        _ => Ok(()),
+    }
 }
 
 struct Scan<'p> {
@@ -35,6 +49,10 @@ struct Scan<'p> {
     widest: u32,
     /// `widest` of each group around this one.
     groups: Vec<u32>,
+    /// Whether letters are matched in any case somewhere.
+    folds: bool,
+    /// Whether a character beyond ASCII stands somewhere, or an escape of one.
+    beyond_ascii: bool,
 }
 
 type Step = Result<(), &'static str>;
@@ -115,7 +133,10 @@ impl Scan<'_> {
             digits
         };
         match u32::from_str_radix(&digits, 16) {
-            Ok(0..=0xff) if digits.bytes().all(|digit| digit.is_ascii_hexdigit()) => Ok(()),
+            Ok(byte @ 0..=0xff) if digits.bytes().all(|digit| digit.is_ascii_hexdigit()) => {
+                self.beyond_ascii |= byte > 0x7f;
+                Ok(())
+            }
             _ => Err("`\\x` without the hexadecimal digits of a byte"),
         }
     }
@@ -153,10 +174,17 @@ impl Scan<'_> {
             if self.skip("P<")
                 || (self.rest().starts_with('<') && !self.rest().starts_with("<=") && !self.rest().starts_with("<!"))
             {
+                self.skip("<");
                 let length = self.rest().find('>').ok_or("a group's name without its `>`")?;
+                let name = self.rest().get(..length).unwrap_or_default().to_owned();
+                let in_names = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+                if !name.bytes().all(in_names) || !name.starts_with(|first: char| !first.is_ascii_digit()) {
+                    return Err("a group's name that RE2 does not take");
+                }
                 self.at += length + 1;
             } else {
-                let flags = self.rest().find(|flag| !matches!(flag, 's' | 'm' | 'U' | '-')).unwrap_or_default();
+                let flags = self.rest().find(|flag| !matches!(flag, 'i' | 's' | 'm' | 'U' | '-')).unwrap_or_default();
+                self.folds |= self.rest().get(..flags).is_some_and(|flags| flags.contains('i'));
                 self.at += flags;
                 match self.next() {
                     Some(')') if flags > 0 => {
@@ -164,7 +192,6 @@ impl Scan<'_> {
                         return Ok(());
                     }
                     Some(':') if flags > 0 => {}
-                    Some('i') => return Err("flag `i`, for which RE2 folds more letters than mcwan: write `[aA]`"),
                     _ => return Err("a group or flag that RE2 and mcwan do not share"),
                 }
             }

@@ -74,6 +74,7 @@ pub(crate) fn asked_value() -> impl Strategy<Value = (&'static str, &'static str
         r"\b1\b.*",
         r"\x61.*",
         r"\D+?",
+        "(?i)A[^=]*",
     ];
     prop_oneof![
         value().prop_map(|value| ("Exact", value)),

@@ -133,7 +133,7 @@ fn a_match_that_cannot_be_read_breaks_its_import_alone() {
     let regex = |pattern: &str| json!({"path": {"regex": pattern}});
     for (what, bad) in [
         ("an expression that does not compile", regex("(")),
-        ("one that RE2 reads differently", regex("(?i)a")),
+        ("one that RE2 reads differently", regex("(?x)a")),
         ("one that compiles to too much", regex("((a{50}){50}){50}")),
         ("one in a header", json!({"headers": [{"name": "a", "value": {"regex": "["}}]})),
         ("one in a query parameter", json!({"queryParams": [{"name": "a", "value": {"regex": "*"}}]})),
