@@ -2,6 +2,7 @@
 //! targets that the routes are made of.
 
 mod outcome;
+mod path;
 mod request;
 mod verdict;
 

@@ -14,7 +14,7 @@ mod typed;
 mod yaml;
 
 use gateway_api::referencegrants::ReferenceGrant;
-use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::core::v1::{Service, ServicePort};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
@@ -39,6 +39,12 @@ pub struct Snapshot {
     pub endpoint_slices: Vec<EndpointSlice>,
     /// Who may refer to Services of other namespaces.
     pub reference_grants: Vec<ReferenceGrant>,
+}
+
+/// The TCP port of a Service that has a number.
+pub fn service_port(service: &Service, port: u16) -> Option<&ServicePort> {
+    let mut ports = service.spec.iter().flat_map(|spec| &spec.ports).flatten();
+    ports.find(|known| known.port == i32::from(port) && known.protocol.as_deref().is_none_or(|name| name == "TCP"))
 }
 
 impl Snapshot {

@@ -38,6 +38,10 @@ pub struct EnvoyOptions {
     pub admin: Option<SocketAddr>,
 }
 
+/// Instructions of a compiled regular expression that Envoy takes. Its default of 100 is less than some have that
+/// the filter admits, and one that it does not take makes it refuse the whole configuration.
+const RE2_PROGRAM_SIZE: u32 = 1_000_000;
+
 /// Everything that the parts are rendered from.
 #[derive(Clone, Copy)]
 struct Scene<'s> {
@@ -64,6 +68,10 @@ pub fn render(
     let listeners = ports.iter().map(|port| listener::render(scene, *port, &mut clusters, &mut problems));
     let listeners: Vec<_> = listeners.collect();
     let mut config = json!({
+        "layered_runtime": {"layers": [{
+            "name": "regular-expressions",
+            "static_layer": {"re2": {"max_program_size": {"error_level": RE2_PROGRAM_SIZE}}},
+        }]},
         "static_resources": {
             "listeners": listeners,
             "clusters": clusters.into_values().collect::<Vec<_>>(),

@@ -6,6 +6,8 @@ use std::convert::Infallible;
 use mcwan_policy::{HeaderLine, Request};
 use serde::Deserialize;
 
+use super::path;
+
 /// A request as a client would send it, its path normalised as Envoy does it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(from = "Line")]
@@ -58,7 +60,7 @@ impl Asked {
             scheme: scheme.to_owned(),
             host: host.to_owned(),
             port,
-            path: path.to_owned(),
+            path: path::normalised(path),
             lines: headers.iter().map(line).collect(),
         }
     }

@@ -1,11 +1,10 @@
 //! What a backendRef names.
 
 use gateway_api::referencegrants::ReferenceGrant;
-use k8s_openapi::api::core::v1::Service;
 use mcwan_policy::wire::RefuseReason;
 
 use crate::api::{GROUP, TIER_NAMESPACE};
-use crate::gather::Snapshot;
+use crate::gather::{Snapshot, service_port};
 
 use super::{Destination, Exports};
 
@@ -125,16 +124,11 @@ fn local_service(
         return Err(Unresolved::not_found(format!("Service {namespace}/{name} is of type ExternalName")));
     }
     let used = port.as_ref().map_or(referrer.ports, std::slice::from_ref);
-    if let Some(missing) = used.iter().find(|port| !has_port(service, **port)) {
+    if let Some(missing) = used.iter().find(|port| service_port(service, **port).is_none()) {
         let message = format!("Service {namespace}/{name} has no port {missing}");
         return Err(Unresolved::not_found(message));
     }
     Ok(Destination::Service { namespace: namespace.to_owned(), name: name.to_owned(), port })
-}
-
-fn has_port(service: &Service, port: u16) -> bool {
-    let mut ports = service.spec.iter().flat_map(|spec| &spec.ports).flatten();
-    ports.any(|known| known.port == i32::from(port))
 }
 
 /// Whether a grant admits `ServiceImport`s of a namespace to a Service (Gateway API, `ReferenceGrantSpec`).

@@ -44,19 +44,24 @@ impl<'f> Filters<'f> {
             }
             filters.add(filter).map_err(|(reason, message)| error(reason, &message))?;
         }
-        let at_the_end = list.len().saturating_sub(1);
-        if filters.redirect.is_some() {
-            let beside = filters.path.is_some() || filters.hostname.is_some();
-            if beside {
-                let message = "a URLRewrite beside a RequestRedirect: the request is not sent on".to_owned();
-                return Err(FilterError { filter: at_the_end, reason: RefuseReason::InvalidFilter, message });
-            }
-            if !filters.mirrors.is_empty() || filters.cors.is_some() {
-                let message = "a redirect is answered by the filter, which neither mirrors nor does CORS".to_owned();
-                return Err(FilterError { filter: at_the_end, reason: RefuseReason::UnsupportedFilter, message });
-            }
-        }
         Ok(filters)
+    }
+
+    /// What of this cannot be done to a request that is redirected.
+    pub(super) fn beside_a_redirect(&self) -> Result<(), (RefuseReason, String)> {
+        let error = |reason, message: &str| Err((reason, message.to_owned()));
+        if self.path.is_some() || self.hostname.is_some() {
+            return error(RefuseReason::InvalidFilter, "a URLRewrite beside a RequestRedirect");
+        }
+        if self.headers.request != HeaderModifier::default() {
+            let message = "a RequestHeaderModifier beside a RequestRedirect: the request is not sent on";
+            return error(RefuseReason::InvalidFilter, message);
+        }
+        if !self.mirrors.is_empty() || self.cors.is_some() {
+            let message = "a redirect is answered by the filter, which neither mirrors nor does CORS";
+            return error(RefuseReason::UnsupportedFilter, message);
+        }
+        Ok(())
     }
 
     fn add(&mut self, filter: &'f HttpFilter) -> Result<(), (RefuseReason, String)> {
@@ -68,8 +73,20 @@ impl<'f> Filters<'f> {
             request_redirect,
             url_rewrite,
             cors,
-            extension_ref: _,
+            extension_ref,
         } = filter;
+        let given = [
+            request_header_modifier.is_some(),
+            response_header_modifier.is_some(),
+            request_mirror.is_some(),
+            request_redirect.is_some(),
+            url_rewrite.is_some(),
+            cors.is_some(),
+            extension_ref.is_some(),
+        ];
+        if given.into_iter().filter(|given| *given).count() > 1 {
+            return Err((RefuseReason::InvalidFilter, format!("{:?} with the field of another type", filter.r#type)));
+        }
         let missing = || (RefuseReason::InvalidFilter, format!("{:?} without its field", filter.r#type));
         match r#type {
             FilterType::RequestHeaderModifier => {
@@ -132,6 +149,9 @@ fn check_cors(cors: &Cors) -> Result<(), &'static str> {
 
 fn path_rewrite(modifier: &PathModifier) -> Result<PathRewrite, (RefuseReason, String)> {
     let PathModifier { r#type, replace_full_path, replace_prefix_match } = modifier;
+    if replace_full_path.is_some() && replace_prefix_match.is_some() {
+        return Err((RefuseReason::InvalidFilter, format!("{:?} with the field of another type", modifier.r#type)));
+    }
     let rewrite = match r#type {
         PathModifierType::ReplaceFullPath => replace_full_path.clone().map(PathRewrite::Full),
         PathModifierType::ReplacePrefixMatch => replace_prefix_match.clone().map(PathRewrite::Prefix),

@@ -43,7 +43,11 @@ impl Import {
         problems: &mut Vec<Problem>,
     ) -> Self {
         let FrontEnd { object, namespace, name, hostnames, rules, no_match, data_plane } = front_end;
-        let ports = ports(rules.unwrap_or_default(), exports, namespace, name);
+        let ports = ports(rules.unwrap_or_default(), snapshot, exports, namespace, name);
+        if ports.is_empty() {
+            let message = "no cluster exports it and its rules name no Service, so there is no port to serve it on";
+            problems.push(Problem::error(object.clone(), "NoPort", message));
+        }
         let mut translated = Rules {
             object: object.clone(),
             referrer: Referrer { namespace, name, ports: &ports },
@@ -89,15 +93,24 @@ impl Import {
     }
 }
 
-/// The ports of the service in any cluster; without an export those of the local Services that the rules name.
-fn ports(rules: &[HttpRule], exports: &Exports, namespace: &str, name: &str) -> Vec<u16> {
+/// The ports of the service in any cluster; without an export those that the rules name of local Services, and all
+/// of Services of which they name none.
+fn ports(rules: &[HttpRule], snapshot: &Snapshot, exports: &Exports, namespace: &str, name: &str) -> Vec<u16> {
     let exported = exports.sources(namespace, name).iter().flat_map(|source| &source.ports).copied();
     let exported: BTreeSet<u16> = exported.collect();
     if !exported.is_empty() {
         return exported.into_iter().collect();
     }
-    let named = rules.iter().flat_map(|rule| &rule.backend_refs).filter_map(|backend| backend.port);
-    named.map(Into::into).collect::<BTreeSet<u16>>().into_iter().collect()
+    let mut named = BTreeSet::new();
+    for backend in rules.iter().flat_map(|rule| &rule.backend_refs) {
+        let service = snapshot.service(backend.namespace.as_deref().unwrap_or(namespace), &backend.name);
+        let all = service.and_then(|service| service.spec.as_ref()?.ports.as_ref()).into_iter().flatten();
+        match backend.port {
+            Some(port) => drop(named.insert(port.get())),
+            None => named.extend(all.filter_map(|port| u16::try_from(port.port).ok())),
+        }
+    }
+    named.into_iter().collect()
 }
 
 /// Reports what the filter would find wrong with an import: it is what the filter compiles.

@@ -2,7 +2,7 @@
 
 use mcwan_policy::wire::{self, Action, Forward, Refuse, RefuseReason};
 
-use crate::api::{self, BackendRef, HttpMatch, HttpRule, PathMatchType, RequestMirror, ValueMatchType};
+use crate::api::{self, BackendRef, HttpMatch, HttpRule, PathMatchType, RequestMirror, Timeouts, ValueMatchType};
 use crate::gather::Snapshot;
 use crate::problem::{ObjectRef, Problem};
 
@@ -80,9 +80,10 @@ impl Rules<'_> {
             let message = "a rule that redirects has no backends".to_owned();
             return Err(Refusal::new("backendRefs", RefuseReason::InvalidFilter, message));
         }
-        if let Some(redirect) = filters.redirect {
-            let redirect = filters::redirect(redirect, 1, &filters.headers.response)
-                .map_err(|(reason, message)| Refusal::new("filters", reason, message))?;
+        if let Some(asked) = filters.redirect {
+            let redirect =
+                filters.beside_a_redirect().and_then(|()| filters::redirect(asked, 1, &filters.headers.response));
+            let redirect = redirect.map_err(|(reason, message)| Refusal::new("filters", reason, message))?;
             return Ok(vec![Action::Redirect(redirect)]);
         }
         if backend_refs.iter().all(|backend| backend.weight == 0) {
@@ -112,10 +113,19 @@ impl Rules<'_> {
         let field = format!("backendRefs[{position}]");
         let filters_field = format!("{field}.filters");
         let own = Filters::new(&backend.filters).map_err(|error| Refusal::filter(&filters_field, error))?;
-        if let Some(redirect) = own.redirect {
+        let reference = Reference {
+            group: &backend.group,
+            kind: &backend.kind,
+            namespace: backend.namespace.as_deref(),
+            name: &backend.name,
+            port: backend.port.map(Into::into),
+        };
+        let destination = self.resolve(reference, &field)?;
+        if let Some(asked) = own.redirect {
             let headers = filters::in_turn(&own.headers.response, &rule_filters.headers.response);
-            let redirect = filters::redirect(redirect, backend.weight, &headers)
-                .map_err(|(reason, message)| Refusal::new(&filters_field, reason, message))?;
+            let sound = own.beside_a_redirect().and_then(|()| rule_filters.beside_a_redirect());
+            let redirect = sound.and_then(|()| filters::redirect(asked, backend.weight, &headers));
+            let redirect = redirect.map_err(|(reason, message)| Refusal::new(&filters_field, reason, message))?;
             return Ok(Action::Redirect(redirect));
         }
         let twice = (own.path.is_some() && rule_filters.path.is_some())
@@ -125,14 +135,6 @@ impl Rules<'_> {
             let message = "the rule and its backend both change the same thing".to_owned();
             return Err(Refusal::new(&filters_field, RefuseReason::InvalidFilter, message));
         }
-        let reference = Reference {
-            group: &backend.group,
-            kind: &backend.kind,
-            namespace: backend.namespace.as_deref(),
-            name: &backend.name,
-            port: backend.port.map(Into::into),
-        };
-        let destination = self.resolve(reference, &field)?;
         let hostname = own.hostname.or_else(|| rule_filters.hostname.clone());
         if let Some(hostname) = &hostname {
             self.check_hostname(hostname, &destination)
@@ -143,7 +145,7 @@ impl Rules<'_> {
             backend_headers: own.headers,
             rule_headers: rule_filters.headers.clone(),
             hostname,
-            timeouts: rule.timeouts,
+            timeouts: rule.timeouts.filter(|timeouts| *timeouts != Timeouts::default()),
             mirrors: mirrors.map(|mirror| self.mirror(mirror)).collect::<Result<_, _>>()?,
             cors: own.cors.or(rule_filters.cors).cloned(),
         };

@@ -127,13 +127,13 @@ pub(super) fn name(destination: &Destination, forwarding: &Forwarding, import_na
         }
     };
     if !forwarding.is_empty() {
-        name.push('-');
+        name.push('~'); // stands in no other part of a name
         name.push_str(&short_hash(json!(forwarding).to_string().as_bytes()));
     }
     name
 }
 
-/// Eight hexadecimal digits that tell contents apart.
+/// Twelve hexadecimal digits that tell contents apart.
 fn short_hash(content: &[u8]) -> String {
-    hex::encode(Sha256::digest(content).get(..4).unwrap_or_default())
+    hex::encode(Sha256::digest(content).get(..6).unwrap_or_default())
 }

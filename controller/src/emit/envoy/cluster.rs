@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use k8s_openapi::api::core::v1::{Service, ServicePort};
+use k8s_openapi::api::core::v1::ServicePort;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::{Value, json};
 
-use crate::gather::Snapshot;
+use crate::gather::{Snapshot, service_port};
 use crate::problem::{ObjectRef, Problem};
 use crate::translate::{Destination, Import, Tier};
 
@@ -18,6 +18,9 @@ type Endpoints = BTreeMap<(IpAddr, u16), u32>;
 
 /// Shares are counted in this many parts for each pod, so that a cluster's pods spread over its gateways.
 const PARTS: u32 = 100;
+
+/// More pods than this count as this many: Envoy bounds the sum of weights.
+const MOST_PODS: u32 = 10_000;
 
 /// Adds the Envoy cluster of a destination under a name, unless it is there.
 pub(super) fn add(
@@ -76,9 +79,9 @@ fn tier_endpoints(tier: &Tier) -> Endpoints {
     let mut endpoints = Endpoints::new();
     for source in tier.sources.iter().filter(|source| source.ready_pods > 0 || !any_ready) {
         let gateways = u32::try_from(source.gateways.len()).unwrap_or(u32::MAX).max(1);
-        let weight = source.ready_pods.saturating_mul(PARTS) / gateways;
+        let weight = source.ready_pods.min(MOST_PODS) * PARTS / gateways;
         for gateway in &source.gateways {
-            endpoints.insert((*gateway, tier.port), weight.max(1));
+            *endpoints.entry((*gateway, tier.port)).or_default() += weight.max(1);
         }
     }
     endpoints
@@ -90,10 +93,6 @@ fn service_endpoints(snapshot: &Snapshot, namespace: &str, name: &str, port: u16
     };
     let slices = snapshot.endpoint_slices.iter().filter(|slice| belongs_to(slice, namespace, name));
     slices.flat_map(|slice| slice_endpoints(slice, port)).map(|endpoint| (endpoint, 1)).collect()
-}
-
-fn service_port(service: &Service, port: u16) -> Option<&ServicePort> {
-    service.spec.as_ref()?.ports.as_ref()?.iter().find(|known| known.port == i32::from(port))
 }
 
 fn belongs_to(slice: &EndpointSlice, namespace: &str, name: &str) -> bool {

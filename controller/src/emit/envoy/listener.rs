@@ -12,20 +12,20 @@ const ACCESS_LOG: &str = "[%START_TIME%] \"%REQ(:METHOD)% %REQ(X-ENVOY-ORIGINAL-
     %RESPONSE_CODE% %RESPONSE_CODE_DETAILS% route=%ROUTE_NAME% cluster=%UPSTREAM_CLUSTER% upstream=%UPSTREAM_HOST%\n";
 
 pub(super) fn render(scene: Scene<'_>, port: u16, clusters: &mut Clusters, problems: &mut Vec<Problem>) -> Value {
+    let imports = scene.translation.imports.iter().enumerate().filter(|(_, import)| import.ports.contains(&port));
+    let steers = imports.clone().any(|(_, import)| scene.data_plane(import) == DataPlane::Wasm);
     let mut virtual_hosts = Vec::new();
-    let mut steers = false;
-    for (index, import) in scene.translation.imports.iter().enumerate() {
-        if !import.ports.contains(&port) {
-            continue;
-        }
-        let virtual_host = match scene.data_plane(import) {
-            DataPlane::Wasm => {
-                steers = true;
-                steered::virtual_host(scene, import, port, clusters, problems)
+    for (index, import) in imports {
+        virtual_hosts.extend(match scene.data_plane(import) {
+            DataPlane::Wasm => Some(steered::virtual_host(scene, import, port, clusters, problems)),
+            DataPlane::Native if steers => {
+                let message = format!("the filter on port {port} is in front of native routes, too: refused there");
+                let problem = Problem::error(import.object.clone(), "DataPlaneConflict", message);
+                problems.push(problem.at("spec.dataPlane").hint("render native imports for an Envoy of their own"));
+                None
             }
             DataPlane::Native => native::virtual_host(scene, index, import, port, clusters, problems),
-        };
-        virtual_hosts.push(virtual_host);
+        });
     }
     let mut http_filters = Vec::new();
     if steers {

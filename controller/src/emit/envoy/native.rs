@@ -12,7 +12,8 @@ use crate::translate::{Forwarding, Import};
 use super::forwarding::{self, Route, escape};
 use super::{Clusters, Scene, cluster, cluster_name, import_name};
 
-/// The virtual host of an import: its routes by rank, and what answers where none matches.
+/// The virtual host of an import: its routes by rank, and what answers where none matches. None if older
+/// imports have all its hosts.
 pub(super) fn virtual_host(
     scene: Scene<'_>,
     index: usize,
@@ -20,11 +21,14 @@ pub(super) fn virtual_host(
     port: u16,
     clusters: &mut Clusters,
     problems: &mut Vec<Problem>,
-) -> Value {
+) -> Option<Value> {
     let claims = scene.plugin.table.claims(index);
     // A set, as an import may name a host twice and Envoy takes no domain twice.
     let domains: BTreeSet<_> =
         claims.into_iter().filter(|claim| claim.owner == Some(index)).map(|claim| claim.host).collect();
+    if domains.is_empty() {
+        return None;
+    }
     let errors = mcwan_policy::check(&import.wire);
     let broken = errors.iter().find(|error| error.breaks_import()).map(|error| error.part.reason());
     let mut native = Native { scene, import, errors, port, clusters, problems };
@@ -32,7 +36,7 @@ pub(super) fn virtual_host(
         Some(reason) => vec![native.refusal("broken", &json!({"prefix": "/"}), reason)],
         None => native.routes(),
     };
-    json!({"name": import_name(import), "domains": domains, "routes": routes})
+    Some(json!({"name": import_name(import), "domains": domains, "routes": routes}))
 }
 
 struct Native<'n> {
@@ -79,9 +83,7 @@ impl Native<'_> {
             }));
         }
         let everything = json!({"prefix": "/"});
-        let mut no_match = self.refusal("no-match", &everything, Reason::NoRuleMatched);
-        no_match["direct_response"]["status"] = json!(self.import.wire.no_match.status());
-        routes.push(no_match);
+        routes.push(self.refusal("no-match", &everything, Reason::NoRuleMatched));
         routes
     }
 
@@ -185,10 +187,11 @@ impl Native<'_> {
 
     /// A route that answers as the filter would.
     fn refusal(&self, name: &str, matcher: &Value, reason: Reason) -> Value {
+        let status = reason.status(self.import.wire.no_match);
         json!({
             "name": self.route_name(name),
             "match": matcher,
-            "direct_response": {"status": 500, "body": {"inline_string": reason.sentence()}},
+            "direct_response": {"status": status, "body": {"inline_string": reason.sentence()}},
             "response_headers_to_add": [{"header": {"key": REASON_HEADER, "value": reason.as_str()}}],
         })
     }
