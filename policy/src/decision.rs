@@ -61,3 +61,12 @@ pub struct Reply<'t> {
     /// Why; none for a redirect.
     pub reason: Option<Reason>,
 }
+
+impl<'t> Decision<'t> {
+    /// The answer that a reason has.
+    pub fn refuse(reason: Reason, import: Option<Import<'t>>, matched: Option<RuleMatch>) -> Self {
+        let status = reason.status(import.map(Import::no_match).unwrap_or_default());
+        let headers = vec![(REASON_HEADER.as_bytes().to_vec(), reason.as_str().as_bytes().to_vec())];
+        Self::Reply(Reply { import, matched, status, headers, body: reason.sentence(), reason: Some(reason) })
+    }
+}

@@ -1,39 +1,26 @@
 //! The compiled table of one gateway, and the decision.
 
-use std::collections::BTreeMap;
-use std::{fmt, io};
+use std::io;
 
-use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
+use serde::Deserialize;
 
 use crate::action::{self, Effect};
-use crate::decision::{Decision, REASON_HEADER, Reply, Route};
+use crate::decision::{Decision, Reply, Route};
 use crate::error::{ConfigError, Reason};
-use crate::host::{request_host, standard_hosts};
-use crate::host_index::HostIndex;
-use crate::import::Compiled;
+use crate::host::request_host;
+use crate::imports::{Claim, Imports};
+use crate::limits;
 use crate::path::RequestPath;
-use crate::path_index::{Found, PathIndex};
-use crate::pattern_pool::PatternPool;
+use crate::path_index::Found;
 use crate::request::Request;
-use crate::rule::Alternative;
-use crate::store::{Import, Store};
+use crate::store::Import;
 use crate::wire::{self, PluginConfig, UnknownHosts};
-use crate::{RuleMatch, limits};
 
 /// The rules of one gateway, compiled; read-only and shared.
 #[derive(Debug)]
 pub struct RouteTable {
     unknown_hosts: UnknownHosts,
     pub(crate) imports: Imports,
-}
-
-/// The imports of a table with what finds them, compiled one by one as they are read, so that the
-/// configuration never exists whole beside the table.
-#[derive(Debug, Default)]
-pub(crate) struct Imports {
-    store: Store,
-    hosts: HostIndex,
-    paths: PathIndex,
 }
 
 impl RouteTable {
@@ -102,20 +89,7 @@ impl RouteTable {
 
     /// The hosts that an import claims, and who has them; the import by its place in the configuration.
     pub fn claims(&self, import: usize) -> Vec<Claim> {
-        let Imports { store, hosts, .. } = &self.imports;
-        let Some(import) = u32::try_from(import).ok().and_then(|number| store.import(number)) else {
-            return Vec::new();
-        };
-        let standard = standard_hosts(import.namespace(), import.name()).into_iter();
-        let standard = standard.map(|host| (hosts.find(&host, store), host));
-        let written: BTreeMap<_, _> =
-            import.hostnames().iter().map(|pattern| (pattern.to_string(), hosts.owner(pattern, store))).collect();
-        let written = written.into_iter().map(|(host, owner)| (owner, host));
-        let claim = |(owner, host): (Option<u32>, String)| Claim {
-            host,
-            owner: owner.and_then(|owner| usize::try_from(owner).ok()),
-        };
-        standard.chain(written).map(claim).collect()
+        self.imports.claims(import)
     }
 }
 
@@ -126,80 +100,6 @@ fn parse<'de, R: serde_json::de::Read<'de>, T: Deserialize<'de>>(
     let value = T::deserialize(&mut json)?;
     json.end()?;
     Ok(value)
-}
-
-/// A host that an import claims.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claim {
-    /// The host, or `*.` and a suffix.
-    pub host: String,
-    /// The place of the import that has it; none: a bare name that several namespaces would have.
-    pub owner: Option<usize>,
-}
-
-impl Imports {
-    fn add(&mut self, import: wire::Import, patterns: &mut PatternPool) -> Result<(), Refusal> {
-        let label = format!("{}/{}", import.namespace, import.name);
-        let mut import = Compiled::new(import, patterns, &mut |_| ()).ok_or(Refusal::Name(label))?;
-        if patterns.len() > limits::PATTERNS {
-            return Err(Refusal::Patterns);
-        }
-        let by_path = std::mem::take(&mut import.by_path);
-        let number = self.store.add(import).ok_or(Refusal::Imports)?;
-        for (kind, path, alternatives) in by_path {
-            self.paths.add(number, kind, &path, alternatives).ok_or(Refusal::Rules)?;
-        }
-        let over = |count: u32, bound: usize| usize::try_from(count).is_ok_and(|count| count > bound);
-        if over(self.store.len(), limits::IMPORTS) {
-            return Err(Refusal::Imports);
-        }
-        if over(self.store.rules(), limits::RULES) {
-            return Err(Refusal::Rules);
-        }
-        Ok(())
-    }
-
-    /// Makes everything that was added found.
-    fn index(&mut self) {
-        self.hosts = HostIndex::new(&self.store);
-        self.paths.index();
-    }
-
-    pub(crate) fn find(&self, host: &str) -> Option<Import<'_>> {
-        self.store.import(self.hosts.find(host, &self.store)?)
-    }
-
-    /// The highest-ranked alternative that matches: exact paths and prefixes rank before regular
-    /// expressions.
-    pub(crate) fn first_match<'t, R: Request>(
-        &'t self,
-        import: Import<'t>,
-        request: &R,
-        path: RequestPath<'_>,
-    ) -> Result<Option<Found<'t>>, R::Error> {
-        let found = self
-            .paths
-            .find(import.number(), path, |alternative| Ok(alternative.mismatch(request, path.query)?.is_none()))?;
-        if found.is_some() {
-            return Ok(found);
-        }
-        for (pattern, alternative) in import.by_regex() {
-            if pattern.matches(path.path) && alternative.mismatch(request, path.query)?.is_none() {
-                return Ok(Some(Found { alternative, prefix: 0 }));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Every alternative of an import, and whether its path matches.
-    pub(crate) fn alternatives<'t>(
-        &'t self,
-        import: Import<'t>,
-        path: RequestPath<'_>,
-    ) -> impl Iterator<Item = (&'t Alternative, bool)> {
-        let by_regex = import.by_regex().map(move |(pattern, alternative)| (alternative, pattern.matches(path.path)));
-        self.paths.all(import.number(), path).chain(by_regex)
-    }
 }
 
 fn act<'t, R: Request>(
@@ -229,51 +129,5 @@ fn act<'t, R: Request>(
                 Ok(Decision::Route(Route { import, matched, target, path }))
             }
         },
-    }
-}
-
-impl<'t> Decision<'t> {
-    /// The answer that a reason has.
-    pub fn refuse(reason: Reason, import: Option<Import<'t>>, matched: Option<RuleMatch>) -> Self {
-        let status = reason.status(import.map(Import::no_match).unwrap_or_default());
-        let headers = vec![(REASON_HEADER.as_bytes().to_vec(), reason.as_str().as_bytes().to_vec())];
-        Self::Reply(Reply { import, matched, status, headers, body: reason.sentence(), reason: Some(reason) })
-    }
-}
-
-/// Why the imports of a configuration are refused together.
-#[derive(Debug, thiserror::Error)]
-enum Refusal {
-    #[error("over {} imports", limits::IMPORTS)]
-    Imports,
-    #[error("over {} rules", limits::RULES)]
-    Rules,
-    #[error("over {} different regular expressions", limits::PATTERNS)]
-    Patterns,
-    #[error("import {0:?}: want DNS labels for namespace and name")]
-    Name(String),
-}
-
-impl<'de> Deserialize<'de> for Imports {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Compile;
-        impl<'de> Visitor<'de> for Compile {
-            type Value = Imports;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("a list of imports")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Imports, A::Error> {
-                let mut imports = Imports::default();
-                let mut patterns = PatternPool::default();
-                while let Some(import) = list.next_element()? {
-                    imports.add(import, &mut patterns).map_err(de::Error::custom)?;
-                }
-                imports.index();
-                Ok(imports)
-            }
-        }
-        deserializer.deserialize_seq(Compile)
     }
 }

@@ -1,0 +1,155 @@
+//! The imports of a table, and what finds them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
+
+use crate::host::standard_hosts;
+use crate::host_index::HostIndex;
+use crate::import::Compiled;
+use crate::path::RequestPath;
+use crate::path_index::{Found, PathIndex};
+use crate::pattern_pool::PatternPool;
+use crate::request::Request;
+use crate::rule::Alternative;
+use crate::store::{Import, Store};
+use crate::{limits, wire};
+
+/// The imports of a table with what finds them, compiled one by one as they are read, so that the
+/// configuration never exists whole beside the table.
+#[derive(Debug, Default)]
+pub(crate) struct Imports {
+    store: Store,
+    hosts: HostIndex,
+    paths: PathIndex,
+}
+
+/// A host that an import claims.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The host, or `*.` and a suffix.
+    pub host: String,
+    /// The place of the import that has it; none: a bare name that several namespaces would have.
+    pub owner: Option<usize>,
+}
+
+/// Why the imports of a configuration are refused together.
+#[derive(Debug, thiserror::Error)]
+enum Refusal {
+    #[error("over {} imports", limits::IMPORTS)]
+    Imports,
+    #[error("over {} rules", limits::RULES)]
+    Rules,
+    #[error("over {} different regular expressions", limits::PATTERNS)]
+    Patterns,
+    #[error("import {0:?}: want DNS labels for namespace and name")]
+    Name(String),
+}
+
+impl Imports {
+    fn add(&mut self, import: wire::Import, patterns: &mut PatternPool) -> Result<(), Refusal> {
+        let label = format!("{}/{}", import.namespace, import.name);
+        let mut import = Compiled::new(import, patterns, &mut |_| ()).ok_or(Refusal::Name(label))?;
+        if patterns.len() > limits::PATTERNS {
+            return Err(Refusal::Patterns);
+        }
+        let by_path = std::mem::take(&mut import.by_path);
+        let number = self.store.add(import).ok_or(Refusal::Imports)?;
+        for (kind, path, alternatives) in by_path {
+            self.paths.add(number, kind, &path, alternatives).ok_or(Refusal::Rules)?;
+        }
+        let over = |count: u32, bound: usize| usize::try_from(count).is_ok_and(|count| count > bound);
+        if over(self.store.len(), limits::IMPORTS) {
+            return Err(Refusal::Imports);
+        }
+        if over(self.store.rules(), limits::RULES) {
+            return Err(Refusal::Rules);
+        }
+        Ok(())
+    }
+
+    /// Makes everything that was added found.
+    fn index(&mut self) {
+        self.hosts = HostIndex::new(&self.store);
+        self.paths.index();
+    }
+
+    pub(crate) fn find(&self, host: &str) -> Option<Import<'_>> {
+        self.store.import(self.hosts.find(host, &self.store)?)
+    }
+
+    /// The highest-ranked alternative that matches: exact paths and prefixes rank before regular
+    /// expressions.
+    pub(crate) fn first_match<'t, R: Request>(
+        &'t self,
+        import: Import<'t>,
+        request: &R,
+        path: RequestPath<'_>,
+    ) -> Result<Option<Found<'t>>, R::Error> {
+        let found = self
+            .paths
+            .find(import.number(), path, |alternative| Ok(alternative.mismatch(request, path.query)?.is_none()))?;
+        if found.is_some() {
+            return Ok(found);
+        }
+        for (pattern, alternative) in import.by_regex() {
+            if pattern.matches(path.path) && alternative.mismatch(request, path.query)?.is_none() {
+                return Ok(Some(Found { alternative, prefix: 0 }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Every alternative of an import, and whether its path matches.
+    pub(crate) fn alternatives<'t>(
+        &'t self,
+        import: Import<'t>,
+        path: RequestPath<'_>,
+    ) -> impl Iterator<Item = (&'t Alternative, bool)> {
+        let by_regex = import.by_regex().map(move |(pattern, alternative)| (alternative, pattern.matches(path.path)));
+        self.paths.all(import.number(), path).chain(by_regex)
+    }
+
+    /// The hosts that an import claims, and who has them; the import by its number.
+    pub(crate) fn claims(&self, import: usize) -> Vec<Claim> {
+        let Self { store, hosts, .. } = self;
+        let Some(import) = u32::try_from(import).ok().and_then(|number| store.import(number)) else {
+            return Vec::new();
+        };
+        let standard = standard_hosts(import.namespace(), import.name()).into_iter();
+        let standard = standard.map(|host| (hosts.find(&host, store), host));
+        let written: BTreeMap<_, _> =
+            import.hostnames().iter().map(|pattern| (pattern.to_string(), hosts.owner(pattern, store))).collect();
+        let written = written.into_iter().map(|(host, owner)| (owner, host));
+        let claim = |(owner, host): (Option<u32>, String)| Claim {
+            host,
+            owner: owner.and_then(|owner| usize::try_from(owner).ok()),
+        };
+        standard.chain(written).map(claim).collect()
+    }
+}
+
+impl<'de> Deserialize<'de> for Imports {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Compile;
+        impl<'de> Visitor<'de> for Compile {
+            type Value = Imports;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a list of imports")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Imports, A::Error> {
+                let mut imports = Imports::default();
+                let mut patterns = PatternPool::default();
+                while let Some(import) = list.next_element()? {
+                    imports.add(import, &mut patterns).map_err(de::Error::custom)?;
+                }
+                imports.index();
+                Ok(imports)
+            }
+        }
+        deserializer.deserialize_seq(Compile)
+    }
+}
