@@ -61,10 +61,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     match result {
         Ok(answer) => answer.into(),
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            anstream::eprintln!("{}error:{} {error:#}", report::ERROR, report::ERROR.render_reset());
-            Answer::No.into()
-        }
+        Err(error) => match error.downcast::<clap::Error>() {
+            Ok(error) => usage(&error),
+            Err(error) => {
+                anstream::eprintln!("{}error:{} {error:#}", report::ERROR, report::ERROR.render_reset());
+                Answer::No.into()
+            }
+        },
     }
 }
 

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
+use clap::error::ErrorKind;
 use clap::{Args, ValueEnum};
 
 use super::answer::Answer;
@@ -41,7 +42,7 @@ pub(super) struct Render {
     /// A secret of at least 16 characters that keeps clients from forging the steering header; without it, one is
     /// drawn
     #[arg(long, value_name = "KEY", env = "MCWAN_STEERING_KEY", hide_env_values = true)]
-    steering_key: Option<SteeringKey>,
+    steering_key: Option<String>, // parsed later: clap would print what it cannot take
     /// The address that the listeners bind to
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0")]
     bind: IpAddr,
@@ -76,7 +77,12 @@ enum DataPlane {
 impl Render {
     pub(super) fn run(self) -> anyhow::Result<Answer> {
         let Self { files, to, module, data_plane, gateway, unknown_hosts, steering_key, bind, admin } = self;
-        let steering_key = steering_key.map_or_else(SteeringKey::random, Ok)?;
+        let steering_key = match steering_key {
+            Some(key) => {
+                key.parse().map_err(|error| clap::Error::raw(ErrorKind::ValueValidation, format!("{error}\n")))?
+            }
+            None => SteeringKey::random()?,
+        };
         let input = files.read(&gateway.options(steering_key), unknown_hosts.into())?;
         let mut log = anstream::stderr().lock();
         if !input.gathered.is_complete() {

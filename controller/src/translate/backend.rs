@@ -64,7 +64,7 @@ pub(super) fn resolve(
         }
         ("", "Service", namespace) => {
             let namespace = namespace.unwrap_or(referrer.namespace);
-            local_service(namespace, name, port, referrer, snapshot)
+            local_service(namespace, name, port, referrer, snapshot, exports)
         }
         (GROUP, "WANPolicy", None) => over_tier(name, port, referrer, exports),
         (GROUP, "WANPolicy", Some(_)) => {
@@ -111,6 +111,7 @@ fn local_service(
     port: Option<u16>,
     referrer: Referrer<'_>,
     snapshot: &Snapshot,
+    exports: &Exports,
 ) -> Result<Destination, Unresolved> {
     let admitted = |grant: &ReferenceGrant| admits(grant, referrer.namespace, namespace, name);
     if namespace != referrer.namespace && !snapshot.reference_grants.iter().any(admitted) {
@@ -118,7 +119,16 @@ fn local_service(
         return Err(Unresolved { reason: RefuseReason::RefNotPermitted, message, hint: None });
     }
     let Some(service) = snapshot.service(namespace, name) else {
-        return Err(Unresolved::not_found(format!("there is no Service {namespace}/{name}")));
+        let unresolved = Unresolved::not_found(format!("there is no Service {namespace}/{name}"));
+        let service = |tier: &str| format!("{}-{}-{tier}", referrer.name, referrer.namespace);
+        return Err(if exports.tiers().any(|tier| service(tier) == name) {
+            unresolved
+                .hint(format!("a tier service is in namespace {TIER_NAMESPACE}: add `namespace: {TIER_NAMESPACE}`"))
+        } else if exports.tiers().any(|tier| tier == name) {
+            unresolved.hint(format!("for the tier of that name, add `group: {GROUP}` and `kind: WANPolicy`"))
+        } else {
+            unresolved
+        });
     };
     if service.spec.as_ref().and_then(|spec| spec.type_.as_deref()) == Some("ExternalName") {
         return Err(Unresolved::not_found(format!("Service {namespace}/{name} is of type ExternalName")));
