@@ -65,6 +65,11 @@ impl Reader {
         match recognize(api_version, kind) {
             Recognized::Read(kind) => self.named(kind, item),
             Recognized::List => self.list(item),
+            // What it should forbid would be open.
+            Recognized::Ignored(Some(hint)) if kind == Kind::ServiceImport.name() && item.has(&["spec", "http"]) => {
+                let message = format!("rules in a {kind} of {api_version}, which has none");
+                self.findings.push(Finding::error(item.place(), "UnknownKind", message).hint(hint));
+            }
             Recognized::Ignored(hint) => {
                 let message = format!("mcwan does not read {kind} ({api_version})");
                 self.findings.push(Finding { hint, ..Finding::warning(item.place(), "NotRead", message) });
@@ -252,6 +257,11 @@ mod tests {
                 "no name",
             ),
             ("apiVersion: apps/v1\nkind: Deployment\n".to_owned(), vec![(1, "", "NotRead")], "a kind of others"),
+            (
+                "apiVersion: multicluster.x-k8s.io/v1alpha1\nkind: ServiceImport\nspec: {http: {}}\n".to_owned(),
+                vec![(1, "", "UnknownKind")],
+                "our rules in a resource of others",
+            ),
             ("# nothing\n---\n".to_owned(), vec![(0, "", "Empty")], "no object"),
             (
                 "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec:\n  ports:\n  - prt: 1\n    port: x\n"

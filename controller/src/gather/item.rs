@@ -69,6 +69,11 @@ impl Item {
         }
     }
 
+    /// Whether a field is there.
+    pub(super) fn has(&self, keys: &[&str]) -> bool {
+        keys.iter().try_fold(&self.node, |node, key| node.get(key)).is_some()
+    }
+
     /// What is wrong with a field, and where.
     pub(super) fn fault(&self, fault: Fault, object: ObjectRef) -> Finding {
         let Fault { field, reason, message, hint } = fault;
