@@ -22,7 +22,7 @@ const INSTALL_PYTHON: &str = "install Python 3 with its venv module (Debian: apt
 pub(crate) fn run(tools: &Path) -> Result<()> {
     fs::create_dir_all(tools).with_context(|| format!("cannot make {}", tools.display()))?;
     setpriv()?;
-    wasm_target()?;
+    rust_target(WASM_TARGET)?;
     envoy(tools)
 }
 
@@ -32,18 +32,19 @@ fn setpriv() -> Result<()> {
     Ok(())
 }
 
-fn wasm_target() -> Result<()> {
+/// Adds a target to the Rust toolchain, where it is missing.
+pub(crate) fn rust_target(target: &str) -> Result<()> {
     let libraries = process::read(
-        Command::new("rustc").args(["--print", "target-libdir", "--target", WASM_TARGET]),
+        Command::new("rustc").args(["--print", "target-libdir", "--target", target]),
         "install Rust with rustup",
     )?;
     if Path::new(libraries.trim()).exists() {
         return Ok(());
     }
-    eprintln!("setup: adding the Rust target {WASM_TARGET}");
+    eprintln!("setup: adding the Rust target {target}");
     process::prepare(
-        Command::new("rustup").args(["target", "add", WASM_TARGET]),
-        &format!("install rustup, or the standard library of {WASM_TARGET} where your Rust came from"),
+        Command::new("rustup").args(["target", "add", target]),
+        &format!("install rustup, or the standard library of {target} where your Rust came from"),
     )
 }
 
