@@ -1,7 +1,9 @@
 //! The development entry, for people and CI alike.
 
+mod image;
 mod module;
 mod process;
+mod reproducible;
 mod setup;
 mod stages;
 
@@ -29,6 +31,13 @@ enum Command {
     Setup,
     /// Set up, then build the filter module as it ships: `mcwan-filter.wasm` in the tools folder.
     Build,
+    /// Build what is shipped and write it as OCI image layouts, `images/KIND` in the tools folder: the
+    /// same digests on every build. Prints how to push them.
+    Image {
+        /// What to write an image of; none: everything.
+        #[arg(value_name = "KIND")]
+        kinds: Vec<image::Kind>,
+    },
     /// Write anew the committed files that come from types: manifests/crds.
     Generate,
     /// Set up and build, then play examples through a real Envoy and print what happened.
@@ -106,6 +115,7 @@ fn run(command: &Command) -> Result<()> {
     match command {
         Command::Setup => setup::run(&tools()?),
         Command::Build => build(),
+        Command::Image { kinds } => image::run(&tools()?, kinds),
         Command::Generate => stages::generate(),
         Command::Demo(demo) => {
             build()?;
@@ -126,7 +136,7 @@ fn run(command: &Command) -> Result<()> {
 fn build() -> Result<()> {
     let tools = tools()?;
     setup::run(&tools)?;
-    module::build(&tools)
+    module::build(&tools).map(drop)
 }
 
 /// The folder that everything is installed into.

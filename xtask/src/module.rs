@@ -1,12 +1,13 @@
 //! Builds the filter module as it ships.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use walrus::Module;
 
 use crate::process;
+use crate::reproducible::Reproducible;
 use crate::setup::WASM_TARGET;
 
 /// What the shipped module exports. A host calls every callback that it finds, and each call costs
@@ -23,25 +24,24 @@ const EXPORTS: [&str; 9] = [
     "proxy_on_tick",
 ];
 
-/// Builds the filter and writes it, stripped, to `mcwan-filter.wasm` in `tools`.
-pub(crate) fn build(tools: &Path) -> Result<()> {
+/// Builds the filter and writes it, stripped, to `mcwan-filter.wasm` in `tools`. Returns that file.
+pub(crate) fn build(tools: &Path) -> Result<PathBuf> {
     // A target folder of its own: so its place is known, and host builds need not wait for it.
     let target_dir = tools.join("build");
     eprintln!("build: the filter, for {WASM_TARGET}");
-    process::prepare(
-        process::cargo()
-            .args(["build", "--package", "mcwan-filter", "--profile", "wasm", "--target", WASM_TARGET])
-            .arg("--target-dir")
-            .arg(&target_dir),
-        "start me as `cargo xtask`",
-    )?;
+    let mut cargo = process::cargo();
+    cargo.args(["build", "--package", "mcwan-filter", "--profile", "wasm", "--target", WASM_TARGET]);
+    cargo.arg("--target-dir").arg(&target_dir);
+    let reproducible = Reproducible::new(&target_dir)?;
+    process::prepare(reproducible.apply(&mut cargo), "start me as `cargo xtask`")?;
     let built = target_dir.join(WASM_TARGET).join("wasm/mcwan_filter.wasm");
     let before = fs::read(&built).with_context(|| format!("cannot read {}", built.display()))?;
     let after = strip(&before).with_context(|| format!("cannot strip {}", built.display()))?;
+    reproducible.check(&after)?;
     let shipped = tools.join("mcwan-filter.wasm");
     fs::write(&shipped, &after).with_context(|| format!("cannot write {}", shipped.display()))?;
     eprintln!("build: {} ({} KiB, {} KiB unstripped)", shipped.display(), kib(&after), kib(&before));
-    Ok(())
+    Ok(shipped)
 }
 
 /// Removes every export that is not needed, and all that only those used.
