@@ -20,7 +20,7 @@ impl HostError {
     const PARSE_FAILURE: Self = Self(4);
 }
 
-type HostResult<T> = Result<T, HostError>;
+pub(crate) type HostResult<T> = Result<T, HostError>;
 
 /// Where the host puts a value: it allocates it in our memory, through `proxy_on_memory_allocate`.
 struct Slot {
@@ -76,6 +76,7 @@ unsafe extern "C" {
     ) -> u32;
     fn proxy_define_metric(kind: MetricType, name: *const u8, name_size: usize, id: *mut u32) -> u32;
     fn proxy_increment_metric(id: u32, offset: i64) -> u32;
+    fn proxy_record_metric(id: u32, value: u64) -> u32;
 }
 
 /// Writes a line to the proxy's log. A host that cannot log is not worth refusing anything for.
@@ -186,9 +187,18 @@ pub(crate) fn send_local_response(status: u16, details: &str, headers: &[HeaderL
 
 /// A counter by its name, made on first use.
 pub(crate) fn define_counter(name: &str) -> HostResult<u32> {
+    define_metric(MetricType::Counter, name)
+}
+
+/// A gauge by its name, made on first use.
+pub(crate) fn define_gauge(name: &str) -> HostResult<u32> {
+    define_metric(MetricType::Gauge, name)
+}
+
+fn define_metric(kind: MetricType, name: &str) -> HostResult<u32> {
     let mut id = 0;
     // SAFETY: the host reads `name` and writes `id` during the call only.
-    check(unsafe { proxy_define_metric(MetricType::Counter, name.as_ptr(), name.len(), &raw mut id) })?;
+    check(unsafe { proxy_define_metric(kind, name.as_ptr(), name.len(), &raw mut id) })?;
     Ok(id)
 }
 
@@ -196,6 +206,12 @@ pub(crate) fn define_counter(name: &str) -> HostResult<u32> {
 pub(crate) fn increment_counter(id: u32, by: u32) -> HostResult<()> {
     // SAFETY: numbers only.
     check(unsafe { proxy_increment_metric(id, i64::from(by)) })
+}
+
+/// Sets a gauge.
+pub(crate) fn set_gauge(id: u32, value: u64) -> HostResult<()> {
+    // SAFETY: numbers only.
+    check(unsafe { proxy_record_metric(id, value) })
 }
 
 fn check(status: u32) -> HostResult<()> {

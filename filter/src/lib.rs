@@ -6,8 +6,17 @@ mod draw;
 #[allow(unsafe_code, reason = "the one place that calls the host")]
 mod host;
 mod request;
+mod revision;
 mod root;
 mod steering;
+
+/// The version of the wire format that this module reads, for who wants to know before he ships it: a custom
+/// section of the module, four bytes, little-endian.
+#[used]
+#[cfg(target_family = "wasm")]
+#[expect(unsafe_code, reason = "a section that nobody else writes")]
+#[unsafe(link_section = "mcwan.wire")]
+static WIRE_VERSION: [u8; 4] = mcwan_policy::wire::VERSION.to_le_bytes();
 
 /// `_initialize`, which the host calls once in a VM.
 mod entry {

@@ -116,6 +116,9 @@ pub enum ConfigError {
     /// Its version is not ours.
     #[error("the config has version {0}, this module reads version {ours}", ours = wire::VERSION)]
     Version(u32),
+    /// Its revision is too large a number.
+    #[error("the config has revision {0}, which is not below {max}", max = limits::REVISIONS)]
+    Revision(u64),
 }
 
 /// Something that is wrong with one import.

@@ -10,6 +10,8 @@ pub const IMPORTS: usize = 20_000;
 pub const RULES: usize = 40_000;
 /// Regular expressions of a configuration, equal ones counted once.
 pub const PATTERNS: usize = 4_096;
+/// Revisions of a configuration: below the 2^53 up to which a protobuf `Struct` keeps whole numbers.
+pub const REVISIONS: u64 = 1 << 48;
 /// WAN tiers.
 pub const TIERS: usize = 16;
 

@@ -19,6 +19,7 @@ use crate::wire::{self, PluginConfig, UnknownHosts};
 /// The rules of one gateway, compiled; read-only and shared.
 #[derive(Debug)]
 pub struct RouteTable {
+    revision: Option<u64>,
     unknown_hosts: UnknownHosts,
     pub(crate) imports: Imports,
 }
@@ -54,8 +55,16 @@ impl RouteTable {
         if let Some(version) = version.filter(|version| *version != wire::VERSION) {
             return Err(ConfigError::Version(version));
         }
-        let PluginConfig { version: _, unknown_hosts, imports } = read?;
-        Ok(Self { unknown_hosts, imports })
+        let PluginConfig { version: _, revision, unknown_hosts, imports } = read?;
+        if let Some(revision) = revision.filter(|revision| *revision >= limits::REVISIONS) {
+            return Err(ConfigError::Revision(revision));
+        }
+        Ok(Self { revision, unknown_hosts, imports })
+    }
+
+    /// What the writer of the configuration calls it ([`PluginConfig::revision`]).
+    pub fn revision(&self) -> Option<u64> {
+        self.revision
     }
 
     /// Decides what is to be done with a request. `draw` gives a uniform number; it is asked only

@@ -18,6 +18,10 @@ pub struct PluginConfig<Imports = Vec<Import>> {
     /// Must be [`VERSION`].
     #[serde(deserialize_with = "integer")]
     pub version: u32,
+    /// What the filter's gauge says while this configuration is in force, so that its writer learns of it;
+    /// below [`crate::limits::REVISIONS`]. None: the gauge says 0.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some_integer")]
+    pub revision: Option<u64>,
     /// What happens to a request whose host belongs to no import.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unknown_hosts: UnknownHosts,

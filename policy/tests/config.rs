@@ -6,13 +6,14 @@ mod common;
 use std::error::Error;
 
 use common::{ask_table, get};
-use mcwan_policy::{ConfigError, RouteTable};
+use mcwan_policy::{ConfigError, RouteTable, limits};
 use serde_json::{Value, json};
 
 /// A config that says everything that can be said, once.
 fn everything() -> Value {
     json!({
         "version": 1,
+        "revision": 281_474_976_710_655_u64,
         "unknownHosts": "refuse",
         "imports": [{
             "namespace": "secure",
@@ -92,6 +93,7 @@ fn what_may_be_left_out_has_a_default() {
         "rules": [{"matches": [{"path": {"exact": "/a"}}], "actions": [{"forward": {"target": 0}}]}]
     }]});
     let table = table(&config).expect("it is sound");
+    assert_eq!(table.revision(), None);
     let rows = [("payment", "/a", "high"), ("payment", "/b", "403 NoRuleMatched"), ("elsewhere", "/", "pass")];
     for (authority, path, expected) in rows {
         assert_eq!(ask_table(&table, &get(authority, path)).to_string(), expected, "{authority} {path}");
@@ -133,6 +135,18 @@ fn integers_may_be_doubles() {
     let doubles = with_doubles(everything());
     assert!(doubles.to_string().contains("1.0"), "a Struct prints its numbers so");
     check_decides(&table(&doubles).expect("it is sound"), "doubles");
+}
+
+#[test]
+fn a_revision_is_kept_digit_by_digit() {
+    for config in [everything(), with_doubles(everything())] {
+        assert_eq!(table(&config).expect("it is sound").revision(), Some(limits::REVISIONS - 1), "{config}");
+    }
+    for revision in [json!(limits::REVISIONS), json!(-1), json!(1.5), json!("1"), json!(null)] {
+        let mut config = everything();
+        config["revision"] = revision.clone();
+        assert!(table(&config).is_err(), "{revision}");
+    }
 }
 
 #[test]

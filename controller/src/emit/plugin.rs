@@ -30,7 +30,8 @@ impl Plugin {
     /// Writes and compiles the configuration of a gateway that serves these imports, the oldest first.
     pub fn new(imports: &[Import], unknown_hosts: UnknownHosts) -> Result<Self, PluginError> {
         let wire: Vec<_> = imports.iter().map(|import| &import.wire).collect();
-        let json = serde_json::to_string(&PluginConfig { version: VERSION, unknown_hosts, imports: wire })?;
+        let json =
+            serde_json::to_string(&PluginConfig { version: VERSION, revision: None, unknown_hosts, imports: wire })?;
         let table = RouteTable::from_json(json.as_bytes())?;
         Ok(Self { json, table })
     }

@@ -42,7 +42,7 @@ pub fn config() -> impl Strategy<Value = (PluginConfig, Vec<Asked>)> {
     let unknown_hosts = select(&[UnknownHosts::Pass, UnknownHosts::Refuse]);
     (vec(import, 1..5), unknown_hosts).prop_flat_map(|(imports, unknown_hosts)| {
         let requests = vec(request_near(&imports), 1..8);
-        let config = PluginConfig { version: VERSION, unknown_hosts, imports };
+        let config = PluginConfig { version: VERSION, revision: None, unknown_hosts, imports };
         (Just(config), requests)
     })
 }

@@ -25,7 +25,7 @@ pub const V2: u32 = 2;
 
 /// A config of these imports; hosts of none of them pass.
 pub fn mk_config(imports: &[Import]) -> PluginConfig {
-    PluginConfig { version: VERSION, unknown_hosts: UnknownHosts::Pass, imports: imports.to_vec() }
+    PluginConfig { version: VERSION, revision: None, unknown_hosts: UnknownHosts::Pass, imports: imports.to_vec() }
 }
 
 /// The import `NAMESPACE/NAME` with these rules.

@@ -11,6 +11,7 @@ const NAMESPACE: &str = "bench";
 pub(crate) fn config(imports: usize, rules: usize) -> PluginConfig {
     PluginConfig {
         version: VERSION,
+        revision: None,
         unknown_hosts: UnknownHosts::Pass,
         imports: (0..imports).map(|number| import(number, rules)).collect(),
     }

@@ -9,5 +9,6 @@ mod host_calls;
 mod metrics;
 mod outcome;
 mod redirect;
+mod revision;
 mod steering;
 mod update;
