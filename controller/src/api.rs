@@ -1,12 +1,14 @@
-//! The resources of the group `mc-wan.l7mp.io`, and the rules that they share with Gateway API.
+//! The resources of the group `mc-wan.l7mp.io`, the rules that they share with Gateway API, and the `ServiceExport` of
+//! the Multi-Cluster Services API.
 //!
-//! A value of these types satisfies the schema of its CRD except for what [`validate`] checks.
+//! A value of our types satisfies the schema of its CRD except for what [`validate`] checks.
 
 pub mod duration;
 pub mod exported_service;
 pub mod http_filter;
 pub mod http_match;
 pub mod http_route;
+pub mod service_export;
 pub mod service_import;
 pub mod validate;
 pub mod wan_cluster;
@@ -20,6 +22,7 @@ pub use http_filter::{
 };
 pub use http_match::{HeaderMatch, HttpMatch, Method, PathMatch, PathMatchType, QueryParamMatch, ValueMatchType};
 pub use http_route::{BackendRef, HttpRule, Timeouts};
+pub use service_export::{MCS_GROUP, McsVersion, ServiceExport, WAN_POLICY_ANNOTATION};
 pub use service_import::{
     DataPlane, Http, NoMatch, NoMatchStatus, ServiceImport, ServiceImportSpec, ServiceImportStatus,
 };
@@ -32,6 +35,8 @@ pub const GROUP: &str = "mc-wan.l7mp.io";
 pub const VERSION: &str = "v1alpha1";
 /// The namespace of the tier services.
 pub const TIER_NAMESPACE: &str = "mc-wan";
+/// The namespace of the registry.
+pub const REGISTRY_NAMESPACE: &str = "mc-wan-registry";
 
 #[cfg(test)]
 mod tests {

@@ -5,9 +5,10 @@
 
 use std::collections::HashSet;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use mcwan_policy::{is_label, limits};
 
-use super::{ExportedService, HttpRule, ServiceImport, Timeouts, WanCluster, WanPolicy};
+use super::{ExportedService, HttpRule, ServiceExport, ServiceImport, Timeouts, WanCluster, WanPolicy};
 use crate::problem::{ObjectRef, Problem};
 
 /// The greatest weight of a backendRef (Gateway API).
@@ -15,7 +16,7 @@ const WEIGHT: u32 = 1_000_000;
 
 /// The tiers that hold, and what is wrong with the others: of two with one port the older has it, and there are at
 /// most [`limits::TIERS`].
-pub fn tiers(policies: &[WanPolicy]) -> (Vec<&WanPolicy>, Vec<Problem>) {
+pub fn tiers<'p>(policies: impl IntoIterator<Item = &'p WanPolicy>) -> (Vec<&'p WanPolicy>, Vec<Problem>) {
     let mut tiers: Vec<&WanPolicy> = Vec::new();
     let mut problems = Vec::new();
     for policy in policies {
@@ -95,6 +96,18 @@ pub fn wan_cluster(cluster: &WanCluster) -> Vec<Problem> {
         check.label(&format!("spec.egressGateways[{index}].namespace"), &gateway.namespace);
     }
     check.distinct("spec.egressGateways", "namespace", gateways.iter().map(|gateway| &gateway.namespace));
+    check.problems
+}
+
+/// What is wrong with a `ServiceExport` by itself.
+pub fn service_export(export: &ServiceExport) -> Vec<Problem> {
+    let ObjectMeta { namespace, name, .. } = export.metadata.clone();
+    let mut check =
+        Check::new(ObjectRef { kind: ServiceExport::KIND.to_owned(), namespace, name: name.unwrap_or_default() });
+    check.own_names();
+    if let Some(tier) = export.default_tier() {
+        check.label("metadata.annotations", tier);
+    }
     check.problems
 }
 
@@ -270,7 +283,7 @@ mod tests {
             (1..=17).map(|n| mk("WANPolicy", &format!("t{n}"), &format!("{{port: {n}}}"))).collect();
         documents.insert(1, mk("WANPolicy", "younger", "{port: 1}"));
         let gathered = Gathered::from_text("test.yaml", &documents.join("\n---\n"));
-        let (tiers, problems) = tiers(&gathered.snapshot.wan_policies);
+        let (tiers, problems) = tiers(gathered.snapshot.wan_policies.by_age());
         assert_eq!(tiers.len(), limits::TIERS);
         let problems: Vec<_> = problems.iter().map(|problem| (problem.object.name.as_str(), problem.reason)).collect();
         assert_eq!(problems, [("younger", "PortConflict"), ("t17", "TooLarge")]);
