@@ -34,7 +34,7 @@ pub(crate) fn run(tools: &Path, kinds: &[Kind]) -> Result<()> {
         let folder = tools.join("images").join(spelling(kind));
         let digest = image.write(&folder)?;
         println!("{digest}");
-        println!("    crane push {} HOST/{}", folder.display(), image.title);
+        println!("    crane push {} HOST/{}:{}", folder.display(), image.title, env!("CARGO_PKG_VERSION"));
     }
     Ok(())
 }

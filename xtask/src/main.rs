@@ -1,6 +1,7 @@
 //! The development entry, for people and CI alike.
 
 mod image;
+mod manifests;
 mod module;
 mod process;
 mod reproducible;
@@ -38,7 +39,8 @@ enum Command {
         #[arg(value_name = "KIND")]
         kinds: Vec<image::Kind>,
     },
-    /// Write anew the committed files that come from types: manifests/crds.
+    /// Write anew the committed files that are made from others: the definitions in manifests/crds
+    /// from the types, manifests/mcwan.yaml from the Helm chart.
     Generate,
     /// Set up and build, then play examples through a real Envoy and print what happened.
     ///
@@ -116,7 +118,10 @@ fn run(command: &Command) -> Result<()> {
         Command::Setup => setup::run(&tools()?),
         Command::Build => build(),
         Command::Image { kinds } => image::run(&tools()?, kinds),
-        Command::Generate => stages::generate(),
+        Command::Generate => {
+            stages::generate_crds()?;
+            manifests::generate(&tools()?)
+        }
         Command::Demo(demo) => {
             build()?;
             stages::demo(demo)

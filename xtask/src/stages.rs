@@ -11,8 +11,8 @@ use crate::{Demo, Output, spelling};
 
 const START_WITH_CARGO: &str = "start me as `cargo xtask`";
 
-/// Writes the committed files that come from types.
-pub(crate) fn generate() -> Result<()> {
+/// Writes the definitions of our kinds.
+pub(crate) fn generate_crds() -> Result<()> {
     process::prepare(&mut arguments(cargo(), "run --package mcwan --example crds"), START_WITH_CARGO)
 }
 
