@@ -1,7 +1,10 @@
 //! From where resources come.
 
+pub mod change;
 pub mod files;
 pub mod finding;
+pub mod keyed;
+pub mod objects;
 
 mod document;
 mod documents;
@@ -14,31 +17,49 @@ mod typed;
 mod yaml;
 
 use gateway_api::referencegrants::ReferenceGrant;
-use k8s_openapi::api::core::v1::{Service, ServicePort};
+use k8s_openapi::api::core::v1::{Namespace, Pod, Service, ServicePort};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::Resource;
 
-use crate::api::{ExportedService, ServiceImport, WanCluster, WanPolicy};
+pub use keyed::{Key, Keyed};
+pub use objects::{Age, Objects};
 
-/// Everything that the rest is computed from. Each list has the oldest first; what has no `creationTimestamp` comes
-/// last, in the order of the documents. Every namespaced object has its namespace.
+use crate::api::{ExportedService, ServiceExport, ServiceImport, WanCluster, WanPolicy};
+
+/// Everything that the rest is computed from. Every namespaced object has its namespace.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snapshot {
     /// The tiers.
-    pub wan_policies: Vec<WanPolicy>,
+    pub wan_policies: Objects<WanPolicy>,
     /// The rules.
-    pub service_imports: Vec<ServiceImport>,
-    /// What the clusters export.
-    pub exported_services: Vec<ExportedService>,
-    /// The clusters.
-    pub wan_clusters: Vec<WanCluster>,
+    pub service_imports: Objects<ServiceImport>,
+    /// The `ServiceImport`s that cannot be read: what they should forbid must not be open.
+    pub unreadable_imports: Keyed<Unreadable>,
+    /// What this cluster exports.
+    pub service_exports: Objects<ServiceExport>,
+    /// What the clusters export, by the registry.
+    pub exported_services: Objects<ExportedService>,
+    /// The clusters, by the registry.
+    pub wan_clusters: Objects<WanCluster>,
     /// Services of this cluster.
-    pub services: Vec<Service>,
+    pub services: Objects<Service>,
     /// The endpoints of these Services.
-    pub endpoint_slices: Vec<EndpointSlice>,
+    pub endpoint_slices: Objects<EndpointSlice>,
     /// Who may refer to Services of other namespaces.
-    pub reference_grants: Vec<ReferenceGrant>,
+    pub reference_grants: Objects<ReferenceGrant>,
+    /// The pods of gateways.
+    pub gateway_pods: Objects<Pod>,
+    /// The namespaces of this cluster; none: any that is named exists.
+    pub namespaces: Option<Objects<Namespace>>,
+}
+
+/// An object that is there, but not in a form that we know.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unreadable {
+    /// Its metadata.
+    pub metadata: ObjectMeta,
+    /// What is wrong with it.
+    pub error: String,
 }
 
 /// The TCP port of a Service that has a number.
@@ -48,38 +69,25 @@ pub fn service_port(service: &Service, port: u16) -> Option<&ServicePort> {
 }
 
 impl Snapshot {
-    /// A Service of this cluster.
-    pub fn service(&self, namespace: &str, name: &str) -> Option<&Service> {
-        self.services.iter().find(|service| {
-            let ObjectMeta { namespace: own, name: own_name, .. } = &service.metadata;
-            own.as_deref() == Some(namespace) && own_name.as_deref() == Some(name)
+    /// Whether a namespace is there, and not about to go.
+    pub fn has_namespace(&self, name: &str) -> bool {
+        self.namespaces.as_ref().is_none_or(|all| {
+            all.get("", name).is_some_and(|namespace| namespace.metadata.deletion_timestamp.is_none())
         })
     }
 
-    fn sort(&mut self) {
-        let Self {
-            wan_policies,
-            service_imports,
-            exported_services,
-            wan_clusters,
-            services,
-            endpoint_slices,
-            reference_grants,
-        } = self;
-        sort(wan_policies);
-        sort(service_imports);
-        sort(exported_services);
-        sort(wan_clusters);
-        sort(services);
-        sort(endpoint_slices);
-        sort(reference_grants);
+    /// The slices of a Service.
+    pub fn endpoint_slices_of(&self, namespace: &str, service: &str) -> impl Iterator<Item = &EndpointSlice> {
+        let slices = self.endpoint_slices.in_namespace(namespace);
+        slices.filter(move |slice| service_of(slice).is_some_and(|owner| &*owner.name == service))
     }
 }
 
-/// The oldest first.
-fn sort<T: Resource>(objects: &mut [T]) {
-    objects.sort_by_key(|object| {
-        let created = object.meta().creation_timestamp.clone();
-        (created.is_none(), created)
-    });
+/// The Service that a slice belongs to.
+fn service_of(slice: &EndpointSlice) -> Option<Key> {
+    let name = slice.metadata.labels.as_ref()?.get(SERVICE_LABEL)?;
+    Some(Key::new(slice.metadata.namespace.as_deref().unwrap_or_default(), name.as_str()))
 }
+
+/// The label of an `EndpointSlice` that names its Service.
+const SERVICE_LABEL: &str = "kubernetes.io/service-name";

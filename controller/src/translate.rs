@@ -7,21 +7,30 @@
 mod backend;
 mod export;
 mod filters;
+pub mod gateway_pods;
 mod import;
+mod outgoing;
 mod rule;
 mod service_import;
 mod steering_key;
 mod target;
+mod tier_service;
+mod translator;
 
 pub use export::{Exports, Source, Tier};
 pub(crate) use filters::in_turn;
 pub use import::Import;
+pub use outgoing::Outgoing;
 pub use steering_key::{SteeringKey, SteeringKeyError};
 pub use target::{Destination, Forwarding, HeaderChanges, Mirror, Target};
+pub use translator::{Affected, Translator};
 
-use std::collections::BTreeSet;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::Resource;
 
+use crate::api::McsVersion;
 use crate::gather::Snapshot;
+use crate::gather::change::Change;
 use crate::problem::Problem;
 
 /// How a request names its target to the route behind the filter.
@@ -44,6 +53,8 @@ pub struct Options {
     pub steering_key: SteeringKey,
     /// How requests name their targets.
     pub steering: Steering,
+    /// The version of the Multi-Cluster Services API that this cluster serves.
+    pub mcs_version: McsVersion,
 }
 
 /// What the resources mean.
@@ -51,27 +62,23 @@ pub struct Options {
 pub struct Translation {
     /// The imports, the oldest first: of two that claim a host the earlier one has it.
     pub imports: Vec<Import>,
-    /// What cannot be honoured, in the order in which it was met.
+    /// What cannot be honoured.
     pub problems: Vec<Problem>,
 }
 
 /// Translates a snapshot.
 pub fn translate(snapshot: &Snapshot, options: &Options) -> Translation {
-    let mut problems = Vec::new();
-    let exports = Exports::new(snapshot, options.cluster.as_deref(), &mut problems);
-    let mut imports = Vec::new();
-    for service_import in &snapshot.service_imports {
-        let import = service_import::front_end(service_import);
-        imports.push(Import::new(import, snapshot, &exports, options, &mut problems));
-    }
-    let named = |import: &Import| (import.wire.namespace.clone(), import.wire.name.clone());
-    let with_rules: BTreeSet<_> = imports.iter().map(named).collect();
-    for (namespace, name) in exports.services() {
-        if with_rules.contains(&(namespace.to_owned(), name.to_owned())) {
-            continue;
-        }
-        let import = service_import::without_rules(namespace, name);
-        imports.push(Import::new(import, snapshot, &exports, options, &mut problems));
-    }
+    let mut translator = Translator::new(options.clone());
+    translator.update(snapshot, &[Change::Everything]);
+    let mut problems = translator.problems();
+    let imports = translator.into_imports();
+    problems.extend(imports.iter().flat_map(|import| &import.problems).cloned());
     Translation { imports, problems }
+}
+
+/// An object as the owner of what is made of it; none if it is not in a cluster. Deleting it need not wait for what
+/// it owns.
+fn owner<T: Resource>(object: &T, version: &T::DynamicType) -> Option<OwnerReference> {
+    let owner = object.controller_owner_ref(version)?;
+    Some(OwnerReference { block_owner_deletion: None, ..owner })
 }

@@ -14,7 +14,7 @@ const SERVICE_LABEL: &str = "kubernetes.io/service-name";
 
 /// Puts one address in place of every gateway's and every endpoint's.
 pub fn relocate(snapshot: &mut Snapshot, address: Ipv4Addr) {
-    for export in &mut snapshot.exported_services {
+    for export in snapshot.exported_services.iter_mut() {
         if !export.spec.gateways.is_empty() {
             export.spec.gateways = vec![address.into()];
         }
@@ -83,9 +83,9 @@ mod tests {
 
     #[test]
     fn addresses_change_and_ports_stay() {
-        let mut snapshot = Snapshot { endpoint_slices: vec![mk_slice(9080)], ..Snapshot::default() };
+        let mut snapshot = Snapshot { endpoint_slices: [mk_slice(9080)].into(), ..Snapshot::default() };
         relocate(&mut snapshot, Ipv4Addr::new(127, 1, 2, 3));
-        let slice = &snapshot.endpoint_slices[0];
+        let slice = snapshot.endpoint_slices.iter().next().unwrap();
         for endpoint in slice.endpoints.iter().flatten() {
             assert_eq!(endpoint.addresses, ["127.1.2.3"]);
         }
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn two_destinations_may_not_share_a_port() {
         let wan_policies = vec![mk_tier("high", 9080)];
-        let snapshot = Snapshot { wan_policies, endpoint_slices: vec![mk_slice(9080)], ..Snapshot::default() };
+        let snapshot = Snapshot { wan_policies, endpoint_slices: [mk_slice(9080)].into(), ..Snapshot::default() };
         let error = destinations(&snapshot).unwrap_err().to_string();
         assert_eq!(error, "high and secure/payment-v2 share port 9080");
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
-use mcwan::api::DataPlane;
+use mcwan::api::{DataPlane, McsVersion};
 use mcwan::emit::envoy::{self, EnvoyOptions};
 use mcwan::emit::plugin::Plugin;
 use mcwan::gather::Snapshot;
@@ -63,7 +63,12 @@ impl Setup {
             Mode::ClusterHeader => (DataPlane::Wasm, Steering::ClusterHeader),
             Mode::Native => (DataPlane::Native, Steering::RouteHeader),
         };
-        let options = Options { cluster: None, steering_key: SteeringKey::random()?, steering };
+        let options = Options {
+            cluster: None,
+            steering_key: SteeringKey::random()?,
+            steering,
+            mcs_version: McsVersion::default(),
+        };
         let translation = translate::translate(&snapshot, &options);
         let plugin = Plugin::new(&translation.imports, UnknownHosts::Pass)?;
         let bind_address = loopback.address().into();

@@ -3,6 +3,7 @@
 use clap::{Args, ValueEnum};
 use mcwan_policy::wire;
 
+use crate::api::McsVersion;
 use crate::translate::{Options, Steering, SteeringKey};
 
 /// What a gateway is like.
@@ -38,7 +39,12 @@ pub(super) enum UnknownHosts {
 
 impl Gateway {
     pub(super) fn options(&self, steering_key: SteeringKey) -> Options {
-        Options { cluster: self.cluster.clone(), steering_key, steering: self.steering() }
+        Options {
+            cluster: self.cluster.clone(),
+            steering_key,
+            steering: self.steering(),
+            mcs_version: McsVersion::default(),
+        }
     }
 
     pub(super) fn steering(&self) -> Steering {

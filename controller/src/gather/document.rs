@@ -11,7 +11,7 @@ use super::item::{Item, Places};
 use super::kind::{Kind, Recognized, recognize};
 use super::typed::{self, Fault};
 use super::yaml::{self, Value};
-use super::{Snapshot, slip};
+use super::{Objects, Snapshot, slip};
 use crate::api::validate;
 use crate::problem::{ObjectRef, Problem};
 
@@ -122,25 +122,29 @@ impl Reader {
     }
 
     /// Adds an object of ours to its list, if nothing is wrong with it.
-    fn add_ours<T: DeserializeOwned + Resource>(
+    fn add_ours<T: DeserializeOwned + Resource<DynamicType = ()>>(
         &mut self,
         object: &ObjectRef,
         validate: fn(&T) -> Vec<Problem>,
-        list: fn(&mut Snapshot) -> &mut Vec<T>,
+        list: fn(&mut Snapshot) -> &mut Objects<T>,
     ) {
         if let Some(typed) = self.typed(object, typed::read_ours) {
             let problems = validate(&typed);
             if problems.is_empty() {
-                list(&mut self.snapshot).push(typed);
+                list(&mut self.snapshot).insert(typed);
             }
             self.findings.extend(problems.into_iter().map(|problem| self.places.locate(problem)));
         }
     }
 
     /// Adds an object of Kubernetes' to its list, if it can be read.
-    fn add<T: DeserializeOwned + Resource>(&mut self, object: &ObjectRef, list: fn(&mut Snapshot) -> &mut Vec<T>) {
+    fn add<T: DeserializeOwned + Resource<DynamicType = ()>>(
+        &mut self,
+        object: &ObjectRef,
+        list: fn(&mut Snapshot) -> &mut Objects<T>,
+    ) {
         if let Some(typed) = self.typed(object, typed::read) {
-            list(&mut self.snapshot).push(typed);
+            list(&mut self.snapshot).insert(typed);
         }
     }
 
@@ -301,8 +305,8 @@ mod tests {
         let service = |name| format!("- apiVersion: v1\n  kind: Service\n  metadata: {{name: {name}}}\n");
         let list = format!("apiVersion: v1\nkind: List\nitems:\n{}{}- kind: x\n", service("a"), service("b"));
         let gathered = Gathered::from_text("test.yaml", &list);
-        assert!(gathered.snapshot.service("default", "a").is_some(), "without a namespace it is in `default`");
-        assert!(gathered.snapshot.service("default", "b").is_some());
+        assert!(gathered.snapshot.services.get("default", "a").is_some(), "without a namespace it is in `default`");
+        assert!(gathered.snapshot.services.get("default", "b").is_some());
         let lines: Vec<_> = gathered.findings.iter().map(|finding| finding.place.as_ref()?.line).collect();
         assert_eq!(lines, [Some(10)], "the third is none");
     }
@@ -321,7 +325,8 @@ mod tests {
             policy("old", ", creationTimestamp: 2026-01-01T00:00:00Z"),
         ];
         let snapshot = Gathered::from_text("test.yaml", &documents.join("---\n")).snapshot;
-        let names: Vec<_> = snapshot.wan_policies.iter().filter_map(|policy| policy.metadata.name.as_deref()).collect();
+        let names: Vec<_> =
+            snapshot.wan_policies.by_age().into_iter().filter_map(|policy| policy.metadata.name.as_deref()).collect();
         assert_eq!(names, ["old", "young", "new", "newer"]);
     }
 }

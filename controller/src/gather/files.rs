@@ -80,8 +80,7 @@ impl Gathered {
     }
 
     fn new(reader: Reader) -> Self {
-        let Reader { mut snapshot, findings, places, documents: _ } = reader;
-        snapshot.sort();
+        let Reader { snapshot, findings, places, documents: _ } = reader;
         Self { snapshot, findings, places }
     }
 

@@ -4,9 +4,9 @@ use gateway_api::referencegrants::ReferenceGrant;
 use mcwan_policy::wire::RefuseReason;
 
 use crate::api::{GROUP, TIER_NAMESPACE};
-use crate::gather::{Snapshot, service_port};
+use crate::gather::{Key, Snapshot, service_port};
 
-use super::{Destination, Exports};
+use super::{Destination, Exports, tier_service};
 
 /// A reference as rules and mirrors write it.
 #[derive(Clone, Copy)]
@@ -16,6 +16,15 @@ pub(super) struct Reference<'r> {
     pub(super) namespace: Option<&'r str>,
     pub(super) name: &'r str,
     pub(super) port: Option<u16>,
+}
+
+impl Reference<'_> {
+    /// The Service of this cluster that it names.
+    pub(super) fn service(&self, own_namespace: &str) -> Option<Key> {
+        let namespace = self.namespace.unwrap_or(own_namespace);
+        let is_service = self.group.is_empty() && self.kind == "Service" && namespace != TIER_NAMESPACE;
+        is_service.then(|| Key::new(namespace, self.name))
+    }
 }
 
 /// The import that refers.
@@ -54,7 +63,7 @@ pub(super) fn resolve(
     let Reference { group, kind, namespace, name, port } = reference;
     match (group, kind, namespace) {
         ("", "Service", Some(TIER_NAMESPACE)) => {
-            let service = |tier: &str| format!("{}-{}-{tier}", referrer.name, referrer.namespace);
+            let service = |tier: &str| tier_service::name(exports, referrer.namespace, referrer.name, tier);
             let Some(tier) = exports.tiers().find(|tier| service(tier) == name) else {
                 let message = format!("{TIER_NAMESPACE}/{name} is no tier service of this import");
                 let known: Vec<_> = exports.tiers().map(service).collect();
@@ -91,7 +100,7 @@ fn over_tier(
         return Err(Unresolved::not_found(message).hint(one_of("the tiers are", &known)));
     }
     let Some(tier) = exports.tier(referrer.namespace, referrer.name, name) else {
-        let message = if exports.sources(referrer.namespace, referrer.name).is_empty() {
+        let message = if exports.sources(referrer.namespace, referrer.name).next().is_none() {
             format!("no other cluster exports {}/{}", referrer.namespace, referrer.name)
         } else {
             format!("no cluster that exports {}/{} has tier {name} on the same port", referrer.namespace, referrer.name)
@@ -113,14 +122,14 @@ fn local_service(
     snapshot: &Snapshot,
     exports: &Exports,
 ) -> Result<Destination, Unresolved> {
-    let admitted = |grant: &ReferenceGrant| admits(grant, referrer.namespace, namespace, name);
-    if namespace != referrer.namespace && !snapshot.reference_grants.iter().any(admitted) {
+    let admitted = |grant: &ReferenceGrant| admits(grant, referrer.namespace, name);
+    if namespace != referrer.namespace && !snapshot.reference_grants.in_namespace(namespace).any(admitted) {
         let message = format!("no ReferenceGrant of namespace {namespace} admits ServiceImports of this one");
         return Err(Unresolved { reason: RefuseReason::RefNotPermitted, message, hint: None });
     }
-    let Some(service) = snapshot.service(namespace, name) else {
+    let Some(service) = snapshot.services.get(namespace, name) else {
         let unresolved = Unresolved::not_found(format!("there is no Service {namespace}/{name}"));
-        let service = |tier: &str| format!("{}-{}-{tier}", referrer.name, referrer.namespace);
+        let service = |tier: &str| tier_service::name(exports, referrer.namespace, referrer.name, tier);
         return Err(if exports.tiers().any(|tier| service(tier) == name) {
             unresolved
                 .hint(format!("a tier service is in namespace {TIER_NAMESPACE}: add `namespace: {TIER_NAMESPACE}`"))
@@ -141,14 +150,10 @@ fn local_service(
     Ok(Destination::Service { namespace: namespace.to_owned(), name: name.to_owned(), port })
 }
 
-/// Whether a grant admits `ServiceImport`s of a namespace to a Service (Gateway API, `ReferenceGrantSpec`).
-fn admits(grant: &ReferenceGrant, from: &str, to: &str, service: &str) -> bool {
-    grant.metadata.namespace.as_deref() == Some(to)
-        && grant
-            .spec
-            .from
-            .iter()
-            .any(|item| item.group == GROUP && item.kind == "ServiceImport" && item.namespace == from)
+/// Whether a grant admits `ServiceImport`s of a namespace to a Service of its own (Gateway API, `ReferenceGrantSpec`).
+fn admits(grant: &ReferenceGrant, from: &str, service: &str) -> bool {
+    let mut sources = grant.spec.from.iter();
+    sources.any(|item| item.group == GROUP && item.kind == "ServiceImport" && item.namespace == from)
         && grant.spec.to.iter().any(|item| {
             item.group.is_empty() && item.kind == "Service" && item.name.as_deref().is_none_or(|name| name == service)
         })

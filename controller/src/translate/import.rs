@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use mcwan_policy::At;
 use mcwan_policy::wire;
 
 use crate::api::{DataPlane, HttpRule};
-use crate::gather::Snapshot;
+use crate::gather::{Age, Key, Snapshot};
 use crate::problem::{ObjectRef, Problem};
 
 use super::backend::Referrer;
@@ -32,17 +33,22 @@ pub struct Import {
     pub tiers: Vec<Tier>,
     /// Who applies its rules; none: as the gateway is made.
     pub data_plane: Option<DataPlane>,
+    /// Of two imports that claim a host, the one with the lesser age has it. None: nobody wrote rules.
+    pub age: Option<Age>,
+    /// The resource that its rules come from, as the owner of what is made of it; none: it is not in a cluster.
+    pub owner: Option<OwnerReference>,
+    /// What is wrong with its own resource.
+    pub problems: Vec<Problem>,
+    /// What is wrong with the exports that it is made of.
+    pub export_problems: Vec<Problem>,
+    /// The Services of this cluster that its rules name, there or not.
+    pub services: BTreeSet<Key>,
 }
 
 impl Import {
-    pub(super) fn new(
-        front_end: FrontEnd<'_>,
-        snapshot: &Snapshot,
-        exports: &Exports,
-        options: &Options,
-        problems: &mut Vec<Problem>,
-    ) -> Self {
-        let FrontEnd { object, namespace, name, hostnames, rules, no_match, data_plane } = front_end;
+    pub(super) fn new(front_end: FrontEnd<'_>, snapshot: &Snapshot, exports: &Exports, options: &Options) -> Self {
+        let FrontEnd { object, namespace, name, hostnames, rules, no_match, data_plane, age, owner, mut problems } =
+            front_end;
         let ports = ports(rules.unwrap_or_default(), snapshot, exports, namespace, name);
         if ports.is_empty() {
             let message = "no cluster exports it and its rules name no Service, so there is no port to serve it on";
@@ -55,13 +61,14 @@ impl Import {
             exports,
             options,
             targets: Vec::new(),
-            problems,
+            services: BTreeSet::new(),
+            problems: &mut problems,
         };
         let wire_rules = match rules {
             Some(rules) => rules.iter().enumerate().map(|(index, rule)| translated.translate(index, rule)).collect(),
             None => vec![translated.default_tier()],
         };
-        let targets = translated.targets;
+        let Rules { targets, services, .. } = translated;
         let wire = wire::Import {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
@@ -70,7 +77,7 @@ impl Import {
             targets: targets.iter().map(Target::wire).collect(),
             rules: wire_rules,
         };
-        report_errors(&wire, &object, problems);
+        report_errors(&wire, &object, &mut problems);
         Self {
             object,
             wire,
@@ -79,7 +86,22 @@ impl Import {
             targets,
             tiers: exports.tiers().filter_map(|tier| exports.tier(namespace, name, tier)).collect(),
             data_plane,
+            age,
+            owner,
+            problems,
+            export_problems: exports.problems_of(namespace, name).cloned().collect(),
+            services,
         }
+    }
+
+    /// Its namespace and name.
+    pub fn key(&self) -> Key {
+        Key::new(self.wire.namespace.as_str(), self.wire.name.as_str())
+    }
+
+    /// Whether it is older than another of the same gateway: of those without rules, by name.
+    pub(super) fn precedence(&self) -> impl Ord + use<'_> {
+        (self.age.is_none(), &self.age, &self.wire.namespace, &self.wire.name)
     }
 
     /// What upstreams see as `:authority`, unless a rule says otherwise.
@@ -96,14 +118,14 @@ impl Import {
 /// The ports of the service in any cluster; without an export those that the rules name of local Services, and all
 /// of Services of which they name none.
 fn ports(rules: &[HttpRule], snapshot: &Snapshot, exports: &Exports, namespace: &str, name: &str) -> Vec<u16> {
-    let exported = exports.sources(namespace, name).iter().flat_map(|source| &source.ports).copied();
+    let exported = exports.sources(namespace, name).flat_map(|source| &source.ports).copied();
     let exported: BTreeSet<u16> = exported.collect();
     if !exported.is_empty() {
         return exported.into_iter().collect();
     }
     let mut named = BTreeSet::new();
     for backend in rules.iter().flat_map(|rule| &rule.backend_refs) {
-        let service = snapshot.service(backend.namespace.as_deref().unwrap_or(namespace), &backend.name);
+        let service = snapshot.services.get(backend.namespace.as_deref().unwrap_or(namespace), &backend.name);
         let all = service.and_then(|service| service.spec.as_ref()?.ports.as_ref()).into_iter().flatten();
         match backend.port {
             Some(port) => drop(named.insert(port.get())),

@@ -1,9 +1,11 @@
 //! One rule: from Gateway API's form to matches and actions, its targets collected on the way.
 
+use std::collections::BTreeSet;
+
 use mcwan_policy::wire::{self, Action, Forward, Refuse, RefuseReason};
 
 use crate::api::{self, BackendRef, HttpMatch, HttpRule, PathMatchType, RequestMirror, Timeouts, ValueMatchType};
-use crate::gather::Snapshot;
+use crate::gather::{Key, Snapshot};
 use crate::problem::{ObjectRef, Problem};
 
 use super::backend::{self, Reference, Referrer, Unresolved};
@@ -23,6 +25,8 @@ pub(super) struct Rules<'r> {
     pub(super) exports: &'r Exports,
     pub(super) options: &'r Options,
     pub(super) targets: Vec<Target>,
+    /// The Services that they name, there or not.
+    pub(super) services: BTreeSet<Key>,
     pub(super) problems: &'r mut Vec<Problem>,
 }
 
@@ -49,7 +53,7 @@ impl Rules<'_> {
     /// The rule of an import that nobody wrote rules for.
     pub(super) fn default_tier(&mut self) -> wire::Rule {
         let Referrer { namespace, name, .. } = self.referrer;
-        let mut sources = self.exports.sources(namespace, name).iter();
+        let mut sources = self.exports.sources(namespace, name);
         let Some(tier) = sources.find_map(|source| source.default_tier.as_deref()) else {
             let message = "there are no rules, and no export names a default tier";
             let hint = "annotate the ServiceExport with `mc-wan.l7mp.io/wan-policy`, or write rules";
@@ -178,12 +182,13 @@ impl Rules<'_> {
         }
     }
 
-    fn resolve(&self, reference: Reference<'_>, field: &str) -> Result<Destination, Refusal> {
+    fn resolve(&mut self, reference: Reference<'_>, field: &str) -> Result<Destination, Refusal> {
+        self.services.extend(reference.service(self.referrer.namespace));
         backend::resolve(reference, self.referrer, self.snapshot, self.exports)
             .map_err(|Unresolved { reason, message, hint }| Refusal { field: field.to_owned(), reason, message, hint })
     }
 
-    fn mirror(&self, mirror: &RequestMirror) -> Result<Mirror, Refusal> {
+    fn mirror(&mut self, mirror: &RequestMirror) -> Result<Mirror, Refusal> {
         let RequestMirror { backend_ref, percent, fraction } = mirror;
         let reference = Reference {
             group: &backend_ref.group,

@@ -1,9 +1,13 @@
 //! The front end for `ServiceImport`.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use mcwan_policy::wire::NoMatch;
 
 use crate::api::{DataPlane, HttpRule, NoMatchStatus, ServiceImport};
-use crate::problem::ObjectRef;
+use crate::gather::{Age, Key, Unreadable};
+use crate::problem::{ObjectRef, Problem};
+
+use super::owner;
 
 /// What every front end turns its resource into.
 pub(super) struct FrontEnd<'s> {
@@ -16,6 +20,10 @@ pub(super) struct FrontEnd<'s> {
     pub(super) rules: Option<&'s [HttpRule]>,
     pub(super) no_match: NoMatch,
     pub(super) data_plane: Option<DataPlane>,
+    pub(super) age: Option<Age>,
+    pub(super) owner: Option<OwnerReference>,
+    /// What is known to be wrong already.
+    pub(super) problems: Vec<Problem>,
 }
 
 impl FrontEnd<'_> {
@@ -30,7 +38,7 @@ impl FrontEnd<'_> {
     }
 }
 
-pub(super) fn front_end(import: &ServiceImport) -> FrontEnd<'_> {
+pub(super) fn front_end(import: &ServiceImport, age: Age) -> FrontEnd<'_> {
     let namespace = import.metadata.namespace.as_deref().unwrap_or_default();
     let name = import.metadata.name.as_deref().unwrap_or_default();
     let http = import.spec.http.as_ref();
@@ -48,6 +56,21 @@ pub(super) fn front_end(import: &ServiceImport) -> FrontEnd<'_> {
         rules: http.map(|http| &*http.rules),
         no_match,
         data_plane: import.spec.data_plane,
+        age: Some(age),
+        owner: owner(import, &()),
+        problems: Vec::new(),
+    }
+}
+
+/// A resource that cannot be read: everything is refused, for its rules may forbid what nobody knows.
+pub(super) fn unreadable<'s>(key: &'s Key, unreadable: &Unreadable) -> FrontEnd<'s> {
+    let nothing = without_rules(&key.namespace, &key.name);
+    let error = Problem::error(nothing.object.clone(), "Unreadable", unreadable.error.as_str());
+    FrontEnd {
+        rules: Some(&[]),
+        age: Some(Age::of(&unreadable.metadata, 0)),
+        problems: vec![error.hint("is the CustomResourceDefinition of another version of mcwan?")],
+        ..nothing
     }
 }
 
@@ -61,5 +84,8 @@ pub(super) fn without_rules<'s>(namespace: &'s str, name: &'s str) -> FrontEnd<'
         rules: None,
         no_match: NoMatch::default(),
         data_plane: None,
+        age: None,
+        owner: None,
+        problems: Vec::new(),
     }
 }

@@ -128,12 +128,14 @@ pub(super) fn name(destination: &Destination, forwarding: &Forwarding, import_na
     };
     if !forwarding.is_empty() {
         name.push('~'); // stands in no other part of a name
-        name.push_str(&short_hash(json!(forwarding).to_string().as_bytes()));
+        name.push_str(&hash(&json!(forwarding).to_string(), 12));
     }
     name
 }
 
-/// Twelve hexadecimal digits that tell contents apart.
-fn short_hash(content: &[u8]) -> String {
-    hex::encode(Sha256::digest(content).get(..6).unwrap_or_default())
+/// Hexadecimal digits that tell contents apart, at most 64.
+pub(super) fn hash(content: &str, digits: usize) -> String {
+    let mut hash = hex::encode(Sha256::digest(content));
+    hash.truncate(digits);
+    hash
 }

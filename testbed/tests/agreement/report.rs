@@ -34,7 +34,7 @@ impl<'w> Report<'w> {
                 [&import.metadata.namespace, &import.metadata.name].map(|part| part.as_deref().unwrap_or_default());
             case.possible[0].import == Some(format!("{namespace}/{name}"))
         });
-        let import = decider.unwrap_or(&self.world.snapshot.service_imports[case.import]);
+        let import = decider.unwrap_or(self.world.snapshot.service_imports.by_age()[case.import]);
         let yaml = serde_saphyr::to_string(import).unwrap();
         let Request { method, host, path, headers } = &case.request;
         let mut told =

@@ -44,11 +44,12 @@ pub(crate) fn snapshot(service_imports: Vec<ServiceImport>) -> Snapshot {
             .map(tier)
             .into(),
         exported_services: service_imports.iter().map(export).collect(),
-        service_imports,
-        wan_clusters: vec![parse(cluster)],
+        service_imports: service_imports.into(),
+        wan_clusters: [parse(cluster)].into(),
         services: NAMESPACES.map(service).into(),
         endpoint_slices: (9080..).zip(NAMESPACES).map(endpoint_slice).collect(),
-        reference_grants: vec![parse(grant)],
+        reference_grants: [parse(grant)].into(),
+        ..Snapshot::default()
     }
 }
 

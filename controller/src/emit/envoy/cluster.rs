@@ -88,16 +88,11 @@ fn tier_endpoints(tier: &Tier) -> Endpoints {
 }
 
 fn service_endpoints(snapshot: &Snapshot, namespace: &str, name: &str, port: u16) -> Endpoints {
-    let Some(port) = snapshot.service(namespace, name).and_then(|service| service_port(service, port)) else {
+    let Some(port) = snapshot.services.get(namespace, name).and_then(|service| service_port(service, port)) else {
         return Endpoints::new();
     };
-    let slices = snapshot.endpoint_slices.iter().filter(|slice| belongs_to(slice, namespace, name));
+    let slices = snapshot.endpoint_slices_of(namespace, name);
     slices.flat_map(|slice| slice_endpoints(slice, port)).map(|endpoint| (endpoint, 1)).collect()
-}
-
-fn belongs_to(slice: &EndpointSlice, namespace: &str, name: &str) -> bool {
-    let service = slice.metadata.labels.as_ref().and_then(|labels| labels.get("kubernetes.io/service-name"));
-    slice.metadata.namespace.as_deref() == Some(namespace) && service.is_some_and(|service| service == name)
 }
 
 /// The ready endpoints of a slice at the port that the Service calls by that name.

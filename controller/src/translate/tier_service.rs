@@ -1,0 +1,55 @@
+//! The names of tier services: `NAME-NAMESPACE-TIER`, as the user writes them in a backendRef.
+
+use mcwan_policy::limits;
+
+use super::Exports;
+use super::target::hash;
+
+/// Hexadecimal digits of the hash that keeps a name apart.
+const HASH_DIGITS: usize = 8;
+
+/// The name of the tier service of a service over a tier. Where the joined name is too long, or an export that is
+/// older joins to the same, it ends in a hash.
+pub(super) fn name(exports: &Exports, namespace: &str, name: &str, tier: &str) -> String {
+    let joined = join(namespace, name, tier);
+    let is_taken = || {
+        let own = age(exports, namespace, name);
+        alike(exports, &joined).any(|(other_namespace, other)| age(exports, other_namespace, other) < own)
+    };
+    if joined.len() <= limits::LABEL_BYTES && !is_taken() {
+        return joined;
+    }
+    let hash = hash(&format!("{namespace}/{name}/{tier}"), HASH_DIGITS);
+    let kept = joined.get(..limits::LABEL_BYTES - HASH_DIGITS - 1).unwrap_or(&joined);
+    format!("{}-{hash}", kept.trim_end_matches('-'))
+}
+
+/// Namespace and name of the exported services whose tier services could have one of these names.
+pub(super) fn rivals(exports: &Exports, namespace: &str, name: &str) -> Vec<(String, String)> {
+    let mut rivals = Vec::new();
+    for tier in exports.tiers() {
+        let joined = join(namespace, name, tier);
+        let others = alike(exports, &joined).filter(|other| *other != (namespace, name));
+        rivals.extend(others.map(|(namespace, name)| (namespace.to_owned(), name.to_owned())));
+    }
+    rivals
+}
+
+/// The exported services that join to a name with one of the tiers.
+fn alike<'a>(exports: &'a Exports, joined: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let fronts = exports.tiers().filter_map(|tier| joined.strip_suffix(tier)?.strip_suffix('-'));
+    let splits = fronts.flat_map(|front| {
+        front.match_indices('-').filter_map(|(dash, _)| Some((front.get(dash + 1..)?, front.get(..dash)?)))
+    });
+    splits.filter(|(namespace, name)| exports.first_exported(namespace, name).is_some())
+}
+
+/// Orders services whose names join to the same: a total order.
+fn age<'a>(exports: &'a Exports, namespace: &'a str, name: &'a str) -> impl PartialOrd + use<'a> {
+    let first = exports.first_exported(namespace, name);
+    (first.is_none(), first, namespace, name)
+}
+
+fn join(namespace: &str, name: &str, tier: &str) -> String {
+    format!("{name}-{namespace}-{tier}")
+}
