@@ -118,11 +118,13 @@ impl Reader {
             Kind::Service => self.add(&object, |all| &mut all.services),
             Kind::EndpointSlice => self.add(&object, |all| &mut all.endpoint_slices),
             Kind::ReferenceGrant => self.add(&object, |all| &mut all.reference_grants),
+            Kind::ServiceExport => self.add(&object, |all| &mut all.service_exports),
+            Kind::Pod => self.add(&object, |all| &mut all.gateway_pods),
         }
     }
 
     /// Adds an object of ours to its list, if nothing is wrong with it.
-    fn add_ours<T: DeserializeOwned + Resource<DynamicType = ()>>(
+    fn add_ours<T: DeserializeOwned + Resource>(
         &mut self,
         object: &ObjectRef,
         validate: fn(&T) -> Vec<Problem>,
@@ -138,11 +140,7 @@ impl Reader {
     }
 
     /// Adds an object of Kubernetes' to its list, if it can be read.
-    fn add<T: DeserializeOwned + Resource<DynamicType = ()>>(
-        &mut self,
-        object: &ObjectRef,
-        list: fn(&mut Snapshot) -> &mut Objects<T>,
-    ) {
+    fn add<T: DeserializeOwned + Resource>(&mut self, object: &ObjectRef, list: fn(&mut Snapshot) -> &mut Objects<T>) {
         if let Some(typed) = self.typed(object, typed::read) {
             list(&mut self.snapshot).insert(typed);
         }

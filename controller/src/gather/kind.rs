@@ -1,6 +1,6 @@
 //! The kinds that mcwan reads from files.
 
-use crate::api;
+use crate::api::{self, MCS_GROUP};
 
 /// A kind that mcwan reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +12,8 @@ pub(super) enum Kind {
     Service,
     EndpointSlice,
     ReferenceGrant,
+    ServiceExport,
+    Pod,
 }
 
 /// What an `apiVersion` and a `kind` stand for.
@@ -27,11 +29,8 @@ pub(super) enum Recognized {
     Misspelt(String),
 }
 
-/// The group of the Multi-Cluster Services API, which has a `ServiceImport` of its own.
-const MCS_GROUP: &str = "multicluster.x-k8s.io";
-
 impl Kind {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 9] = [
         Self::WanPolicy,
         Self::ServiceImport,
         Self::ExportedService,
@@ -39,6 +38,8 @@ impl Kind {
         Self::Service,
         Self::EndpointSlice,
         Self::ReferenceGrant,
+        Self::ServiceExport,
+        Self::Pod,
     ];
 
     pub(super) const fn name(self) -> &'static str {
@@ -50,15 +51,18 @@ impl Kind {
             Self::Service => "Service",
             Self::EndpointSlice => "EndpointSlice",
             Self::ReferenceGrant => "ReferenceGrant",
+            Self::ServiceExport => "ServiceExport",
+            Self::Pod => "Pod",
         }
     }
 
     const fn group(self) -> &'static str {
         match self {
             Self::WanPolicy | Self::ServiceImport | Self::ExportedService | Self::WanCluster => api::GROUP,
-            Self::Service => "",
+            Self::Service | Self::Pod => "",
             Self::EndpointSlice => "discovery.k8s.io",
             Self::ReferenceGrant => "gateway.networking.k8s.io",
+            Self::ServiceExport => MCS_GROUP,
         }
     }
 
@@ -66,9 +70,10 @@ impl Kind {
     const fn versions(self) -> &'static [&'static str] {
         match self {
             Self::WanPolicy | Self::ServiceImport | Self::ExportedService | Self::WanCluster => &[api::VERSION],
-            Self::Service | Self::EndpointSlice => &["v1"],
+            Self::Service | Self::EndpointSlice | Self::Pod => &["v1"],
             // The two have the same fields.
             Self::ReferenceGrant => &["v1", "v1beta1"],
+            Self::ServiceExport => &["v1beta1", "v1alpha1"],
         }
     }
 
