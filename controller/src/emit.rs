@@ -1,4 +1,5 @@
 //! What the edges are given: the filter's configuration, and what carries it.
 
 pub mod envoy;
+pub mod object;
 pub mod plugin;
