@@ -1,7 +1,9 @@
-//! Starts the real things (Envoy, upstreams that echo) on loopback and plays the examples.
+//! Starts the real things (Envoy, upstreams that echo) on loopback and plays the examples; starts real clusters.
 
 pub mod check;
+pub mod child;
 pub mod client;
+pub mod cluster;
 pub mod demo;
 pub mod describe;
 pub mod echo;

@@ -1,0 +1,248 @@
+//! A real Kubernetes control plane: etcd, the API server and the controllers that matter.
+
+mod access;
+mod control_plane;
+mod crds;
+mod folder;
+mod forward;
+pub mod namespace;
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use k8s_openapi::api::authentication::v1::TokenRequest;
+use k8s_openapi::api::core::v1::ServiceAccount;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{ListParams, PostParams};
+use kube::{Api, Client};
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+
+use crate::child::Process;
+use crate::loopback::Loopback;
+use crate::tools;
+use crate::wait::until;
+use access::ADMIN;
+use control_plane::{Files, PORT};
+pub use crds::Crds;
+use folder::Folder;
+use namespace::Namespace;
+
+/// How long anything may take to start, on a machine that does much else.
+const START: Duration = Duration::from_mins(2);
+
+/// A Kubernetes control plane in a network namespace of its own.
+///
+/// The same URL reaches the API server from inside and, through a forwarder, from outside. Nothing is
+/// left behind, however the process ends.
+pub struct TestCluster {
+    // Dropped in this order: first whoever needs the next.
+    controller_manager: Option<Process>,
+    api_server: Option<Process>,
+    etcd: Process,
+    namespace: Namespace,
+    client: Client,
+    files: Files,
+    _folder: Folder,
+    loopback: Loopback,
+}
+
+impl TestCluster {
+    /// Starts a cluster that serves [`Crds::ALL`].
+    ///
+    /// # Errors
+    /// A tool is missing, we are not root, or something does not start; the message says what to run
+    /// or ends with the log's last lines.
+    pub async fn start() -> Result<Self> {
+        Self::start_with(&Crds::ALL).await
+    }
+
+    /// Starts a cluster that serves these custom resources only.
+    ///
+    /// # Errors
+    /// As for [`TestCluster::start`].
+    pub async fn start_with(crds: &[Crds]) -> Result<Self> {
+        let folder = Folder::new()?;
+        let files = Files::new(folder.path());
+        let loopback = Loopback::take()?;
+        let namespace = Namespace::new().await?;
+        let listener = TcpListener::bind((loopback.address(), PORT))?;
+        let inside = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT));
+        namespace.run(move || forward::forward(listener, inside)).await??;
+
+        let token = access::random_token()?;
+        access::admit_admin(&files, &token)?;
+        let kubeconfig = access::write_kubeconfig(&files, &url(&loopback), ADMIN, &token)?;
+        let etcd = control_plane::etcd(&namespace, &files).await?;
+        let mut api_server = control_plane::api_server(&namespace, &files).await?;
+        until(START, "the API server has a certificate", async || {
+            api_server.check()?;
+            Ok(files.certificate().exists())
+        })
+        .await?;
+        let client = access::client(&kubeconfig).await?;
+        let mut cluster = Self {
+            controller_manager: None,
+            api_server: Some(api_server),
+            etcd,
+            namespace,
+            client,
+            files,
+            _folder: folder,
+            loopback,
+        };
+        cluster.ready().await?;
+        for crds in crds {
+            cluster.install_crds(*crds).await?;
+        }
+        // Only now: it learns every 30 seconds which kinds there are to collect.
+        cluster.start_controllers(&kubeconfig).await?;
+        Ok(cluster)
+    }
+
+    /// A client that may do everything.
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// The kubeconfig of a user that may do everything.
+    pub fn admin_kubeconfig(&self) -> PathBuf {
+        self.files.kubeconfig(ADMIN)
+    }
+
+    /// Writes a kubeconfig with a new token of a service account, which must exist.
+    ///
+    /// # Errors
+    /// There is no such service account.
+    pub async fn kubeconfig(&self, namespace: &str, service_account: &str) -> Result<PathBuf> {
+        let accounts: Api<ServiceAccount> = Api::namespaced(self.client(), namespace);
+        let request = TokenRequest::default();
+        let answer = accounts.create_token_request(service_account, &PostParams::default(), &request).await;
+        let status = answer.with_context(|| format!("no token for {namespace}/{service_account}"))?.status;
+        let token = status.and_then(|status| status.token).context("the API server answers without a token")?;
+        access::write_kubeconfig(&self.files, &self.url(), &format!("{namespace}.{service_account}"), &token)
+    }
+
+    /// A client that may do what a service account may, which must exist.
+    ///
+    /// # Errors
+    /// There is no such service account.
+    pub async fn client_for(&self, namespace: &str, service_account: &str) -> Result<Client> {
+        access::client(&self.kubeconfig(namespace, service_account).await?).await
+    }
+
+    /// Where the API server listens, the same inside and outside of the namespace.
+    pub fn url(&self) -> String {
+        url(&self.loopback)
+    }
+
+    /// The network namespace, to start more programs in it.
+    pub fn namespace(&self) -> &Namespace {
+        &self.namespace
+    }
+
+    /// The logs of etcd, the API server and the controller manager.
+    pub fn logs(&self) -> [PathBuf; 3] {
+        ["etcd", "kube-apiserver", "kube-controller-manager"].map(|program| self.files.log(program))
+    }
+
+    /// Runs kubectl as administrator and returns what it prints.
+    ///
+    /// # Errors
+    /// It fails; the message has what it complains about.
+    pub async fn kubectl(&self, arguments: &[&str]) -> Result<String> {
+        self.kubectl_with(arguments, "").await
+    }
+
+    /// Applies manifests (server-side) as administrator. The conflicts that this may have are won.
+    ///
+    /// # Errors
+    /// The API server refuses one.
+    pub async fn apply(&self, yaml: &str) -> Result<()> {
+        self.kubectl_with(&["apply", "--server-side", "--force-conflicts", "-f", "-"], yaml).await?;
+        Ok(())
+    }
+
+    /// Installs custom resource definitions and waits until all are served.
+    ///
+    /// # Errors
+    /// They are missing, refused, or not served in time.
+    pub async fn install_crds(&self, crds: Crds) -> Result<()> {
+        let folder = crds.folder()?;
+        let folder = folder.to_str().context("the folder of the tools has a name that is not text")?;
+        self.kubectl(&["apply", "--server-side", "--force-conflicts", "-f", folder]).await?;
+        let definitions: Api<CustomResourceDefinition> = Api::all(self.client());
+        until(START, "all custom resources are served", async || {
+            let all = definitions.list(&ListParams::default()).await?;
+            Ok(all.iter().all(is_served))
+        })
+        .await
+    }
+
+    /// Kills the API server. Connections to it break and new ones are closed at once.
+    pub fn stop_api_server(&mut self) {
+        self.api_server = None;
+    }
+
+    /// Starts the API server again, with the same data, at the same URL; waits until it is ready.
+    ///
+    /// # Errors
+    /// It does not become ready.
+    pub async fn start_api_server(&mut self) -> Result<()> {
+        self.api_server = Some(control_plane::api_server(&self.namespace, &self.files).await?);
+        self.ready().await
+    }
+
+    /// Waits until the API server is ready.
+    async fn ready(&mut self) -> Result<()> {
+        until(START, "the API server is ready", async || {
+            self.etcd.check()?;
+            if let Some(api_server) = &mut self.api_server {
+                api_server.check()?;
+            }
+            let request = http::Request::get("/readyz").body(Vec::new())?;
+            Ok(self.client.request_text(request).await.is_ok_and(|answer| answer == "ok"))
+        })
+        .await
+    }
+
+    /// Starts the controller manager and waits until it does its work.
+    async fn start_controllers(&mut self, kubeconfig: &Path) -> Result<()> {
+        let mut manager = control_plane::controller_manager(&self.namespace, &self.files, kubeconfig).await?;
+        let accounts: Api<ServiceAccount> = Api::namespaced(self.client(), "default");
+        until(START, "the controllers make the default service account", async || {
+            manager.check()?;
+            Ok(accounts.get_opt("default").await?.is_some())
+        })
+        .await?;
+        self.controller_manager = Some(manager);
+        Ok(())
+    }
+
+    async fn kubectl_with(&self, arguments: &[&str], input: &str) -> Result<String> {
+        let mut kubectl = Command::new(tools::program("kubectl")?);
+        kubectl.arg("--kubeconfig").arg(self.admin_kubeconfig()).args(arguments);
+        kubectl.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        let mut child = kubectl.spawn().context("cannot start kubectl")?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // It may end without reading, and says why then.
+            let _ = stdin.write_all(input.as_bytes()).await;
+        }
+        let output = child.wait_with_output().await?;
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "`kubectl {}` failed: {}", arguments.join(" "), complaint.trim());
+        Ok(String::from_utf8(output.stdout)?)
+    }
+}
+
+fn url(loopback: &Loopback) -> String {
+    format!("https://{}:{PORT}", loopback.address())
+}
+
+fn is_served(definition: &CustomResourceDefinition) -> bool {
+    let conditions = definition.status.as_ref().and_then(|status| status.conditions.as_ref());
+    conditions.is_some_and(|all| all.iter().any(|one| one.type_ == "Established" && one.status == "True"))
+}

@@ -1,0 +1,120 @@
+//! etcd, the API server and the controller manager, as they are started for a test.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+use super::namespace::{ADDRESS, Namespace};
+use crate::child::{Process, log_into, mortal};
+use crate::tools;
+
+/// The port of the API server.
+pub(super) const PORT: u16 = 6443;
+
+/// The name in the API server's certificate that kubeconfigs ask for: its addresses differ from
+/// cluster to cluster.
+pub(super) const TLS_NAME: &str = "kubernetes";
+
+/// Where etcd listens, which every namespace has for itself.
+const ETCD: &str = "http://127.0.0.1:2379";
+const ETCD_PEER: &str = "http://127.0.0.1:2380";
+
+/// The controllers that collect by owner, empty namespaces, publish the certificate authority, give
+/// Services their `EndpointSlice`s and Deployments their Pods.
+const CONTROLLERS: &str = "deployment-controller,endpointslice-controller,garbage-collector-controller,\
+    namespace-controller,replicaset-controller,root-ca-certificate-publisher-controller,\
+    serviceaccount-controller,serviceaccount-token-controller";
+
+/// The files of a control plane, in one folder.
+#[derive(Clone, Debug)]
+pub(super) struct Files {
+    folder: PathBuf,
+}
+
+impl Files {
+    pub(super) fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned() }
+    }
+
+    /// The API server's certificate and the authority that signed it. The API server makes it.
+    pub(super) fn certificate(&self) -> PathBuf {
+        self.folder.join("certificates/apiserver.crt")
+    }
+
+    /// The key of that certificate. It signs the tokens of service accounts as well.
+    fn key(&self) -> PathBuf {
+        self.folder.join("certificates/apiserver.key")
+    }
+
+    /// Who may log in by a token, as `TOKEN,USER,ID,"GROUPS"`.
+    pub(super) fn tokens(&self) -> PathBuf {
+        self.folder.join("tokens.csv")
+    }
+
+    /// The kubeconfig of a user.
+    pub(super) fn kubeconfig(&self, user: &str) -> PathBuf {
+        self.folder.join(format!("{user}.kubeconfig"))
+    }
+
+    /// What a program logs.
+    pub(super) fn log(&self, program: &str) -> PathBuf {
+        self.folder.join(format!("{program}.log"))
+    }
+}
+
+/// Starts etcd.
+pub(super) async fn etcd(namespace: &Namespace, files: &Files) -> Result<Process> {
+    let arguments = [
+        format!("--data-dir={}", files.folder.join("etcd").display()),
+        format!("--listen-client-urls={ETCD}"),
+        format!("--advertise-client-urls={ETCD}"),
+        format!("--listen-peer-urls={ETCD_PEER}"),
+        format!("--initial-advertise-peer-urls={ETCD_PEER}"),
+        format!("--initial-cluster=default={ETCD_PEER}"),
+        "--unsafe-no-fsync".to_owned(),
+    ];
+    start(namespace, files, "etcd", &arguments).await
+}
+
+/// Starts the API server, which listens on all addresses of its namespace.
+pub(super) async fn api_server(namespace: &Namespace, files: &Files) -> Result<Process> {
+    let key = files.key();
+    let arguments = [
+        format!("--etcd-servers={ETCD}"),
+        "--bind-address=0.0.0.0".to_owned(),
+        format!("--secure-port={PORT}"),
+        format!("--advertise-address={ADDRESS}"),
+        format!("--cert-dir={}", files.folder.join("certificates").display()),
+        format!("--service-account-key-file={}", key.display()),
+        format!("--service-account-signing-key-file={}", key.display()),
+        "--service-account-issuer=https://kubernetes.default.svc.cluster.local".to_owned(),
+        "--service-cluster-ip-range=10.96.0.0/12".to_owned(),
+        "--endpoint-reconciler-type=none".to_owned(),
+        "--authorization-mode=RBAC".to_owned(),
+        format!("--token-auth-file={}", files.tokens().display()),
+        "--enable-admission-plugins=OwnerReferencesPermissionEnforcement".to_owned(),
+    ];
+    start(namespace, files, "kube-apiserver", &arguments).await
+}
+
+/// Starts the controller manager.
+pub(super) async fn controller_manager(namespace: &Namespace, files: &Files, kubeconfig: &Path) -> Result<Process> {
+    let arguments = [
+        format!("--kubeconfig={}", kubeconfig.display()),
+        format!("--controllers={CONTROLLERS}"),
+        format!("--service-account-private-key-file={}", files.key().display()),
+        format!("--root-ca-file={}", files.certificate().display()),
+        "--leader-elect=false".to_owned(),
+        "--secure-port=0".to_owned(),
+    ];
+    start(namespace, files, "kube-controller-manager", &arguments).await
+}
+
+async fn start(namespace: &Namespace, files: &Files, name: &str, arguments: &[String]) -> Result<Process> {
+    let log = files.log(name);
+    let mut command = mortal(tools::program(name)?);
+    command.args(arguments);
+    log_into(&mut command, &log)?;
+    let child = namespace.spawn(command).await?;
+    Ok(Process::new(name, child, log))
+}
