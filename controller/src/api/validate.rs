@@ -14,16 +14,20 @@ use crate::problem::{ObjectRef, Problem};
 /// The greatest weight of a backendRef (Gateway API).
 const WEIGHT: u32 = 1_000_000;
 
-/// The tiers that hold, and what is wrong with the others: of two with one port the older has it, and there are at
-/// most [`limits::TIERS`].
+/// The tiers that hold, and what is wrong: of two with one port the older has it, but both are told, and there are at
+/// most [`limits::TIERS`]. The policies come oldest first.
 pub fn tiers<'p>(policies: impl IntoIterator<Item = &'p WanPolicy>) -> (Vec<&'p WanPolicy>, Vec<Problem>) {
     let mut tiers: Vec<&WanPolicy> = Vec::new();
     let mut problems = Vec::new();
     for policy in policies {
         if let Some(older) = tiers.iter().find(|tier| tier.spec.port == policy.spec.port) {
-            let message = format!("port {} is already {}'s", policy.spec.port, ObjectRef::of(*older));
-            let problem = Problem::error(ObjectRef::of(policy), "PortConflict", message).at("spec.port");
-            problems.push(problem.hint("give every tier a port of its own"));
+            let (older, younger, port) = (ObjectRef::of(*older), ObjectRef::of(policy), policy.spec.port);
+            let kept = format!("the younger {younger} also asks for port {port}, and does not get it");
+            let refused = format!("port {port} is already {older}'s");
+            let both =
+                [Problem::warning(older, "PortConflict", kept), Problem::error(younger, "PortConflict", refused)];
+            let told = |problem: Problem| problem.at("spec.port").hint("give every tier a port of its own");
+            problems.extend(both.map(told));
         } else if tiers.len() == limits::TIERS {
             let message = format!("there are already {} tiers", limits::TIERS);
             problems.push(Problem::error(ObjectRef::of(policy), "TooLarge", message));
@@ -278,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_tiers_with_one_port_the_older_holds() {
+    fn of_two_tiers_with_one_port_the_older_holds_and_both_are_told() {
         let mut documents: Vec<_> =
             (1..=17).map(|n| mk("WANPolicy", &format!("t{n}"), &format!("{{port: {n}}}"))).collect();
         documents.insert(1, mk("WANPolicy", "younger", "{port: 1}"));
@@ -286,6 +290,6 @@ mod tests {
         let (tiers, problems) = tiers(gathered.snapshot.wan_policies.by_age());
         assert_eq!(tiers.len(), limits::TIERS);
         let problems: Vec<_> = problems.iter().map(|problem| (problem.object.name.as_str(), problem.reason)).collect();
-        assert_eq!(problems, [("younger", "PortConflict"), ("t17", "TooLarge")]);
+        assert_eq!(problems, [("t1", "PortConflict"), ("younger", "PortConflict"), ("t17", "TooLarge")]);
     }
 }
