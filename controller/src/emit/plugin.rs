@@ -1,7 +1,10 @@
 //! The configuration of the filter at one gateway.
 
+use std::borrow::Borrow;
+
 use mcwan_policy::wire::{PluginConfig, UnknownHosts, VERSION};
-use mcwan_policy::{ConfigError, RouteTable};
+use mcwan_policy::{ConfigError, RouteTable, limits};
+use sha2::{Digest, Sha256};
 
 use crate::problem::Problem;
 use crate::translate::Import;
@@ -28,27 +31,34 @@ pub enum PluginError {
 
 impl Plugin {
     /// Writes and compiles the configuration of a gateway that serves these imports, the oldest first.
-    pub fn new(imports: &[Import], unknown_hosts: UnknownHosts) -> Result<Self, PluginError> {
-        let wire: Vec<_> = imports.iter().map(|import| &import.wire).collect();
-        let json =
-            serde_json::to_string(&PluginConfig { version: VERSION, revision: None, unknown_hosts, imports: wire })?;
+    pub fn new(imports: &[impl Borrow<Import>], unknown_hosts: UnknownHosts) -> Result<Self, PluginError> {
+        let wire: Vec<_> = imports.iter().map(|import| &import.borrow().wire).collect();
+        let mut config = PluginConfig { version: VERSION, revision: None, unknown_hosts, imports: wire };
+        config.revision = Some(revision(&serde_json::to_vec(&config)?));
+        let json = serde_json::to_string(&config)?;
         let table = RouteTable::from_json(json.as_bytes())?;
         Ok(Self { json, table })
     }
 
     /// The hosts that an import claims in vain: an older one of the same gateway has them.
-    pub fn host_conflicts(&self, imports: &[Import]) -> Vec<Problem> {
+    pub fn host_conflicts(&self, imports: &[impl Borrow<Import>]) -> Vec<Problem> {
         let mut problems = Vec::new();
-        for (index, import) in imports.iter().enumerate() {
+        for (index, import) in imports.iter().map(Borrow::borrow).enumerate() {
             for claim in self.table.claims(index) {
                 let Some(owner) = claim.owner.filter(|owner| *owner != index).and_then(|owner| imports.get(owner))
                 else {
                     continue;
                 };
-                let message = format!("host {} belongs to the older {}", claim.host, owner.object);
+                let message = format!("host {} belongs to the older {}", claim.host, owner.borrow().object);
                 problems.push(Problem::error(import.object.clone(), "HostConflict", message));
             }
         }
         problems
     }
+}
+
+/// A number that tells configurations apart.
+fn revision(config: &[u8]) -> u64 {
+    let digest = Sha256::digest(config);
+    digest.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte)) % limits::REVISIONS
 }

@@ -1,0 +1,92 @@
+//! The Kubernetes objects that make a cluster do what the resources mean: Gateway API for routes, Istio for the
+//! filter and for who may enter. Pure: the controller applies what `mcwan render` prints.
+//!
+//! There is a function for each unit that changes by itself: an import, the egress of a namespace, its ingress, an
+//! export, the cluster.
+
+mod backend;
+mod cluster;
+mod draft;
+mod egress;
+mod everything;
+mod export;
+mod forwarding;
+mod gateway;
+mod grant;
+mod import;
+mod ingress;
+pub mod names;
+mod native;
+mod native_match;
+mod route;
+mod tier;
+mod wasm_plugin;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+
+use crate::api::DataPlane;
+use crate::translate::Import;
+
+pub use cluster::{cluster_object, common_objects};
+pub use egress::{EgressNamespace, egress_objects};
+pub use everything::everything;
+pub use export::export_objects;
+pub use grant::missing_grants;
+pub use import::import_objects;
+pub use ingress::ingress_objects;
+pub use route::steering_value_of;
+pub use wasm_plugin::Shipped;
+
+/// The label of everything that mcwan writes, its value being [`MANAGER`].
+pub const MANAGED_BY_LABEL: &str = "app.kubernetes.io/managed-by";
+/// Who manages what mcwan writes.
+pub const MANAGER: &str = "mcwan";
+/// The label of what belongs to one import: its name.
+pub const IMPORT_LABEL: &str = "mc-wan.l7mp.io/import";
+/// The label of what belongs to one export: its name.
+pub const EXPORT_LABEL: &str = "mc-wan.l7mp.io/export";
+/// The label of what belongs to an import or export of another namespace: that namespace.
+pub const NAMESPACE_LABEL: &str = "mc-wan.l7mp.io/namespace";
+/// The label of what a cluster tells the registry: its name.
+pub const CLUSTER_LABEL: &str = "mc-wan.l7mp.io/cluster";
+/// The label of endpoints in another cluster: its name.
+const SOURCE_CLUSTER_LABEL: &str = "mc-wan.l7mp.io/source-cluster";
+
+/// What the objects depend on beside the resources.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The name of this cluster; none: the registry is told nothing.
+    pub cluster: Option<String>,
+    /// The `WANCluster` of this cluster, as the owner of what it tells the registry; none: there is none yet.
+    pub wan_cluster: Option<OwnerReference>,
+    /// The class of the Gateways.
+    pub gateway_class: String,
+    /// The module of the filter.
+    pub module: Module,
+    /// Who applies the rules of imports that do not say.
+    pub data_plane: DataPlane,
+}
+
+/// Where gateways get the module of the filter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Module {
+    /// As a `WasmPlugin` has it: `oci://…@sha256:…` or `https://…`.
+    pub url: String,
+    /// The SHA-256 of the module in hexadecimal; none: the URL holds a digest.
+    pub sha256: Option<String>,
+}
+
+impl Settings {
+    /// Who applies the rules of an import.
+    fn data_plane(&self, import: &Import) -> DataPlane {
+        import.data_plane.unwrap_or(self.data_plane)
+    }
+
+    /// The Gateway that requests to an import leave through.
+    fn egress_gateway(&self, import: &Import) -> &'static str {
+        match self.data_plane(import) {
+            DataPlane::Wasm => names::EGRESS_GATEWAY,
+            DataPlane::Native => names::NATIVE_EGRESS_GATEWAY,
+        }
+    }
+}

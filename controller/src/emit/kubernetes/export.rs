@@ -1,0 +1,88 @@
+//! What one export consists of: how requests get from the ingress gateway to the Service, and what the registry is
+//! told.
+
+use mcwan_policy::{PORT_HEADER, canonical_host, clusterset_host};
+use serde_json::{Value, json};
+
+use crate::api::{ExportedPort, ExportedServiceSpec, REGISTRY_NAMESPACE};
+use crate::emit::object::{Kind, Object};
+use crate::translate::Outgoing;
+
+use super::draft::Draft;
+use super::{Settings, names, route};
+
+/// The objects of an export; none where it is not one that other clusters can have.
+pub fn export_objects(export: &Outgoing, settings: &Settings) -> Vec<Object> {
+    if !export.is_exported() {
+        return Vec::new();
+    }
+    let mut objects = routes(export);
+    objects.extend(settings.cluster.as_ref().map(|cluster| published(export, cluster, settings)));
+    objects
+}
+
+/// Routes for the two hosts that the importing clusters call the Service by.
+fn routes(export: &Outgoing) -> Vec<Object> {
+    let (namespace, name) = (&*export.key.namespace, &*export.key.name);
+    let host = canonical_host(namespace, name);
+    let rules = export.ports.iter().map(|port| rule(name, namespace, &host, port)).collect();
+    let route = |(number, rules): (usize, Vec<Value>)| {
+        let draft = Draft::new(Kind::HttpRoute, namespace, names::export_route(name, number))
+            .of_export(namespace, name)
+            .owned_by(export.owner.as_ref());
+        draft.with(json!({
+            "spec": {
+                "parentRefs": [{
+                    "group": "gateway.networking.k8s.io",
+                    "kind": "Gateway",
+                    "name": names::INGRESS_GATEWAY,
+                }],
+                "hostnames": [host, clusterset_host(namespace, name)],
+                "rules": rules,
+            },
+        }))
+    };
+    route::pack(rules).into_iter().enumerate().map(route).collect()
+}
+
+/// Requests for one port of the Service, as the egress gateway of another cluster says.
+fn rule(name: &str, namespace: &str, host: &str, port: &ExportedPort) -> Value {
+    json!({
+        "matches": [{
+            "path": {"type": "PathPrefix", "value": "/"},
+            "headers": [{"type": "Exact", "name": PORT_HEADER, "value": port.port.to_string()}],
+        }],
+        "filters": [
+            {"type": "RequestHeaderModifier", "requestHeaderModifier": {"remove": [PORT_HEADER]}},
+            {"type": "URLRewrite", "urlRewrite": {"hostname": host}},
+        ],
+        "backendRefs": [{
+            "group": "",
+            "kind": "Service",
+            "name": name,
+            "namespace": namespace,
+            "port": port.port,
+            "weight": 1,
+        }],
+    })
+}
+
+fn published(export: &Outgoing, cluster: &str, settings: &Settings) -> Object {
+    let (namespace, name) = (&*export.key.namespace, &*export.key.name);
+    let spec = ExportedServiceSpec {
+        cluster: cluster.to_owned(),
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+        exported_at: export.exported_at.clone(),
+        ports: export.ports.clone(),
+        default_tier: export.default_tier.clone(),
+        gateways: export.gateways.clone(),
+        ready_pods: export.ready_pods,
+    };
+    let draft =
+        Draft::new(Kind::ExportedService, REGISTRY_NAMESPACE, names::exported_service(cluster, namespace, name))
+            .of_cluster(cluster)
+            .of_export(namespace, name)
+            .owned_by(settings.wan_cluster.as_ref());
+    draft.with(json!({"spec": spec}))
+}

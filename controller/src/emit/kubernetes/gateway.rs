@@ -1,0 +1,121 @@
+//! Gateways: their listeners, and how istiod is to run them.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+
+use crate::emit::object::{Kind, Object};
+use crate::problem::Problem;
+use crate::translate::Import;
+use crate::translate::gateway_pods::GATEWAY_LABEL;
+
+use super::draft::Draft;
+use super::{Settings, names};
+
+/// Listeners of one Gateway (Gateway API, `GatewaySpec`).
+pub(super) const LISTENERS: usize = 64;
+
+/// Ports that a gateway pod needs for itself (Istio, "Application Requirements"): Envoy's admin server, the agent's
+/// debug server, its metrics, its health and Envoy's metrics.
+const RESERVED_PORTS: [u16; 5] = [15_000, 15_004, 15_020, 15_021, 15_090];
+/// How far from a reserved port the listener is that stands in for it.
+const STAND_IN: u16 = 50_000;
+
+/// Who may look at the numbers that the filter publishes, such as which config is in force: by default the agent
+/// shows none that are not Istio's.
+const STATS_ANNOTATION: (&str, &str) = ("sidecar.istio.io/statsInclusionPrefixes", "wasmcustom.mcwan");
+
+/// Whether a gateway cannot listen on a port.
+pub(super) fn is_reserved(port: u16) -> bool {
+    RESERVED_PORTS.contains(&port)
+}
+
+/// The port of the listener for a service port.
+fn listener_port(port: u16) -> u16 {
+    if is_reserved(port) { port.wrapping_add(STAND_IN) } else { port }
+}
+
+/// The ports of an import with those of their listeners. A reserved port goes without where the import itself has
+/// the port that would stand in for it.
+pub(super) fn served_ports<'i>(
+    import: &'i Import,
+    problems: &mut Vec<Problem>,
+) -> impl Iterator<Item = (u16, u16)> + use<'i> {
+    let is_taken = |port: u16| is_reserved(port) && import.ports.contains(&listener_port(port));
+    for port in import.ports.iter().filter(|port| is_taken(**port)) {
+        let message = format!("port {port} is the gateway's own, and port {} is taken, too", listener_port(*port));
+        problems.push(Problem::error(import.object.clone(), "PortConflict", message));
+    }
+    let served = import.ports.iter().filter(move |port| !is_taken(**port));
+    served.map(|port| (*port, listener_port(*port)))
+}
+
+/// The ports of the listeners that imports need, the oldest import first: younger ones go without what is over the
+/// bound.
+pub(super) fn listeners<'i>(
+    imports: impl IntoIterator<Item = &'i Import>,
+    problems: &mut Vec<Problem>,
+) -> BTreeSet<u16> {
+    let mut listeners = BTreeSet::new();
+    for import in imports {
+        for (port, listener) in served_ports(import, &mut Vec::new()) {
+            if listeners.len() < LISTENERS || listeners.contains(&listener) {
+                listeners.insert(listener);
+            } else {
+                let message = format!("no listener is left for port {port}: a Gateway has at most {LISTENERS}");
+                problems.push(Problem::error(import.object.clone(), "TooLarge", message));
+            }
+        }
+    }
+    listeners
+}
+
+/// A Gateway with a listener on each of these ports, and how istiod is to run it.
+pub(super) fn objects(namespace: &str, name: &str, listeners: &BTreeSet<u16>, settings: &Settings) -> [Object; 2] {
+    let listener = |port: &u16| {
+        json!({
+            "name": names::listener(*port),
+            "port": port,
+            "protocol": "HTTP",
+            "allowedRoutes": {"namespaces": {"from": "Same"}},
+        })
+    };
+    let gateway = Draft::new(Kind::Gateway, namespace, name)
+        .annotation("networking.istio.io/service-type", "ClusterIP")
+        .with(json!({
+            "spec": {
+                "gatewayClassName": settings.gateway_class,
+                "infrastructure": {"parametersRef": {"group": "", "kind": "ConfigMap", "name": name}},
+                "listeners": listeners.iter().map(listener).collect::<Vec<_>>(),
+            },
+        }));
+    let parameters = Draft::new(Kind::ConfigMap, namespace, name).with(json!({
+        "data": {"deployment": deployment(name), "podDisruptionBudget": "spec:\n  maxUnavailable: 1\n"},
+    }));
+    [parameters, gateway]
+}
+
+/// What istiod merges into the Deployment of a Gateway: two pods, on different nodes if it can be.
+fn deployment(gateway: &str) -> String {
+    let (annotation, prefix) = STATS_ANNOTATION;
+    let metadata = if gateway == names::EGRESS_GATEWAY {
+        format!("    metadata:\n      annotations:\n        {annotation}: {prefix}\n")
+    } else {
+        String::new()
+    };
+    format!(
+        "\
+spec:
+  replicas: 2
+  template:
+{metadata}    spec:
+      topologySpreadConstraints:
+      - maxSkew: 1
+        topologyKey: kubernetes.io/hostname
+        whenUnsatisfiable: ScheduleAnyway
+        labelSelector:
+          matchLabels:
+            {GATEWAY_LABEL}: {gateway}
+"
+    )
+}

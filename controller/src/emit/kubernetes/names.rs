@@ -1,0 +1,109 @@
+//! The names of everything that mcwan writes. They are looked up, never parsed.
+//!
+//! Dots keep parts apart where the API server lets a name have them: no DNS label has one. The name of a Service is
+//! a label itself; where joined parts could be too long, or the same as others, it ends in a hash.
+
+use mcwan_policy::limits;
+use sha2::{Digest, Sha256};
+
+pub use crate::translate::gateway_pods::{EGRESS_GATEWAY, INGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY};
+
+/// The `WasmPlugin` of an importing namespace.
+pub const PLUGIN: &str = "mcwan";
+/// The `DestinationRule` of all tier services.
+pub const TIER_RULE: &str = "mcwan-tiers";
+
+/// Bytes of the hash that keeps names apart; each is two hexadecimal digits.
+const HASH_BYTES: usize = 4;
+
+/// The Service that clients of an import call.
+pub fn clusterset_service(name: &str) -> String {
+    let joined = format!("{name}-clusterset");
+    if joined.len() <= limits::LABEL_BYTES { joined } else { hashed(&joined, &[name]) }
+}
+
+/// The tier service of one of several clusters that export a service.
+pub(super) fn source_service(namespace: &str, name: &str, tier: &str, cluster: &str) -> String {
+    hashed(&format!("{name}-{namespace}-{tier}-{cluster}"), &[name, namespace, tier, cluster])
+}
+
+/// The slice with the addresses of one cluster and family behind a tier service.
+pub(super) fn endpoint_slice(service: &str, cluster: &str, family: &str) -> String {
+    format!("{service}.{cluster}.{}", family.to_ascii_lowercase())
+}
+
+/// A `ReferenceGrant` that admits an import's routes to its tier services; the first has number 0.
+pub(super) fn grant(namespace: &str, name: &str, number: usize) -> String {
+    numbered(format!("{namespace}.{name}"), number)
+}
+
+/// An `HTTPRoute` of an import for one of its ports; the first has number 0.
+pub fn import_route(name: &str, port: u16, number: usize) -> String {
+    numbered(format!("{name}.{port}"), number)
+}
+
+/// An `HTTPRoute` of an export; the first has number 0.
+pub(super) fn export_route(name: &str, number: usize) -> String {
+    numbered(format!("{name}.export"), number)
+}
+
+/// The listener of a Gateway on a port.
+pub(super) fn listener(port: u16) -> String {
+    format!("http-{port}")
+}
+
+/// What the registry calls a cluster's export.
+pub fn exported_service(cluster: &str, namespace: &str, name: &str) -> String {
+    format!("{cluster}.{namespace}.{name}")
+}
+
+/// The first has no number. The others have three digits: istiod orders routes of one age by name, and
+/// `.010` must come after `.002`.
+fn numbered(name: String, number: usize) -> String {
+    if number == 0 { name } else { format!("{name}.{number:03}") }
+}
+
+/// A label that begins as the joined parts do and that no other parts have.
+fn hashed(joined: &str, parts: &[&str]) -> String {
+    let digest = Sha256::digest(parts.join("/"));
+    let hash = hex::encode(digest.get(..HASH_BYTES).unwrap_or_default());
+    let kept = joined.get(..limits::LABEL_BYTES - hash.len() - 1).unwrap_or(joined);
+    format!("{}-{hash}", kept.trim_end_matches('-'))
+}
+
+#[cfg(test)]
+mod tests {
+    use mcwan_policy::is_label;
+
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_service_is_a_label() {
+        let long = "n".repeat(63);
+        let table = [
+            ("payment".to_owned(), "payment-clusterset", "short"),
+            ("n".repeat(52), &*format!("{}-clusterset", "n".repeat(52)), "just short enough"),
+        ];
+        for (name, expected, message) in table {
+            assert_eq!(clusterset_service(&name), expected, "{message}");
+        }
+        for name in [clusterset_service(&long), source_service(&long, &long, &long, &long)] {
+            assert!(is_label(&name), "{name}");
+        }
+        let dash = format!("{}-a", "n".repeat(53));
+        assert!(!clusterset_service(&dash).contains("--"), "no dash before the hash but ours");
+    }
+
+    #[test]
+    fn parts_that_join_to_the_same_are_kept_apart() {
+        assert_ne!(source_service("c", "a-b", "t", "x"), source_service("b-c", "a", "t", "x"));
+        assert_ne!(clusterset_service(&"n".repeat(60)), clusterset_service(&"n".repeat(61)));
+    }
+
+    #[test]
+    fn routes_of_one_port_are_in_order_of_their_names() {
+        let names: Vec<_> = [0, 1, 2, 10, 100].map(|number| import_route("payment", 8080, number)).into();
+        assert_eq!(names[..3], ["payment.8080", "payment.8080.001", "payment.8080.002"]);
+        assert!(names.is_sorted());
+    }
+}

@@ -1,0 +1,226 @@
+//! The same rules as an `HTTPRoute`'s own, for the native data plane.
+
+use mcwan_policy::wire::{Action, HeaderModifier, PathRewrite, Redirect, Rule, Scheme};
+use mcwan_policy::{At, ImportError, Reason, trim_prefix};
+use serde_json::{Value, json};
+
+use crate::emit::object::Object;
+use crate::problem::Problem;
+use crate::translate::{Forwarding, HeaderChanges, Import, in_turn};
+
+use super::backend::{self, Backend};
+use super::forwarding::{self, Unsayable};
+use super::{gateway, names, native_match, route};
+
+/// Adds the routes of an import for the hosts that it has.
+pub(super) fn routes(import: &Import, hosts: &[String], objects: &mut Vec<Object>, problems: &mut Vec<Problem>) {
+    let errors = mcwan_policy::check(&import.wire);
+    let is_broken = native_match::report(import, problems) || errors.iter().any(ImportError::breaks_import);
+    let native = Native { import, errors };
+    for (port, listener) in gateway::served_ports(import, &mut Vec::new()) {
+        let rules = if is_broken {
+            vec![json!({"name": "broken", "matches": [native_match::everything()]})]
+        } else {
+            let rules = import.wire.rules.iter().enumerate();
+            rules.flat_map(|(index, rule)| native.rules(index, rule, port, problems)).collect()
+        };
+        route::routes(import, names::NATIVE_EGRESS_GATEWAY, (port, listener), hosts, rules, objects);
+    }
+    if !is_broken {
+        no_match(import, problems);
+    }
+}
+
+/// Gateway API answers 404 where no rule matches.
+fn no_match(import: &Import, problems: &mut Vec<Problem>) {
+    let status = import.wire.no_match.status();
+    let matches_all = import.wire.rules.iter().any(|rule| rule.matches.is_empty());
+    if status != 404 && !matches_all {
+        let message = format!("plain routes answer 404, not {status}, where no rule matches");
+        let problem = Problem::warning(import.object.clone(), "UnsupportedStatus", message);
+        problems.push(problem.at("spec.http.noMatch.status"));
+    }
+}
+
+struct Native<'n> {
+    import: &'n Import,
+    /// What the filter would find wrong with the import.
+    errors: Vec<ImportError>,
+}
+
+impl Native<'_> {
+    /// A rule as one of an `HTTPRoute`, or as one for each match where a prefix is replaced.
+    fn rules(&self, index: usize, rule: &Rule, port: u16, problems: &mut Vec<Problem>) -> Vec<Value> {
+        let matches = native_match::render(rule);
+        let prefixes = prefixes(rule);
+        let replaces_prefix = rule.actions.iter().any(|action| matches!(path_of(action), Some(PathRewrite::Prefix(_))));
+        let parts: Vec<_> = if replaces_prefix {
+            matches.into_iter().zip(&prefixes).map(|(one, prefix)| (vec![one], *prefix)).collect()
+        } else {
+            vec![(matches, "")]
+        };
+        let name = self.import.rule_names.get(index).cloned().flatten();
+        let name = name.filter(|name| forwarding::precise_hostname(name).is_ok()).unwrap_or_else(|| index.to_string());
+        let rendered = parts.into_iter().map(|(matches, prefix)| {
+            let mut rendered = self.action(index, rule, prefix, port).unwrap_or_else(|unsayable| {
+                route::report(self.import, index, &unsayable, problems);
+                json!({})
+            });
+            rendered["name"] = name.as_str().into();
+            rendered["matches"] = matches.into();
+            rendered
+        });
+        rendered.collect()
+    }
+
+    /// What a rule does; nothing where the filter would answer 500, too.
+    fn action(&self, index: usize, rule: &Rule, prefix: &str, port: u16) -> Result<Value, Unsayable> {
+        let chosen = rule.actions.iter().enumerate().filter(|(_, action)| action.weight() > 0);
+        let chosen: Vec<_> = chosen.map(|(position, action)| (action, self.refused(index, position, action))).collect();
+        match &*chosen {
+            [(Action::Redirect(redirect), None)] => return redirected(redirect, prefix, port),
+            refused if refused.iter().all(|(_, reason)| reason.is_some()) => return Ok(json!({})),
+            _ => {}
+        }
+        let mut forwards = Vec::new();
+        for (action, refused) in chosen {
+            let (Action::Forward(forward), None) = (action, refused) else {
+                return Err(Unsayable::new("a share of the requests cannot be redirected or refused natively"));
+            };
+            let target = usize::try_from(forward.target).ok().and_then(|target| self.import.targets.get(target));
+            let target = target.ok_or_else(|| Unsayable::new("a backend without a target"))?;
+            forwards.push((forward, target));
+        }
+        let [(first, target), others @ ..] = &*forwards else { return Ok(json!({})) };
+        let common = &target.forwarding;
+        if others.iter().any(|(forward, _)| forward.path != first.path) {
+            return Err(Unsayable::new("the path cannot be rewritten for one backend only natively"));
+        }
+        if others.iter().any(|(_, target)| !shares_rule(&target.forwarding, common)) {
+            let message = "hostname, mirrors and CORS cannot be asked for by one backend only natively";
+            return Err(Unsayable::new(message));
+        }
+        let backends = forwards.iter().map(|(forward, target)| Backend {
+            destination: &target.destination,
+            weight: forward.weight,
+            headers: if others.is_empty() {
+                HeaderChanges::default()
+            } else {
+                target.forwarding.backend_headers.clone()
+            },
+        });
+        let refs = backend::refs(self.import, &backends.collect::<Vec<_>>(), port)?;
+        let path = first.path.as_ref().map(|path| rewrite(path, prefix)).transpose()?.flatten();
+        let canonical = self.import.canonical_host();
+        let hostname = common.hostname.as_deref().unwrap_or(&canonical);
+        let headers = headers(common, others.is_empty());
+        let filters = forwarding::filters(self.import, common, &headers, Some(hostname), path, port)?;
+        let mut rendered = json!({"backendRefs": refs, "filters": filters});
+        if let Some(timeouts) = &common.timeouts {
+            rendered["timeouts"] = json!(timeouts);
+        }
+        Ok(rendered)
+    }
+
+    /// Why an action of a rule is refused, as the filter would.
+    fn refused(&self, rule: usize, position: usize, action: &Action) -> Option<Reason> {
+        let places = [At::Actions(rule), At::Action(rule, position)];
+        let error = self.errors.iter().find(|error| places.contains(&error.at));
+        match action {
+            Action::Refuse(refuse) => Some(refuse.reason.into()),
+            Action::Forward(_) | Action::Redirect(_) => error.map(|error| error.part.reason()),
+        }
+    }
+}
+
+/// What the rule itself does to headers. Envoy does a route's changes after those of one of several backends, but
+/// before those of its only one: these are among the route's.
+fn headers(forwarding: &Forwarding, is_only: bool) -> HeaderChanges {
+    let Forwarding { backend_headers, rule_headers, .. } = forwarding;
+    if !is_only {
+        return rule_headers.clone();
+    }
+    HeaderChanges {
+        request: in_turn(&backend_headers.request, &rule_headers.request),
+        response: in_turn(&backend_headers.response, &rule_headers.response),
+    }
+}
+
+/// Whether two backends of a rule differ in nothing that only the rule can say.
+fn shares_rule(one: &Forwarding, other: &Forwarding) -> bool {
+    one.mirrors == other.mirrors && one.cors == other.cors && one.hostname == other.hostname
+}
+
+/// The prefix that each match of a rule asks for, without its trailing `/`.
+fn prefixes(rule: &Rule) -> Vec<&str> {
+    if rule.matches.is_empty() {
+        return vec![""];
+    }
+    rule.matches.iter().map(native_match::prefix).collect()
+}
+
+fn path_of(action: &Action) -> Option<&PathRewrite> {
+    match action {
+        Action::Forward(forward) => forward.path.as_ref(),
+        Action::Redirect(redirect) => redirect.path.as_ref(),
+        Action::Refuse(_) => None,
+    }
+}
+
+/// A path rewrite; none where it changes nothing.
+fn rewrite(path: &PathRewrite, prefix: &str) -> Result<Option<Value>, Unsayable> {
+    match path {
+        // istiod makes it a substitution, in which a backslash means something.
+        PathRewrite::Full(path) if path.contains('\\') => {
+            Err(Unsayable::new("istiod does not take a path with a backslash as it is"))
+        }
+        PathRewrite::Full(path) => Ok(Some(full_path(path))),
+        PathRewrite::Prefix(replacement) => match (prefix, trim_prefix(replacement)) {
+            ("", "") => Ok(None),
+            ("", _) => Err(Unsayable::new("istiod does not put a path in front of another one")),
+            (_, "") => Ok(Some(prefix_match("/"))),
+            (_, replacement) => Ok(Some(prefix_match(replacement))),
+        },
+    }
+}
+
+fn full_path(path: &str) -> Value {
+    json!({"type": "ReplaceFullPath", "replaceFullPath": path})
+}
+
+fn prefix_match(replacement: &str) -> Value {
+    json!({"type": "ReplacePrefixMatch", "replacePrefixMatch": replacement})
+}
+
+fn redirected(redirect: &Redirect, prefix: &str, service_port: u16) -> Result<Value, Unsayable> {
+    let Redirect { weight: _, status, scheme, hostname, port, path, headers } = redirect;
+    let mut filter = json!({"statusCode": status});
+    if let Some(scheme) = scheme {
+        filter["scheme"] = match scheme {
+            Scheme::Http => "http".into(),
+            Scheme::Https => "https".into(),
+        };
+    }
+    if let Some(hostname) = hostname {
+        filter["hostname"] = forwarding::precise_hostname(hostname)?.into();
+    }
+    // The listener's port may be another one than the client used.
+    let own = if scheme.is_none() { Some(service_port) } else { None };
+    if let Some(port) = port.or(own) {
+        filter["port"] = port.into();
+    }
+    match path {
+        None => {}
+        Some(PathRewrite::Full(path)) => filter["path"] = full_path(path),
+        Some(PathRewrite::Prefix(replacement)) => match (prefix, trim_prefix(replacement)) {
+            ("", "") => {}
+            ("", _) | (_, "") => {
+                return Err(Unsayable::new("istiod does not redirect from or to the prefix `/` as it should"));
+            }
+            (_, replacement) => filter["path"] = prefix_match(replacement),
+        },
+    }
+    let mut filters = vec![json!({"type": "RequestRedirect", "requestRedirect": filter})];
+    filters.extend(forwarding::header_filters(&HeaderModifier::default(), headers)?);
+    Ok(json!({"filters": filters}))
+}

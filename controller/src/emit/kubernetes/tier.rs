@@ -1,0 +1,175 @@
+//! Tier services: one service over one tier, in the namespace of all of them.
+//!
+//! They are headless: clients of the cluster have no business with them, and istiod gives gateways the endpoints of
+//! headless Services all the same (`convertResolution`: EDS for a router).
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use serde_json::{Value, json};
+
+use crate::api::{REGISTRY_NAMESPACE, TIER_NAMESPACE};
+use crate::emit::object::{Kind, Object};
+use crate::problem::{ObjectRef, Problem};
+use crate::translate::{Import, Source, Tier};
+
+use super::draft::Draft;
+use super::{MANAGER, SOURCE_CLUSTER_LABEL, names, route};
+
+/// References of one `ReferenceGrant` (Gateway API, `ReferenceGrantSpec`).
+const GRANT_REFERENCES: usize = 16;
+
+/// The greatest weight of a backendRef (Gateway API, `BackendRef`).
+const MOST_WEIGHT: u32 = 1_000_000;
+
+/// The tier services of an import with their endpoints, and what admits the routes of its namespace to them.
+pub(super) fn objects(import: &Import, objects: &mut Vec<Object>, problems: &mut Vec<Problem>) {
+    let mut services = Vec::new();
+    for tier in &import.tiers {
+        services.push(tier.service.clone());
+        objects.push(service(import, &tier.service, tier.port));
+        for source in &tier.sources {
+            slices(import, &tier.service, tier.port, source, objects);
+        }
+        if let Some(split) = split(import, tier) {
+            for (source, (name, _)) in tier.sources.iter().zip(split) {
+                objects.push(service(import, &name, tier.port));
+                slices(import, &name, tier.port, source, objects);
+                services.push(name);
+            }
+        }
+    }
+    for (number, services) in services.chunks(GRANT_REFERENCES).enumerate() {
+        objects.push(grant(import, number, services));
+    }
+    unusable_addresses(import, problems);
+}
+
+/// The Services that requests over a tier are shared between, by the pods behind them. Clusters without a ready pod
+/// or without an address take part only where no other has them.
+pub(super) fn shares(import: &Import, tier: &Tier) -> Vec<(String, u32)> {
+    split(import, tier).unwrap_or_else(|| vec![(tier.service.clone(), 1)])
+}
+
+/// The same where several clusters export the service, but no more than a route can name.
+fn split(import: &Import, tier: &Tier) -> Option<Vec<(String, u32)>> {
+    if !(2..=route::RULE_BACKENDS).contains(&tier.sources.len()) {
+        return None;
+    }
+    let weight = |source: &Source| {
+        let reachable = source.gateways.iter().copied().any(is_usable);
+        if reachable { source.ready_pods.min(MOST_WEIGHT) } else { 0 }
+    };
+    let any_ready = tier.sources.iter().any(|source| weight(source) > 0);
+    let share = |source: &Source| {
+        let name = names::source_service(&import.wire.namespace, &import.wire.name, &tier.name, &source.cluster);
+        (name, if any_ready { weight(source) } else { 1 })
+    };
+    Some(tier.sources.iter().map(share).collect())
+}
+
+fn service(import: &Import, name: &str, port: u16) -> Object {
+    let draft = Draft::new(Kind::Service, TIER_NAMESPACE, name)
+        .of_import(&import.wire.namespace, &import.wire.name)
+        .annotation("networking.istio.io/exportTo", &import.wire.namespace);
+    draft.with(json!({
+        "spec": {
+            "type": "ClusterIP",
+            "clusterIP": "None",
+            "ports": [{"name": "http", "protocol": "TCP", "port": port, "targetPort": port}],
+        },
+    }))
+}
+
+/// A slice for each family of addresses.
+fn slices(import: &Import, service: &str, port: u16, source: &Source, objects: &mut Vec<Object>) {
+    let usable: BTreeSet<IpAddr> = source.gateways.iter().copied().filter(|address| is_usable(*address)).collect();
+    for (family, is_of) in [("IPv4", IpAddr::is_ipv4 as fn(&IpAddr) -> bool), ("IPv6", IpAddr::is_ipv6)] {
+        let endpoint = |address: &IpAddr| json!({"addresses": [address], "conditions": {"ready": true}});
+        let endpoints: Vec<Value> = usable.iter().filter(|address| is_of(address)).map(endpoint).collect();
+        if endpoints.is_empty() {
+            continue;
+        }
+        let name = names::endpoint_slice(service, &source.cluster, family);
+        let draft = Draft::new(Kind::EndpointSlice, TIER_NAMESPACE, name)
+            .of_import(&import.wire.namespace, &import.wire.name)
+            .label("kubernetes.io/service-name", service)
+            .label("endpointslice.kubernetes.io/managed-by", MANAGER)
+            .label(SOURCE_CLUSTER_LABEL, &source.cluster);
+        objects.push(draft.with(json!({
+            "addressType": family,
+            "endpoints": endpoints,
+            "ports": [{"name": "http", "protocol": "TCP", "port": port}],
+        })));
+    }
+}
+
+fn grant(import: &Import, number: usize, services: &[String]) -> Object {
+    let name = names::grant(&import.wire.namespace, &import.wire.name, number);
+    let draft =
+        Draft::new(Kind::ReferenceGrant, TIER_NAMESPACE, name).of_import(&import.wire.namespace, &import.wire.name);
+    let to: Vec<_> = services.iter().map(|name| json!({"group": "", "kind": "Service", "name": name})).collect();
+    draft.with(json!({
+        "spec": {
+            "from": [{
+                "group": "gateway.networking.k8s.io",
+                "kind": "HTTPRoute",
+                "namespace": import.wire.namespace,
+            }],
+            "to": to,
+        },
+    }))
+}
+
+/// Whether an `EndpointSlice` may hold an address (Kubernetes, `ValidateEndpointIP`), and only one host can have it.
+fn is_usable(address: IpAddr) -> bool {
+    let link_local = match address {
+        IpAddr::V4(address) => address.is_link_local() || address.is_broadcast(),
+        IpAddr::V6(address) => address.is_unicast_link_local() || address.to_ipv4_mapped().is_some(),
+    };
+    !(link_local || address.is_loopback() || address.is_unspecified() || address.is_multicast())
+}
+
+fn unusable_addresses(import: &Import, problems: &mut Vec<Problem>) {
+    let mut sources: Vec<&Source> = Vec::new();
+    for source in import.tiers.iter().flat_map(|tier| &tier.sources) {
+        if sources.iter().all(|known| known.cluster != source.cluster) {
+            sources.push(source);
+        }
+    }
+    for source in sources {
+        let name = names::exported_service(&source.cluster, &import.wire.namespace, &import.wire.name);
+        for address in source.gateways.iter().filter(|address| !is_usable(**address)) {
+            let object = ObjectRef::namespaced("ExportedService", REGISTRY_NAMESPACE, name.as_str());
+            let message = format!("nothing can be sent to {address}: no other host is reached by it");
+            problems.push(Problem::error(object, "InvalidAddress", message).at("spec.gateways"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_must_be_another_hosts() {
+        let table = [
+            ("10.20.0.7", true, "a pod's"),
+            ("2001:db8::7", true, "a pod's of the other family"),
+            ("127.0.0.1", false, "loopback"),
+            ("::1", false, "loopback of the other family"),
+            ("0.0.0.0", false, "unspecified"),
+            ("::", false, "unspecified of the other family"),
+            ("169.254.1.1", false, "link-local"),
+            ("fe80::1", false, "link-local of the other family"),
+            ("224.0.0.1", false, "multicast"),
+            ("ff02::1", false, "multicast of the other family"),
+            ("255.255.255.255", false, "broadcast"),
+            ("::ffff:10.20.0.7", false, "one family in the other's clothes"),
+        ];
+        for (address, expected, message) in table {
+            let address = address.parse().unwrap();
+            assert_eq!(is_usable(address), expected, "{message}: {address}");
+        }
+    }
+}
