@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
-use mcwan::api::{ExportedService, ServiceImport, WanCluster, WanPolicy};
+use mcwan::api::{ExportedService, ServiceImport, WanCluster, WanPolicy, pattern};
 use schemars::Schema;
 use schemars::transform::{RecursiveTransform, Transform};
 use serde_json::{Value, json};
@@ -64,14 +64,11 @@ fn adapt(schema: &mut Schema) {
     }
 }
 
-/// An optional field may be left out; without a value it is a slip. An API server would put a default in its place, so
-/// there are none but in words: `path: {value: null}` must not become `/`.
+/// An optional field may be left out; without a value it is a slip.
 fn forbid_null(schema: &mut Schema) {
     schema.remove("nullable");
-    if let Some(default) = schema.remove("default")
-        && let Some(Value::String(description)) = schema.get_mut("description")
-    {
-        *description = format!("{description} Default: `{default}`.");
+    if schema.get("default") == Some(&Value::Null) {
+        schema.remove("default");
     }
     if let Some(Value::Array(values)) = schema.get_mut("enum") {
         values.retain(|value| !value.is_null());
@@ -84,6 +81,12 @@ fn spell_out_format(schema: &mut Schema) {
         Some("ip") => {
             schema.remove("format");
             schema.insert("anyOf".to_owned(), json!([{"format": "ipv4"}, {"format": "ipv6"}]));
+        }
+        Some("path-match") => {
+            schema.remove("format");
+            let expression = json!({"properties": {"type": {"enum": ["RegularExpression"]}}});
+            let path = json!({"properties": {"value": {"pattern": pattern::PATH}}});
+            schema.insert("anyOf".to_owned(), json!([path, expression]));
         }
         Some("uint16") => {
             schema.remove("format"); // its bounds are there
@@ -137,7 +140,7 @@ mod tests {
             let mut crd = definition(&crd)?;
             let schema = <&mut Schema>::try_from(&mut crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"])?;
             RecursiveTransform(|schema: &mut Schema| {
-                for keyword in ["nullable", "default", "$ref", "oneOf", "title"] {
+                for keyword in ["nullable", "$ref", "oneOf", "title"] {
                     assert_eq!(schema.get(keyword), None, "{kind}: {keyword}");
                 }
                 if let Some(format) = schema.get("format") {
@@ -149,6 +152,39 @@ mod tests {
                 }
             })
             .transform(schema);
+        }
+        Ok(())
+    }
+
+    /// Gateway API's and RESOURCES' defaults, but for a path's value: see `PathMatch`.
+    #[test]
+    fn defaults_are_spelt_out() -> Result<()> {
+        let rule = "/properties/http/properties/rules/items/properties";
+        let table = [
+            (ServiceImport::crd(), "/properties/http/properties/noMatch".to_owned(), json!({"status": 403})),
+            (ServiceImport::crd(), format!("{rule}/backendRefs/items/properties/group"), json!("")),
+            (ServiceImport::crd(), format!("{rule}/backendRefs/items/properties/kind"), json!("Service")),
+            (ServiceImport::crd(), format!("{rule}/backendRefs/items/properties/weight"), json!(1)),
+            (
+                ServiceImport::crd(),
+                format!("{rule}/matches/items/properties/path/properties/type"),
+                json!("PathPrefix"),
+            ),
+            (ServiceImport::crd(), format!("{rule}/matches/items/properties/path/properties/value"), Value::Null),
+            (
+                ServiceImport::crd(),
+                format!("{rule}/matches/items/properties/headers/items/properties/type"),
+                json!("Exact"),
+            ),
+            (ServiceImport::crd(), format!("{rule}/matches"), Value::Null),
+            (ExportedService::crd(), "/properties/ports/items/properties/protocol".to_owned(), json!("TCP")),
+            (ExportedService::crd(), "/properties/readyPods".to_owned(), json!(0)),
+        ];
+        for (crd, field, default) in table {
+            let crd = definition(&crd)?;
+            let spec = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
+            let schema = spec.pointer(&field).with_context(|| format!("no field {field}"))?;
+            assert_eq!(schema["default"], default, "{field}");
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// A span of time in whole milliseconds, written as one to four numbers with units: `1h30m`, `10s`, `500ms`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
-#[schemars(with = "String", extend("pattern" = "^([0-9]{1,5}(h|m|s|ms)){1,4}$"))]
+#[schemars(with = "String", extend("maxLength" = 28, "pattern" = "^([0-9]{1,5}(h|m|s|ms)){1,4}$"))]
 pub struct Duration(gateway_api::Duration);
 
 /// A text that is no [`Duration`].

@@ -8,6 +8,8 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::pattern;
+
 /// A service that one cluster exports. It is named `CLUSTER.NAMESPACE.NAME`.
 #[derive(CustomResource, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[kube(
@@ -18,25 +20,35 @@ use serde::{Deserialize, Serialize};
     derive = "PartialEq",
     category = "mcwan",
     doc = "A service that one cluster exports, published in the registry under the name CLUSTER.NAMESPACE.NAME.",
+    validation = (
+        "self.metadata.name.split('.').size() == 3 && self.metadata.name.split('.')[0] == self.spec.cluster && self.metadata.name.split('.')[1] == self.spec.namespace && self.metadata.name.split('.')[2] == self.spec.name",
+        "metadata.name must be CLUSTER.NAMESPACE.NAME, of spec.cluster, spec.namespace and spec.name"
+    ),
+    printcolumn(name = "Cluster", type_ = "string", json_path = ".spec.cluster"),
     printcolumn(name = "Default tier", type_ = "string", json_path = ".spec.defaultTier"),
     printcolumn(name = "Ready pods", type_ = "integer", json_path = ".spec.readyPods"),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(name = "Gateways", type_ = "string", json_path = ".spec.gateways", priority = 1)
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ExportedServiceSpec {
     /// The exporting cluster.
+    #[schemars(length(max = 63), regex(pattern = pattern::LABEL))]
     pub cluster: String,
     /// The namespace of the Service.
+    #[schemars(length(max = 63), regex(pattern = pattern::LABEL))]
     pub namespace: String,
     /// The name of the Service.
+    #[schemars(length(max = 63), regex(pattern = pattern::LABEL))]
     pub name: String,
     /// When the `ServiceExport` was created. Of conflicting exports the oldest holds.
     pub exported_at: Time,
     /// The ports of the Service.
-    #[schemars(length(min = 1))]
+    #[schemars(length(min = 1), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["port", "protocol"]))]
     pub ports: Vec<ExportedPort>,
     /// The tier of requests that no rule is for. The oldest export's holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63), regex(pattern = pattern::LABEL))]
     pub default_tier: Option<String>,
     /// The addresses of the ready ingress gateway pods.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -4,13 +4,24 @@ use std::num::{NonZeroU16, NonZeroU32};
 
 use schemars::{JsonSchema, JsonSchema_repr};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_repr::{Deserialize_repr, Serialize_repr};
 
 use super::http_route::service;
+use super::{pattern, rule};
 
 /// One filter: the one field that `type` names must be set, and no other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("x-kubernetes-validations" = [
+    field_of_type("requestHeaderModifier", "RequestHeaderModifier"),
+    field_of_type("responseHeaderModifier", "ResponseHeaderModifier"),
+    field_of_type("requestMirror", "RequestMirror"),
+    field_of_type("requestRedirect", "RequestRedirect"),
+    field_of_type("urlRewrite", "URLRewrite"),
+    field_of_type("cors", "CORS"),
+    field_of_type("extensionRef", "ExtensionRef")
+]))]
 pub struct HttpFilter {
     /// Which filter this is.
     pub r#type: FilterType,
@@ -58,15 +69,15 @@ pub enum FilterType {
 pub struct HeaderModifier {
     /// Replaces every line of that name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 16))]
+    #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub set: Vec<Header>,
     /// Adds a line.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 16))]
+    #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub add: Vec<Header>,
     /// Removes every line of that name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 16))]
+    #[schemars(length(max = 16), inner(length(max = 256), regex(pattern = pattern::HEADER_NAME)), extend("x-kubernetes-list-type" = "set"))]
     pub remove: Vec<String>,
 }
 
@@ -75,7 +86,7 @@ pub struct HeaderModifier {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Header {
     /// Its name, in any case.
-    #[schemars(length(min = 1, max = 256))]
+    #[schemars(length(max = 256), regex(pattern = pattern::HEADER_NAME))]
     pub name: String,
     /// Its value.
     #[schemars(length(min = 1, max = 4096))]
@@ -85,6 +96,7 @@ pub struct Header {
 /// A copy of requests for another backend, whose answers are ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("x-kubernetes-validations" = [rule("!has(self.percent) || !has(self.fraction)", "percent and fraction must not both be set")]))]
 pub struct RequestMirror {
     /// Who gets the copy.
     pub backend_ref: BackendObjectRef,
@@ -124,6 +136,7 @@ impl From<Percent> for u32 {
 /// A share: at most 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("x-kubernetes-validations" = [rule("self.numerator <= self.denominator", "numerator must not be greater than denominator")]))]
 pub struct Fraction {
     /// How many.
     pub numerator: u32,
@@ -165,7 +178,7 @@ pub struct RequestRedirect {
     pub scheme: Option<Scheme>,
     /// Absent: the request's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 253))]
+    #[schemars(length(max = 253), regex(pattern = pattern::HOST))]
     pub hostname: Option<String>,
     /// Absent: the request's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -219,7 +232,7 @@ pub enum Scheme {
 pub struct UrlRewrite {
     /// The new host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 253))]
+    #[schemars(length(max = 253), regex(pattern = pattern::HOST))]
     pub hostname: Option<String>,
     /// The new path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -229,6 +242,10 @@ pub struct UrlRewrite {
 /// A change of a path: the one field that `type` names must be set, and no other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("x-kubernetes-validations" = [
+    field_of_type("replaceFullPath", "ReplaceFullPath"),
+    field_of_type("replacePrefixMatch", "ReplacePrefixMatch")
+]))]
 pub struct PathModifier {
     /// Which change this is.
     pub r#type: PathModifierType,
@@ -256,22 +273,22 @@ pub enum PathModifierType {
 pub struct Cors {
     /// Origins that may read the answer; `*` stands for any part of a host, or by itself for every origin.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 64))]
+    #[schemars(length(max = 64), inner(length(max = 253), regex(pattern = pattern::ORIGIN)), extend("x-kubernetes-list-type" = "set"))]
     pub allow_origins: Vec<String>,
     /// Whether requests may carry credentials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allow_credentials: Option<bool>,
     /// Methods that may be used; `*` for all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 9))]
+    #[schemars(length(max = 9), inner(regex(pattern = pattern::METHOD)), extend("x-kubernetes-list-type" = "set"))]
     pub allow_methods: Vec<String>,
     /// Request headers that may be used; `*` for all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 64))]
+    #[schemars(length(max = 64), inner(length(max = 256), regex(pattern = pattern::HEADER_NAME)), extend("x-kubernetes-list-type" = "set"))]
     pub allow_headers: Vec<String>,
     /// Response headers that scripts may read; `*` for all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 64))]
+    #[schemars(length(max = 64), inner(length(max = 256), regex(pattern = pattern::HEADER_NAME)), extend("x-kubernetes-list-type" = "set"))]
     pub expose_headers: Vec<String>,
     /// How long a preflight answer holds, in seconds.
     #[serde(default = "five")]
@@ -291,6 +308,14 @@ pub struct LocalObjectRef {
     /// Name.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
+}
+
+/// The field that goes with a `type`, and with no other.
+fn field_of_type(field: &str, kind: &str) -> Value {
+    rule(
+        &format!("has(self.{field}) == (self.type == '{kind}')"),
+        &format!("{field} must be set where type is {kind}, and only there"),
+    )
 }
 
 fn hundred() -> NonZeroU32 {

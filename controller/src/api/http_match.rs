@@ -1,7 +1,9 @@
 //! The matches of an `HTTPRoute` rule.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
+
+use super::pattern;
 
 /// What a request must be like: everything that is given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -26,11 +28,12 @@ pub struct HttpMatch {
 /// What a path must be like.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[schemars(extend("format" = "path-match"))]
 pub struct PathMatch {
     /// How `value` is compared.
     pub r#type: PathMatchType,
-    /// The path, the prefix or the expression.
-    #[schemars(length(max = 1024))]
+    /// The path, the prefix or the expression. Absent: `/`.
+    #[schemars(length(max = 1024), transform = without_default)]
     pub value: String,
 }
 
@@ -54,7 +57,7 @@ pub struct HeaderMatch {
     #[serde(default)]
     pub r#type: ValueMatchType,
     /// Its name, in any case.
-    #[schemars(length(min = 1, max = 256))]
+    #[schemars(length(max = 256), regex(pattern = pattern::HEADER_NAME))]
     pub name: String,
     /// The value or the expression.
     #[schemars(length(min = 1, max = 4096))]
@@ -69,7 +72,7 @@ pub struct QueryParamMatch {
     #[serde(default)]
     pub r#type: ValueMatchType,
     /// Its name, as it is.
-    #[schemars(length(min = 1, max = 256))]
+    #[schemars(length(max = 256), regex(pattern = pattern::HEADER_NAME))]
     pub name: String,
     /// The value or the expression.
     #[schemars(length(min = 1, max = 1024))]
@@ -100,6 +103,11 @@ pub enum Method {
     Options,
     Trace,
     Patch,
+}
+
+/// Where a value was forgotten (`value: `), an API server would set the default, here every path: the schema has none.
+fn without_default(schema: &mut Schema) {
+    schema.remove("default");
 }
 
 impl Default for PathMatch {

@@ -10,11 +10,25 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Duration, HttpFilter, HttpMatch};
+use super::{Duration, HttpFilter, HttpMatch, rule};
 
 /// One rule: where any of its matches holds, a request is filtered and sent to one of its backends.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("x-kubernetes-validations" = [
+    rule(
+        "!has(self.backendRefs) || self.backendRefs.size() == 0 || !has(self.filters) || self.filters.all(filter, filter.type != 'RequestRedirect')",
+        "a rule with a RequestRedirect filter must have no backendRefs"
+    ),
+    rule(
+        "!has(self.matches) || !has(self.filters) || self.matches.all(match, !has(match.path) || match.path.type == 'PathPrefix') || self.filters.all(filter, !has(filter.urlRewrite) || !has(filter.urlRewrite.path) || !has(filter.urlRewrite.path.replacePrefixMatch))",
+        "filters can have urlRewrite.path.replacePrefixMatch only where every match's path is of type PathPrefix"
+    ),
+    rule(
+        "!has(self.matches) || !has(self.filters) || self.matches.all(match, !has(match.path) || match.path.type == 'PathPrefix') || self.filters.all(filter, !has(filter.requestRedirect) || !has(filter.requestRedirect.path) || !has(filter.requestRedirect.path.replacePrefixMatch))",
+        "filters can have requestRedirect.path.replacePrefixMatch only where every match's path is of type PathPrefix"
+    )
+]))]
 pub struct HttpRule {
     /// A name for people, unique in its list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -27,6 +41,17 @@ pub struct HttpRule {
     /// What is done with a request, or instead of sending it on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
+    #[schemars(extend("x-kubernetes-validations" = [
+        at_most_once("RequestHeaderModifier"),
+        at_most_once("ResponseHeaderModifier"),
+        at_most_once("RequestRedirect"),
+        at_most_once("URLRewrite"),
+        at_most_once("CORS"),
+        rule(
+            "!(self.exists(filter, filter.type == 'RequestRedirect') && self.exists(filter, filter.type == 'URLRewrite'))",
+            "filters must not have both a RequestRedirect and a URLRewrite"
+        )
+    ]))]
     pub filters: Vec<HttpFilter>,
     /// Where requests go, by weight. None, and no redirect: 500.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -48,6 +73,10 @@ pub struct HttpRule {
 /// How long a request may take. Zero: no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("x-kubernetes-validations" = [rule(
+    "!has(self.request) || !has(self.backendRequest) || duration(self.request) == duration('0s') || duration(self.backendRequest) <= duration(self.request)",
+    "backendRequest must not be longer than request"
+)]))]
 pub struct Timeouts {
     /// From the client's request to the end of the response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,6 +89,7 @@ pub struct Timeouts {
 /// A backend and its share of the requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("x-kubernetes-validations" = [rule("!has(self.filters) || self.filters.size() <= 16", "filters must have at most 16 items")]))]
 pub struct BackendRef {
     /// API group of the backend; empty is the core group.
     #[serde(default)]
@@ -84,8 +114,9 @@ pub struct BackendRef {
     #[schemars(range(max = 1_000_000))]
     pub weight: u32,
     /// What is done with a request that goes here.
+    // The bound is a rule, not `maxItems`: from 10,000 rules × 16 backends × 16 filters an API server would conclude that
+    // the rules of a filter cost too much, while a list without `maxItems` it measures by what fits in a request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 16))]
     pub filters: Vec<HttpFilter>,
 }
 
@@ -95,6 +126,13 @@ pub(super) fn service() -> String {
 
 fn one() -> u32 {
     1
+}
+
+fn at_most_once(filter: &str) -> Value {
+    rule(
+        &format!("self.filter(filter, filter.type == '{filter}').size() <= 1"),
+        &format!("filters must have at most one of type {filter}"),
+    )
 }
 
 fn any_object(_: &mut SchemaGenerator) -> Schema {

@@ -6,11 +6,10 @@ use schemars::{JsonSchema, JsonSchema_repr};
 use serde::{Deserialize, Serialize};
 use serde_repr::{Deserialize_repr, Serialize_repr};
 
-use super::HttpRule;
+use super::{HttpRule, pattern};
 
 /// The rules for the requests to an imported service. It is named like the Service that it imports.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[expect(clippy::duplicated_attributes, reason = "several columns have one type")]
 #[kube(
     group = "mc-wan.l7mp.io",
     version = "v1alpha1",
@@ -20,23 +19,42 @@ use super::HttpRule;
     derive = "PartialEq",
     category = "mcwan",
     doc = "Which request to an imported service takes which tier of the WAN. It is named like the Service that it imports.",
+    validation = super::NAMED_BY_LABEL,
     printcolumn(
         name = "Accepted",
         type_ = "string",
         json_path = r#".status.conditions[?(@.type=="Accepted")].status"#
     ),
     printcolumn(
+        name = "Refs",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="ResolvedRefs")].status"#
+    ),
+    printcolumn(
         name = "Programmed",
         type_ = "string",
         json_path = r#".status.conditions[?(@.type=="Programmed")].status"#
     ),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(name = "Data plane", type_ = "string", json_path = ".spec.dataPlane", priority = 1),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.status=="False")].reason"#,
+        priority = 1
+    ),
+    printcolumn(
+        name = "Message",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.status=="False")].message"#,
+        priority = 1
+    )
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ServiceImportSpec {
     /// Hosts beside the ones that follow from name and namespace; `*.` starts a wildcard.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 64))]
+    #[schemars(length(max = 64), inner(length(max = 253), regex(pattern = pattern::HOSTNAME)))]
     pub hostnames: Vec<String>,
     /// The rules. Absent: every request takes the default tier.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -3,16 +3,17 @@
 //! What `mcwan-policy` checks when it compiles (hosts, matches, rewrites) is checked there alone, and what makes a
 //! single rule answer 500 (filters, backends) in [`crate::translate`].
 
+mod check;
+mod http_rule;
+
 use std::collections::HashSet;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use mcwan_policy::{is_label, limits};
+use mcwan_policy::limits;
 
-use super::{ExportedService, HttpRule, ServiceExport, ServiceImport, Timeouts, WanCluster, WanPolicy};
+use super::{ExportedService, ServiceExport, ServiceImport, WanCluster, WanPolicy};
 use crate::problem::{ObjectRef, Problem};
-
-/// The greatest weight of a backendRef (Gateway API).
-const WEIGHT: u32 = 1_000_000;
+use check::Check;
 
 /// The tiers that hold, and what is wrong: of two with one port the older has it, but both are told, and there are at
 /// most [`limits::TIERS`]. The policies come oldest first.
@@ -56,7 +57,7 @@ pub fn service_import(import: &ServiceImport) -> Vec<Problem> {
         if let Some(name) = rule.name.as_deref().filter(|name| !names.insert(*name)) {
             check.error(format!("{field}.name"), "Duplicate", format!("an earlier rule is named `{name}`"));
         }
-        check.rule(&field, rule);
+        http_rule::check(&mut check, &field, rule);
     }
     check.problems
 }
@@ -113,68 +114,6 @@ pub fn service_export(export: &ServiceExport) -> Vec<Problem> {
         check.label("metadata.annotations", tier);
     }
     check.problems
-}
-
-/// Collects the problems of one object.
-struct Check {
-    object: ObjectRef,
-    problems: Vec<Problem>,
-}
-
-impl Check {
-    fn new(object: ObjectRef) -> Self {
-        Self { object, problems: Vec::new() }
-    }
-
-    fn error(&mut self, field: impl Into<String>, reason: &'static str, message: impl Into<String>) {
-        self.problems.push(Problem::error(self.object.clone(), reason, message).at(field));
-    }
-
-    /// The object's own name and namespace.
-    fn own_names(&mut self) {
-        let ObjectRef { kind: _, namespace, name } = self.object.clone();
-        self.label("metadata.name", &name);
-        if let Some(namespace) = namespace {
-            self.label("metadata.namespace", &namespace);
-        }
-    }
-
-    fn label(&mut self, field: &str, text: &str) {
-        if !is_label(text) {
-            let message = format!("`{text}` is not a DNS label: at most {} of a-z, 0-9 and -", limits::LABEL_BYTES);
-            self.error(field, "InvalidName", format!("{message}, with a letter or digit at both ends"));
-        }
-    }
-
-    /// The items of a list differ in what identifies them.
-    fn distinct<T: Eq + std::hash::Hash>(&mut self, list: &str, field: &str, keys: impl Iterator<Item = T>) {
-        let mut seen = HashSet::new();
-        for (index, key) in keys.enumerate() {
-            if !seen.insert(key) {
-                self.error(
-                    format!("{list}[{index}].{field}"),
-                    "Duplicate",
-                    format!("an earlier item has this {field}"),
-                );
-            }
-        }
-    }
-
-    fn rule(&mut self, field: &str, rule: &HttpRule) {
-        for (index, backend) in rule.backend_refs.iter().enumerate() {
-            if backend.weight > WEIGHT {
-                let message = format!("a weight is at most {WEIGHT}");
-                self.error(format!("{field}.backendRefs[{index}].weight"), "InvalidValue", message);
-            }
-        }
-        if let Some(Timeouts { request: Some(request), backend_request: Some(backend_request) }) = rule.timeouts
-            && request.as_millis() != 0
-            && backend_request.as_millis() > request.as_millis()
-        {
-            let message = format!("{backend_request} is longer than the request's {request}");
-            self.error(format!("{field}.timeouts.backendRequest"), "InvalidValue", message);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,8 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::{pattern, rule};
+
 /// One cluster. Its name is the cluster's name.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[kube(
@@ -18,6 +20,7 @@ use serde::{Deserialize, Serialize};
     derive = "PartialEq",
     category = "mcwan",
     doc = "A cluster that takes part, published in the registry by itself. A Lease of the same name tells whether it lives.",
+    validation = super::NAMED_BY_LABEL,
     printcolumn(name = "Region", type_ = "string", json_path = ".metadata.labels.region"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
@@ -25,10 +28,15 @@ use serde::{Deserialize, Serialize};
 pub struct WanClusterSpec {
     /// The tiers that the cluster knows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 16))]
+    #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    #[schemars(extend("x-kubernetes-validations" = [rule(
+        "self.all(tier, self.exists_one(other, other.port == tier.port))",
+        "spec.tiers must not have two tiers with one port"
+    )]))]
     pub tiers: Vec<ClusterTier>,
     /// Where the cluster's requests come from, by importing namespace.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["namespace"]))]
     pub egress_gateways: Vec<EgressGateway>,
 }
 
@@ -37,6 +45,7 @@ pub struct WanClusterSpec {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ClusterTier {
     /// The name of its `WANPolicy`.
+    #[schemars(length(max = 63), regex(pattern = pattern::LABEL))]
     pub name: String,
     /// Its port.
     pub port: NonZeroU16,
@@ -47,6 +56,7 @@ pub struct ClusterTier {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EgressGateway {
     /// The importing namespace.
+    #[schemars(length(max = 63), regex(pattern = pattern::LABEL))]
     pub namespace: String,
     /// The addresses of the gateway's pods.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 
 /// One tier of the WAN, such as a fast and dear tunnel. Its name is the tier's name.
 #[derive(CustomResource, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[expect(clippy::duplicated_attributes, reason = "several columns have one type")]
 #[kube(
     group = "mc-wan.l7mp.io",
     version = "v1alpha1",
@@ -22,6 +21,7 @@ use serde::{Deserialize, Serialize};
     derive = "PartialEq",
     category = "mcwan",
     doc = "A tier of the WAN: one class of service, which the WAN tells from the others by the destination port.",
+    validation = super::NAMED_BY_LABEL,
     printcolumn(name = "Port", type_ = "integer", json_path = ".spec.port"),
     printcolumn(name = "Tunnel", type_ = "string", json_path = ".spec.tunnel"),
     printcolumn(
@@ -29,7 +29,19 @@ use serde::{Deserialize, Serialize};
         type_ = "string",
         json_path = r#".status.conditions[?(@.type=="Accepted")].status"#
     ),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Accepted")].reason"#,
+        priority = 1
+    ),
+    printcolumn(
+        name = "Message",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Accepted")].message"#,
+        priority = 1
+    )
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WanPolicySpec {

@@ -1,0 +1,77 @@
+//! Collects what is wrong with one object.
+
+use std::collections::HashSet;
+
+use mcwan_policy::{is_label, limits};
+
+use crate::problem::{ObjectRef, Problem};
+
+/// Collects the problems of one object.
+pub(super) struct Check {
+    pub(super) object: ObjectRef,
+    pub(super) problems: Vec<Problem>,
+}
+
+impl Check {
+    pub(super) fn new(object: ObjectRef) -> Self {
+        Self { object, problems: Vec::new() }
+    }
+
+    pub(super) fn error(&mut self, field: impl Into<String>, reason: &'static str, message: impl Into<String>) {
+        self.problems.push(Problem::error(self.object.clone(), reason, message).at(field));
+    }
+
+    /// The object's own name and namespace.
+    pub(super) fn own_names(&mut self) {
+        let ObjectRef { kind: _, namespace, name } = self.object.clone();
+        self.label("metadata.name", &name);
+        if let Some(namespace) = namespace {
+            self.label("metadata.namespace", &namespace);
+        }
+    }
+
+    pub(super) fn label(&mut self, field: &str, text: &str) {
+        if !is_label(text) {
+            let message = format!("`{text}` is not a DNS label: at most {} of a-z, 0-9 and -", limits::LABEL_BYTES);
+            self.error(field, "InvalidName", format!("{message}, with a letter or digit at both ends"));
+        }
+    }
+
+    /// The items of a list differ in what identifies them.
+    pub(super) fn distinct<T: Eq + std::hash::Hash>(&mut self, list: &str, field: &str, keys: impl Iterator<Item = T>) {
+        let mut seen = HashSet::new();
+        for (index, key) in keys.enumerate() {
+            if !seen.insert(key) {
+                self.error(
+                    format!("{list}[{index}].{field}"),
+                    "Duplicate",
+                    format!("an earlier item has this {field}"),
+                );
+            }
+        }
+    }
+
+    /// The items of a list differ.
+    pub(super) fn distinct_items(&mut self, list: &str, items: &[String]) {
+        let mut seen = HashSet::new();
+        for (index, item) in items.iter().enumerate().filter(|(_, item)| !seen.insert(*item)) {
+            self.error(format!("{list}[{index}]"), "Duplicate", format!("`{item}` is there twice"));
+        }
+    }
+
+    /// A list that has at most so many items.
+    pub(super) fn count(&mut self, list: &str, count: usize, max: usize) {
+        if count > max {
+            self.error(list, "TooLarge", format!("{count} items, over the bound of {max}"));
+        }
+    }
+
+    /// A text that is not empty and has at most so many characters.
+    pub(super) fn length(&mut self, field: String, text: &str, max: usize) {
+        if text.is_empty() {
+            self.error(field, "InvalidValue", "the text is empty");
+        } else if text.chars().count() > max {
+            self.error(field, "TooLarge", format!("over {max} characters"));
+        }
+    }
+}

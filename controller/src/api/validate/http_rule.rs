@@ -1,0 +1,140 @@
+//! What is wrong with a rule that neither its types nor [`crate::translate`] tell: the bounds that Gateway API has for
+//! what a route will be told.
+
+use mcwan_policy::{is_label, limits};
+
+use super::check::Check;
+use crate::api::{Cors, FilterType, HeaderModifier, HttpFilter, HttpMatch, HttpRule, Timeouts};
+
+/// The greatest weight of a backendRef.
+const WEIGHT: u32 = 1_000_000;
+/// Characters of a rule's name.
+const RULE_NAME: usize = 253;
+/// Filters of a rule or of a backend.
+const FILTERS: usize = 16;
+/// Characters of the value of a query parameter.
+const QUERY_VALUE: usize = 1_024;
+/// Origins and headers of a CORS filter.
+const CORS_ITEMS: usize = 64;
+/// What a method of a CORS filter may be.
+const METHODS: [&str; 10] = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "*"];
+
+pub(super) fn check(check: &mut Check, field: &str, rule: &HttpRule) {
+    if let Some(name) = &rule.name {
+        check.length(format!("{field}.name"), name, RULE_NAME);
+    }
+    for (index, http_match) in rule.matches.iter().enumerate() {
+        check_match(check, &format!("{field}.matches[{index}]"), http_match);
+    }
+    check_filters(check, &format!("{field}.filters"), &rule.filters);
+    for (index, backend) in rule.backend_refs.iter().enumerate() {
+        let field = format!("{field}.backendRefs[{index}]");
+        if backend.weight > WEIGHT {
+            check.error(format!("{field}.weight"), "InvalidValue", format!("a weight is at most {WEIGHT}"));
+        }
+        check_filters(check, &format!("{field}.filters"), &backend.filters);
+    }
+    if let Some(Timeouts { request: Some(request), backend_request: Some(backend_request) }) = rule.timeouts
+        && request.as_millis() != 0
+        && backend_request.as_millis() > request.as_millis()
+    {
+        let message = format!("{backend_request} is longer than the request's {request}");
+        check.error(format!("{field}.timeouts.backendRequest"), "InvalidValue", message);
+    }
+}
+
+fn check_match(check: &mut Check, field: &str, http_match: &HttpMatch) {
+    for (index, header) in http_match.headers.iter().enumerate() {
+        check.length(format!("{field}.headers[{index}].value"), &header.value, limits::VALUE_BYTES);
+    }
+    for (index, param) in http_match.query_params.iter().enumerate() {
+        check.length(format!("{field}.queryParams[{index}].value"), &param.value, QUERY_VALUE);
+    }
+}
+
+fn check_filters(check: &mut Check, list: &str, filters: &[HttpFilter]) {
+    check.count(list, filters.len(), FILTERS);
+    for (index, filter) in filters.iter().enumerate() {
+        let field = format!("{list}[{index}]");
+        if let Some(modifier) = &filter.request_header_modifier {
+            check_modifier(check, &format!("{field}.requestHeaderModifier"), modifier);
+        }
+        if let Some(modifier) = &filter.response_header_modifier {
+            check_modifier(check, &format!("{field}.responseHeaderModifier"), modifier);
+        }
+        let redirect = filter.request_redirect.as_ref().and_then(|redirect| redirect.hostname.as_deref());
+        if let Some(hostname) = redirect.filter(|hostname| !is_host(hostname)) {
+            check.error(format!("{field}.requestRedirect.hostname"), "InvalidValue", not_a_host(hostname));
+        }
+        let rewrite = filter.url_rewrite.as_ref().and_then(|rewrite| rewrite.hostname.as_deref());
+        if let Some(hostname) = rewrite.filter(|hostname| !is_host(hostname)) {
+            check.error(format!("{field}.urlRewrite.hostname"), "InvalidValue", not_a_host(hostname));
+        }
+        if let Some(cors) = filter.cors.as_ref().filter(|_| filter.r#type == FilterType::Cors) {
+            check_cors(check, &format!("{field}.cors"), cors);
+        }
+    }
+}
+
+fn check_modifier(check: &mut Check, field: &str, modifier: &HeaderModifier) {
+    let HeaderModifier { set, add, remove } = modifier;
+    for (list, headers) in [("set", set), ("add", add)] {
+        let list = format!("{field}.{list}");
+        for (index, header) in headers.iter().enumerate() {
+            check.length(format!("{list}[{index}].value"), &header.value, limits::VALUE_BYTES);
+        }
+        check.distinct(&list, "name", headers.iter().map(|header| &header.name));
+    }
+    check.distinct_items(&format!("{field}.remove"), remove);
+}
+
+fn check_cors(check: &mut Check, field: &str, cors: &Cors) {
+    let Cors { allow_origins, allow_credentials: _, allow_methods, allow_headers, expose_headers, max_age: _ } = cors;
+    let lone_star = |check: &mut Check, name: &str, list: &[String]| {
+        if list.len() > 1 && list.iter().any(|item| item == "*") {
+            check.error(format!("{field}.{name}"), "InvalidValue", "`*` stands alone or not at all");
+        }
+    };
+    lone_star(check, "allowOrigins", allow_origins);
+    lone_star(check, "allowMethods", allow_methods);
+    lone_star(check, "allowHeaders", allow_headers);
+    check_items(check, &format!("{field}.allowOrigins"), allow_origins, is_origin);
+    check_items(check, &format!("{field}.allowMethods"), allow_methods, |method| METHODS.contains(&method));
+    check_items(check, &format!("{field}.allowHeaders"), allow_headers, is_header_name);
+    check_items(check, &format!("{field}.exposeHeaders"), expose_headers, is_header_name);
+}
+
+fn check_items(check: &mut Check, list: &str, items: &[String], is_sound: fn(&str) -> bool) {
+    check.count(list, items.len(), CORS_ITEMS);
+    check.distinct_items(list, items);
+    for (index, item) in items.iter().enumerate().filter(|(_, item)| !is_sound(item)) {
+        check.error(format!("{list}[{index}]"), "InvalidValue", format!("{item:?} cannot stand here"));
+    }
+}
+
+fn is_host(text: &str) -> bool {
+    text.len() <= limits::HOST_BYTES && text.split('.').all(is_label)
+}
+
+fn not_a_host(text: &str) -> String {
+    format!("`{text}` is not a hostname: want lower-case DNS labels")
+}
+
+/// A header's name (RFC 9110, section 5.6.2, `token`).
+fn is_header_name(text: &str) -> bool {
+    let sound = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    (1..=limits::NAME_BYTES).contains(&text.len()) && text.bytes().all(sound)
+}
+
+/// `*`, or a scheme and a host that may be `*` or begin with it, and perhaps a port (Gateway API, `CORSOrigin`).
+fn is_origin(text: &str) -> bool {
+    let Some(authority) = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")) else {
+        return text == "*";
+    };
+    let (host, port) = authority.split_once(':').unwrap_or((authority, "0"));
+    let labels = host.strip_prefix("*.").unwrap_or(host);
+    let is_label =
+        |label: &str| !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    let is_port = (1..=5).contains(&port.len()) && port.bytes().all(|byte| byte.is_ascii_digit());
+    text.len() <= limits::HOST_BYTES && is_port && (host == "*" || labels.split('.').all(is_label))
+}
