@@ -1,0 +1,130 @@
+//! The steering key of a cluster: kept in a Secret, so that every replica steers by the same one.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{Api, ObjectMeta, PostParams};
+use kube::{Client, Error};
+
+use crate::translate::{SteeringKey, SteeringKeyError};
+
+/// The name of the Secret.
+pub const SECRET: &str = "mcwan-steering-key";
+/// The entry that holds the key.
+pub const ENTRY: &str = "key";
+
+/// Bytes of randomness in a new key.
+const RANDOM_BYTES: usize = 32;
+
+const CONFLICT: u16 = 409;
+
+/// Why there is no key.
+#[derive(Debug, thiserror::Error)]
+pub enum SteeringSecretError {
+    /// The API server does not answer, or forbids it.
+    #[error("Secret {namespace}/{SECRET} cannot be {verb}")]
+    Api {
+        /// Of the Secret.
+        namespace: String,
+        /// What we tried to do with it.
+        verb: &'static str,
+        /// Why not.
+        source: Box<Error>,
+    },
+    /// The Secret holds no key.
+    #[error(
+        "Secret {namespace}/{SECRET} has no usable entry `{ENTRY}`: put a text of at least 16 characters there, or \
+         delete the Secret and a new one is made; either changes every target's steering value"
+    )]
+    Content {
+        /// Of the Secret.
+        namespace: String,
+        /// What is wrong with it; none where there is no such entry, or it is no text.
+        source: Option<SteeringKeyError>,
+    },
+    /// The system has no randomness to make one.
+    #[error("no steering key can be made")]
+    Random(#[from] getrandom::Error),
+}
+
+/// Reads the key from the Secret in our namespace, and makes the Secret if there is none. A Secret that
+/// is there is never written.
+pub async fn read_or_create(client: Client, namespace: &str) -> Result<SteeringKey, SteeringSecretError> {
+    let api: Api<Secret> = Api::namespaced(client, namespace);
+    let failed = |verb| {
+        move |source| SteeringSecretError::Api { namespace: namespace.to_owned(), verb, source: Box::new(source) }
+    };
+    if let Some(secret) = api.get_opt(SECRET).await.map_err(failed("read"))? {
+        return key(&secret, namespace);
+    }
+    let params = PostParams { field_manager: Some("mcwan".to_owned()), ..PostParams::default() };
+    let secret = match api.create(&params, &new_secret()?).await {
+        // Another replica was faster: the key is what it made.
+        Err(Error::Api(status)) if status.code == CONFLICT => api.get(SECRET).await.map_err(failed("read"))?,
+        made => made.map_err(failed("made"))?,
+    };
+    key(&secret, namespace)
+}
+
+fn new_secret() -> Result<Secret, getrandom::Error> {
+    let mut random = [0; RANDOM_BYTES];
+    getrandom::fill(&mut random)?;
+    Ok(Secret {
+        metadata: ObjectMeta {
+            name: Some(SECRET.to_owned()),
+            labels: Some(BTreeMap::from([("app.kubernetes.io/managed-by".to_owned(), "mcwan".to_owned())])),
+            ..ObjectMeta::default()
+        },
+        data: Some(BTreeMap::from([(ENTRY.to_owned(), ByteString(hex::encode(random).into_bytes()))])),
+        ..Secret::default()
+    })
+}
+
+fn key(secret: &Secret, namespace: &str) -> Result<SteeringKey, SteeringSecretError> {
+    let entry = secret.data.as_ref().and_then(|data| data.get(ENTRY));
+    let text = entry.and_then(|entry| std::str::from_utf8(&entry.0).ok());
+    let refuse = |source| SteeringSecretError::Content { namespace: namespace.to_owned(), source };
+    text.ok_or_else(|| refuse(None))?.trim_end().parse().map_err(|error| refuse(Some(error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mk_secret(data: &[(&str, &[u8])]) -> Secret {
+        let data = data.iter().map(|(name, value)| ((*name).to_owned(), ByteString(value.to_vec())));
+        Secret { data: Some(data.collect()), ..Secret::default() }
+    }
+
+    #[test]
+    fn a_new_secret_holds_a_key_that_is_no_others() {
+        let [one, other] = [new_secret(), new_secret()].map(Result::unwrap);
+        let digest = |secret| key(secret, "ns").unwrap().digest("a", "b", "c");
+        assert_eq!(digest(&one), digest(&one));
+        assert_ne!(digest(&one), digest(&other));
+    }
+
+    #[test]
+    fn a_line_end_behind_the_key_does_not_count() {
+        let bare = mk_secret(&[(ENTRY, b"0123456789abcdef")]);
+        let with_end = mk_secret(&[(ENTRY, b"0123456789abcdef\n")]);
+        assert_eq!(
+            key(&bare, "ns").unwrap().digest("a", "b", "c"),
+            key(&with_end, "ns").unwrap().digest("a", "b", "c")
+        );
+    }
+
+    #[test]
+    fn what_is_no_key_is_refused_with_advice() {
+        for (what, secret) in [
+            ("no data", Secret::default()),
+            ("no such entry", mk_secret(&[("other", b"0123456789abcdef")])),
+            ("too short", mk_secret(&[(ENTRY, b"0123456789abcde\n")])),
+            ("no text", mk_secret(&[(ENTRY, &[0xff; 32])])),
+        ] {
+            let error = key(&secret, "mc-wan-system").expect_err(what).to_string();
+            assert!(error.contains("Secret mc-wan-system/mcwan-steering-key") && error.contains("delete"), "{error}");
+        }
+    }
+}
