@@ -1,0 +1,84 @@
+//! The filter's module: where it is, and whether a gateway could have it from there.
+//!
+//! Istio does not say when a module cannot be fetched: it refuses every request. So we fetch it ourselves.
+
+mod binary;
+mod check;
+mod credentials;
+mod http;
+mod image;
+mod reference;
+
+use std::error::Error;
+
+pub use check::{ModuleCheck, ModuleStatus};
+pub use http::use_ring;
+pub use reference::{Digest, DigestError, ModuleRef, ModuleRefError};
+
+/// Bytes of anything that is fetched or unpacked; a module has half a megabyte.
+const MAX_BYTES: usize = 16 << 20;
+
+/// Why the module cannot be had, or is not what it should be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ModuleError {
+    /// No answer, or one that says no.
+    #[error("{url} cannot be fetched: {why}")]
+    FetchFailed {
+        /// What was asked for.
+        url: String,
+        /// What came instead.
+        why: String,
+    },
+    /// The server knows no such thing.
+    #[error("{0} does not exist")]
+    NotFound(String),
+    /// The server does not know us.
+    #[error("{0} needs credentials, or others than we have")]
+    Unauthorized(String),
+    /// The file of credentials cannot be used.
+    #[error("the credentials cannot be read: {0}")]
+    Credentials(String),
+    /// What came is not what the digest names.
+    #[error("{url} has the digest {actual}")]
+    DigestMismatch {
+        /// What was asked for, with the digest that it should have.
+        url: String,
+        /// The digest that it has.
+        actual: Digest,
+    },
+    /// More than anything that could be the module.
+    #[error("{0} is larger than {MAX_BYTES} bytes")]
+    TooLarge(String),
+    /// It is not the filter, or not in a form that Istio takes.
+    #[error("it is not mcwan's filter as Istio takes it: {0}")]
+    NotAModule(String),
+    /// The filter of another release.
+    #[error(
+        "the module reads wire version {0}, this controller writes {ours}: give both from one release",
+        ours = mcwan_policy::wire::VERSION
+    )]
+    WireVersionMismatch(u32),
+}
+
+impl ModuleError {
+    /// The name in conditions, events and metrics.
+    pub const fn reason(&self) -> &'static str {
+        match self {
+            Self::FetchFailed { .. } => "FetchFailed",
+            Self::NotFound(_) => "NotFound",
+            Self::Unauthorized(_) => "Unauthorized",
+            Self::Credentials(_) => "InvalidCredentials",
+            Self::DigestMismatch { .. } => "DigestMismatch",
+            Self::TooLarge(_) => "TooLarge",
+            Self::NotAModule(_) => "NotAModule",
+            Self::WireVersionMismatch(_) => "WireVersionMismatch",
+        }
+    }
+
+    /// No answer, for these reasons.
+    fn fetch_failed(url: &impl ToString, error: &dyn Error) -> Self {
+        let causes = std::iter::successors(Some(error), |error| (*error).source());
+        let why = causes.map(ToString::to_string).collect::<Vec<_>>().join(": ");
+        Self::FetchFailed { url: url.to_string(), why }
+    }
+}

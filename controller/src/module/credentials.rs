@@ -1,0 +1,98 @@
+//! Who we are to an OCI registry.
+
+use std::fs::File;
+use std::path::Path;
+
+use docker_credential::{CredentialRetrievalError, DockerCredential};
+use http_auth::{ChallengeRef, parse_challenges};
+use reqwest::header::{HeaderMap, WWW_AUTHENTICATE};
+use reqwest::{Client, RequestBuilder, Url};
+use serde::Deserialize;
+
+use super::ModuleError;
+use super::http::send;
+
+/// A name and a password.
+pub(super) struct Login {
+    name: String,
+    password: String,
+}
+
+/// What a request carries to be let in.
+pub(super) enum Authorization {
+    None,
+    Basic(Login),
+    Bearer(String),
+}
+
+/// A token server's answer.
+#[derive(Deserialize)]
+struct Token {
+    #[serde(alias = "access_token")]
+    token: String,
+}
+
+/// The login that a docker config file has for a registry; none if it has none.
+pub(super) fn login(config: &Path, host: &str) -> Result<Option<Login>, ModuleError> {
+    let refuse = |why: String| ModuleError::Credentials(format!("{}: {why}", config.display()));
+    let file = File::open(config).map_err(|error| refuse(error.to_string()))?;
+    match docker_credential::get_credential_from_reader(file, host) {
+        Ok(DockerCredential::UsernamePassword(name, password)) => Ok(Some(Login { name, password })),
+        Ok(DockerCredential::IdentityToken(_)) => Err(refuse(format!("an identity token for {host}: give a password"))),
+        Err(CredentialRetrievalError::NoCredentialConfigured) => Ok(None),
+        Err(error) => Err(refuse(error.to_string())),
+    }
+}
+
+/// Answers the challenge of a registry that let nobody in (Distribution specification, "token
+/// authentication"); none where there is no answer.
+pub(super) async fn authorize(
+    client: &Client,
+    challenge: &HeaderMap,
+    repository: &str,
+    login: Option<Login>,
+) -> Result<Authorization, ModuleError> {
+    let Some(text) = challenge.get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok()) else {
+        return Ok(Authorization::None);
+    };
+    let challenges = parse_challenges(text).unwrap_or_default();
+    let find = |scheme: &str| challenges.iter().find(|challenge| challenge.scheme.eq_ignore_ascii_case(scheme));
+    if let Some(realm) = find("Bearer").and_then(|bearer| token_url(bearer, repository)) {
+        let request = client.get(realm.clone());
+        let request = match login {
+            // Never a password in the clear, whatever a registry asks for.
+            Some(login) if realm.scheme() == "https" => request.basic_auth(login.name, Some(login.password)),
+            _ => request,
+        };
+        let body = send(request, realm.as_str()).await?.success(realm.as_str())?;
+        let token: Token = serde_json::from_slice(&body).map_err(|error| ModuleError::fetch_failed(&realm, &error))?;
+        return Ok(Authorization::Bearer(token.token));
+    }
+    Ok(match login {
+        Some(login) if find("Basic").is_some() => Authorization::Basic(login),
+        _ => Authorization::None,
+    })
+}
+
+fn token_url(bearer: &ChallengeRef<'_>, repository: &str) -> Option<Url> {
+    let parameter = |wanted: &str| {
+        let found = bearer.params.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
+        found.map(|(_, value)| value.to_unescaped())
+    };
+    let mut realm = Url::parse(&parameter("realm")?).ok()?;
+    realm.query_pairs_mut().append_pair("scope", &format!("repository:{repository}:pull"));
+    if let Some(service) = parameter("service") {
+        realm.query_pairs_mut().append_pair("service", &service);
+    }
+    Some(realm)
+}
+
+impl Authorization {
+    pub(super) fn apply(&self, request: RequestBuilder) -> RequestBuilder {
+        match self {
+            Self::None => request,
+            Self::Basic(Login { name, password }) => request.basic_auth(name, Some(password)),
+            Self::Bearer(token) => request.bearer_auth(token),
+        }
+    }
+}

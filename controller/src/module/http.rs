@@ -1,0 +1,72 @@
+//! HTTP with bounds: in size, in time, in whom it trusts.
+
+use std::path::Path;
+use std::time::Duration;
+
+use reqwest::header::HeaderMap;
+use reqwest::{Certificate, Client, RequestBuilder, StatusCode};
+use rustls::crypto::ring;
+use webpki_root_certs::TLS_SERVER_ROOT_CERTS;
+
+use super::{MAX_BYTES, ModuleError};
+
+const CONNECT: Duration = Duration::from_secs(5);
+/// Between two pieces of an answer.
+const READ: Duration = Duration::from_secs(10);
+
+/// Lets this process's TLS use the same cryptography as the client of the API server. To be called before
+/// a `reqwest` client is made; once more does no harm.
+pub fn use_ring() {
+    // An error says that somebody has chosen before.
+    let _ = ring::default_provider().install_default();
+}
+
+/// A client that trusts the system's certificate authorities, Mozilla's (a controller's image may have no
+/// system), and those in this file.
+pub(super) fn client(authorities: Option<&Path>) -> Result<Client, ModuleError> {
+    use_ring();
+    let unusable =
+        |error: &dyn std::error::Error| ModuleError::Credentials(format!("certificate authorities: {error}"));
+    let mozilla = TLS_SERVER_ROOT_CERTS.iter().map(|certificate| Certificate::from_der(certificate));
+    let mut trusted = mozilla.collect::<Result<Vec<_>, _>>().map_err(|error| unusable(&error))?;
+    if let Some(file) = authorities {
+        let pem = std::fs::read(file).map_err(|error| unusable(&error))?;
+        trusted.extend(Certificate::from_pem_bundle(&pem).map_err(|error| unusable(&error))?);
+    }
+    let client = Client::builder().connect_timeout(CONNECT).read_timeout(READ).tls_certs_merge(trusted);
+    client.user_agent(concat!("mcwan/", env!("CARGO_PKG_VERSION"))).build().map_err(|error| unusable(&error))
+}
+
+/// The answer to a request.
+pub(super) struct Answer {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Vec<u8>,
+}
+
+/// Sends a request; `url` is what errors call it.
+pub(super) async fn send(request: RequestBuilder, url: &str) -> Result<Answer, ModuleError> {
+    let failed = |error: reqwest::Error| ModuleError::fetch_failed(&url, &error.without_url());
+    let mut response = request.send().await.map_err(failed)?;
+    let (status, headers) = (response.status(), response.headers().clone());
+    let mut body = Vec::new();
+    while let Some(piece) = response.chunk().await.map_err(failed)? {
+        if body.len() + piece.len() > MAX_BYTES {
+            return Err(ModuleError::TooLarge(url.to_owned()));
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(Answer { status, headers, body })
+}
+
+impl Answer {
+    /// The body of an answer that is none of an error.
+    pub(super) fn success(self, url: &str) -> Result<Vec<u8>, ModuleError> {
+        match self.status {
+            StatusCode::OK => Ok(self.body),
+            StatusCode::NOT_FOUND => Err(ModuleError::NotFound(url.to_owned())),
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(ModuleError::Unauthorized(url.to_owned())),
+            status => Err(ModuleError::FetchFailed { url: url.to_owned(), why: status.to_string() }),
+        }
+    }
+}
