@@ -1,0 +1,63 @@
+//! Whether the controller is ready.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What must have happened once before the controller is ready. It never becomes unready again: a
+/// replica that cannot reach the API server for a while is none the worse for it than another one.
+#[derive(Debug, Default)]
+pub struct Health {
+    watches_synced: AtomicBool,
+    module_checked: AtomicBool,
+}
+
+/// What the controller waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotReady {
+    /// A first full list of every kind.
+    #[error("not every watch has synced yet")]
+    Watches,
+    /// The first check of the module, whatever it will say.
+    #[error("the module has not been checked yet")]
+    Module,
+}
+
+impl Health {
+    /// Every watch has had its first full list.
+    pub fn watches_synced(&self) {
+        self.watches_synced.store(true, Ordering::Relaxed);
+    }
+
+    /// The module was checked once.
+    pub fn module_checked(&self) {
+        self.module_checked.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether all has happened.
+    ///
+    /// # Errors
+    /// The first thing that has not.
+    pub fn ready(&self) -> Result<(), NotReady> {
+        if !self.watches_synced.load(Ordering::Relaxed) {
+            return Err(NotReady::Watches);
+        }
+        if !self.module_checked.load(Ordering::Relaxed) {
+            return Err(NotReady::Module);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_ready_once_all_has_happened() {
+        let health = Health::default();
+        assert_eq!(health.ready(), Err(NotReady::Watches));
+        health.module_checked();
+        assert_eq!(health.ready(), Err(NotReady::Watches));
+        health.watches_synced();
+        assert_eq!(health.ready(), Ok(()));
+    }
+}

@@ -1,0 +1,206 @@
+//! The controller's statistics.
+
+use std::fmt;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::module::ModuleStatus;
+
+/// Upper bounds of the reconcile duration's buckets in seconds.
+const SECONDS: [f64; 12] = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 15.0, 60.0];
+
+type Labels<const N: usize> = [(&'static str, String); N];
+type Number = Gauge<u64, AtomicU64>;
+
+/// The statistics; every name starts with `mcwan_`. Label values are kinds, condition types, statuses
+/// and reasons: of each there are few.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    reconcile_duration: Histogram,
+    reconcile_errors: Family<Labels<1>, Counter>,
+    objects_applied: Family<Labels<1>, Counter>,
+    objects_pruned: Family<Labels<1>, Counter>,
+    imports: Family<Labels<2>, Number>,
+    largest_config: Number,
+    all_configs: Number,
+    leader: Number,
+    watch_restarts: Family<Labels<1>, Counter>,
+    api_errors: Family<Labels<1>, Counter>,
+    module_ok: Number,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut metrics = Self {
+            registry: Registry::with_prefix("mcwan"),
+            reconcile_duration: Histogram::new(SECONDS),
+            reconcile_errors: Family::default(),
+            objects_applied: Family::default(),
+            objects_pruned: Family::default(),
+            imports: Family::default(),
+            largest_config: Number::default(),
+            all_configs: Number::default(),
+            leader: Number::default(),
+            watch_restarts: Family::default(),
+            api_errors: Family::default(),
+            module_ok: Number::default(),
+        };
+        metrics.register();
+        metrics
+    }
+}
+
+impl Metrics {
+    /// A round from the change of an object to the last write has ended.
+    pub fn reconciled(&self, duration: Duration) {
+        self.reconcile_duration.observe(duration.as_secs_f64());
+    }
+
+    /// A round has failed for this reason, in `CamelCase`.
+    pub fn reconcile_failed(&self, reason: &'static str) {
+        self.reconcile_errors.get_or_create(&[("reason", reason.to_owned())]).inc();
+    }
+
+    /// An object of this kind was written.
+    pub fn applied(&self, kind: &str) {
+        self.objects_applied.get_or_create(&[("kind", kind.to_owned())]).inc();
+    }
+
+    /// An object of this kind was deleted.
+    pub fn pruned(&self, kind: &str) {
+        self.objects_pruned.get_or_create(&[("kind", kind.to_owned())]).inc();
+    }
+
+    /// So many imports have this status of this condition.
+    pub fn imports(&self, condition: &str, status: &str, count: u64) {
+        let labels = [("condition", condition.to_owned()), ("status", status.to_owned())];
+        self.imports.get_or_create(&labels).set(count);
+    }
+
+    /// The bytes of the filter's configurations, one for each namespace.
+    pub fn configs(&self, bytes: impl IntoIterator<Item = u64>) {
+        let (largest, sum) = bytes.into_iter().fold((0, 0), |(largest, sum), bytes| (bytes.max(largest), sum + bytes));
+        self.largest_config.set(largest);
+        self.all_configs.set(sum);
+    }
+
+    /// Whether this replica leads.
+    pub fn leader(&self, leads: bool) {
+        self.leader.set(leads.into());
+    }
+
+    /// The watch of this kind had to start anew.
+    pub fn watch_restarted(&self, kind: &str) {
+        self.watch_restarts.get_or_create(&[("kind", kind.to_owned())]).inc();
+    }
+
+    /// The API server refused a request for this reason, or there was no answer.
+    pub fn api_error(&self, reason: &str) {
+        self.api_errors.get_or_create(&[("reason", reason.to_owned())]).inc();
+    }
+
+    /// What is known of the module.
+    pub fn module(&self, status: &ModuleStatus) {
+        self.module_ok.set(matches!(status, ModuleStatus::Ok).into());
+    }
+
+    /// All of them in `OpenMetrics`' text form.
+    pub fn encode(&self) -> Result<String, fmt::Error> {
+        let mut text = String::new();
+        encode(&mut text, &self.registry)?;
+        Ok(text)
+    }
+
+    fn register(&mut self) {
+        let Self {
+            registry,
+            reconcile_duration,
+            reconcile_errors,
+            objects_applied,
+            objects_pruned,
+            imports,
+            largest_config,
+            all_configs,
+            leader,
+            watch_restarts,
+            api_errors,
+            module_ok,
+        } = self;
+        registry.register_with_unit(
+            "reconcile_duration",
+            "Time from the change of an object to the last write that follows from it",
+            Unit::Seconds,
+            reconcile_duration.clone(),
+        );
+        registry.register("reconcile_errors", "Rounds that failed", reconcile_errors.clone());
+        registry.register("objects_applied", "Objects that were written", objects_applied.clone());
+        registry.register("objects_pruned", "Objects that were deleted", objects_pruned.clone());
+        registry.register("imports", "Imports by the status of their conditions", imports.clone());
+        registry.register_with_unit(
+            "largest_config",
+            "Size of the largest configuration of the filter",
+            Unit::Bytes,
+            largest_config.clone(),
+        );
+        registry.register_with_unit(
+            "all_configs",
+            "Size of all configurations of the filter together",
+            Unit::Bytes,
+            all_configs.clone(),
+        );
+        registry.register("leader", "1 where this replica leads, else 0", leader.clone());
+        registry.register("watch_restarts", "Watches that had to start anew", watch_restarts.clone());
+        registry.register("api_errors", "Requests that the API server refused or did not answer", api_errors.clone());
+        registry.register(
+            "module_ok",
+            "1 where the module can be fetched and is the filter, else 0",
+            module_ok.clone(),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_as_prometheus_has_them() {
+        let metrics = Metrics::default();
+        metrics.reconciled(Duration::from_millis(30));
+        metrics.reconcile_failed("Conflict");
+        metrics.applied("HTTPRoute");
+        metrics.applied("HTTPRoute");
+        metrics.pruned("Service");
+        metrics.imports("Accepted", "True", 3);
+        metrics.configs([100, 300, 200]);
+        metrics.leader(true);
+        metrics.watch_restarted("Service");
+        metrics.api_error("TooManyRequests");
+        metrics.module(&ModuleStatus::Ok);
+        let text = metrics.encode().unwrap();
+        for line in [
+            r#"mcwan_reconcile_duration_seconds_bucket{le="0.05"} 1"#,
+            "mcwan_reconcile_duration_seconds_count 1",
+            r#"mcwan_reconcile_errors_total{reason="Conflict"} 1"#,
+            r#"mcwan_objects_applied_total{kind="HTTPRoute"} 2"#,
+            r#"mcwan_objects_pruned_total{kind="Service"} 1"#,
+            r#"mcwan_imports{condition="Accepted",status="True"} 3"#,
+            "mcwan_largest_config_bytes 300",
+            "mcwan_all_configs_bytes 600",
+            "mcwan_leader 1",
+            r#"mcwan_watch_restarts_total{kind="Service"} 1"#,
+            r#"mcwan_api_errors_total{reason="TooManyRequests"} 1"#,
+            "mcwan_module_ok 1",
+        ] {
+            assert!(text.lines().any(|present| present == line), "want {line}, have\n{text}");
+        }
+    }
+}

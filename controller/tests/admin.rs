@@ -1,0 +1,54 @@
+//! What the admin server answers.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use mcwan::admin::{Admin, Health, Metrics};
+use reqwest::header::CONTENT_TYPE;
+
+struct Running {
+    address: SocketAddr,
+    health: Arc<Health>,
+    metrics: Arc<Metrics>,
+}
+
+async fn start() -> Running {
+    let (health, metrics) = (Arc::new(Health::default()), Arc::new(Metrics::default()));
+    let admin = Admin::bind((Ipv4Addr::LOCALHOST, 0).into(), health.clone(), metrics.clone()).await.expect("a port");
+    let address = admin.address().expect("an address");
+    tokio::spawn(admin.serve());
+    Running { address, health, metrics }
+}
+
+impl Running {
+    /// The status, the media type and the body.
+    async fn get(&self, path: &str) -> (u16, String, String) {
+        mcwan::module::use_ring();
+        let response = reqwest::get(format!("http://{}{path}", self.address)).await.expect("an answer");
+        let media_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let media_type = media_type.unwrap_or_default().to_owned();
+        (response.status().as_u16(), media_type, response.text().await.expect("a body"))
+    }
+}
+
+#[tokio::test]
+async fn it_lives_before_it_is_ready() {
+    let running = start().await;
+    assert_eq!(running.get("/livez").await.0, 200);
+    let (status, _, body) = running.get("/readyz").await;
+    assert_eq!((status, body.as_str()), (503, "not every watch has synced yet\n"));
+    running.health.watches_synced();
+    running.health.module_checked();
+    assert_eq!(running.get("/readyz").await.0, 200);
+    assert_eq!(running.get("/healthz").await.0, 404);
+}
+
+#[tokio::test]
+async fn metrics_are_open_metrics() {
+    let running = start().await;
+    running.metrics.leader(true);
+    let (status, media_type, body) = running.get("/metrics").await;
+    assert_eq!(status, 200);
+    assert!(media_type.starts_with("application/openmetrics-text"), "{media_type}");
+    assert!(body.contains("mcwan_leader 1\n") && body.ends_with("# EOF\n"), "{body}");
+}
