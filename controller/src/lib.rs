@@ -17,5 +17,6 @@ pub mod module;
 pub mod problem;
 pub mod steering_secret;
 pub mod status;
+pub mod status;
 pub mod translate;
 pub mod watch;

@@ -1,0 +1,100 @@
+//! The conditions of a `ServiceImport`.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::condition::{ACCEPTED, PARTIALLY_INVALID, PROGRAMMED, RESOLVED_REFS, Saying, Subject};
+use super::effect::weight;
+use super::{Delivery, Effect, StatusKind, StatusPatch, message};
+use crate::problem::Problem;
+use crate::translate::{Exports, Import};
+
+const OURS: [&str; 4] = [ACCEPTED, PARTIALLY_INVALID, RESOLVED_REFS, PROGRAMMED];
+
+/// What changes in the status of a `ServiceImport`. `emitted` are the problems that were found when its objects were
+/// made, of other imports as well.
+pub fn service_import(
+    subject: Subject<'_>,
+    import: &Import,
+    exports: &Exports,
+    emitted: &[Problem],
+    delivery: &Delivery,
+    now: &Time,
+) -> Option<StatusPatch> {
+    let mut problems = problems(import, exports, emitted);
+    problems.sort_by_key(|problem| weight(problem));
+    subject.patch(StatusKind::ServiceImport, &OURS, sayings(import, &problems, delivery), now)
+}
+
+/// What is wrong with an import and with what it refers to.
+fn problems<'p>(import: &'p Import, exports: &'p Exports, emitted: &'p [Problem]) -> Vec<&'p Problem> {
+    let sources: BTreeSet<_> =
+        exports.sources(&import.wire.namespace, &import.wire.name).map(|source| source.cluster.as_str()).collect();
+    let of_cluster =
+        |problem: &&Problem| problem.object.kind == "WANCluster" && sources.contains(problem.object.name.as_str());
+    let of_import = |problem: &&Problem| problem.object == import.object;
+    let of_export = |problem: &&Problem| {
+        let suffix = format!(".{}.{}", import.wire.namespace, import.wire.name);
+        problem.object.kind == "ExportedService" && problem.object.name.ends_with(&suffix)
+    };
+    let mut problems: Vec<&Problem> = import.problems.iter().chain(&import.export_problems).collect();
+    problems.extend(exports.problems().iter().filter(of_cluster));
+    for problem in emitted.iter().filter(|problem| of_import(problem) || of_export(problem)) {
+        if !problems.contains(&problem) {
+            problems.push(problem);
+        }
+    }
+    problems
+}
+
+fn sayings(import: &Import, problems: &[&Problem], delivery: &Delivery) -> Vec<Saying> {
+    let of = |effect| problems.iter().copied().filter(move |problem| Effect::of(problem) == effect);
+    let told = |list: &[&Problem]| message::of_problems(list.iter().copied(), &import.object);
+    let bad = |condition, status, list: &[&Problem]| {
+        let reason = list.first().map_or("Invalid", |problem| problem.reason);
+        Saying::new(condition, status, reason, told(list))
+    };
+    let partial: Vec<_> = of(Effect::Partial).collect();
+    let mut refused: Vec<_> = of(Effect::Refused).collect();
+    if nothing_is_left(import, &partial) {
+        refused.extend(&partial);
+    }
+    let accepted = refused.is_empty();
+    let mut sayings = Vec::new();
+    if accepted {
+        let harmless: Vec<_> = of(Effect::Harmless).collect();
+        let message = if harmless.is_empty() { "the rules are sound".to_owned() } else { told(&harmless) };
+        sayings.push(Saying::new(ACCEPTED, true, ACCEPTED, message));
+        if !partial.is_empty() {
+            sayings.push(bad(PARTIALLY_INVALID, true, &partial));
+        }
+    } else {
+        sayings.push(bad(ACCEPTED, false, &refused));
+    }
+    let unresolved: Vec<_> = of(Effect::Unresolved).collect();
+    if unresolved.is_empty() {
+        let message = "everything that the rules name is there";
+        sayings.push(Saying::new(RESOLVED_REFS, true, RESOLVED_REFS, message));
+    } else {
+        sayings.push(bad(RESOLVED_REFS, false, &unresolved));
+    }
+    sayings.push(delivery.programmed(accepted));
+    sayings
+}
+
+/// Whether problems that are partial by themselves leave no rule or no host.
+fn nothing_is_left(import: &Import, partial: &[&Problem]) -> bool {
+    let rule = |problem: &&Problem| {
+        let rest = problem.field.as_deref()?.strip_prefix("spec.http.rules[")?;
+        rest.split_once(']')?.0.parse::<usize>().ok()
+    };
+    let rules: BTreeSet<_> = partial.iter().filter_map(rule).collect();
+    let taken = partial.iter().filter(|problem| problem.reason == "HostConflict").count();
+    let own = mcwan_policy::standard_hosts(&import.wire.namespace, &import.wire.name);
+    let hosts: BTreeSet<_> = own.iter().chain(&import.wire.hostnames).collect();
+    (!rules.is_empty() && rules.len() == import.rule_names.len()) || taken >= hosts.len()
+}
+
+#[cfg(test)]
+mod tests;
