@@ -10,6 +10,7 @@ pub mod backoff;
 pub mod cli;
 pub mod emit;
 pub mod events;
+pub mod events;
 pub mod explain;
 pub mod gather;
 pub mod leader;

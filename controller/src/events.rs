@@ -1,0 +1,116 @@
+//! Events on the user's objects: what has changed of their conditions.
+
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::Client;
+use kube::runtime::events::{Event, EventType, Recorder, Reporter};
+use tokio::sync::Mutex;
+
+use crate::status::{News, Outcome, StatusPatch};
+
+/// Who reports.
+const REPORTER: &str = "mcwan";
+/// What was done, in every event.
+const ACTION: &str = "UpdateStatus";
+
+/// Events that may be sent at once.
+const BURST: u32 = 100;
+/// In the long run, there is one event in this time.
+const PERIOD: Duration = Duration::from_millis(200);
+
+/// Sends events, but no flood of them: where ten thousand imports become ready at once, their conditions tell.
+pub struct Events {
+    recorder: Recorder,
+    allowance: Mutex<Allowance>,
+}
+
+/// A bucket that fills with time.
+#[derive(Debug)]
+struct Allowance {
+    /// When the bucket was, or would have been, empty.
+    empty: Instant,
+}
+
+impl Events {
+    /// Reports in the name of the pod `instance`; without one, of the host.
+    pub fn new(client: Client, instance: Option<String>) -> Self {
+        let reporter = match instance {
+            Some(instance) => Reporter { controller: REPORTER.to_owned(), instance: Some(instance) },
+            None => REPORTER.into(),
+        };
+        let allowance = Mutex::new(Allowance::full(Instant::now()));
+        Self { recorder: Recorder::new(client, reporter), allowance }
+    }
+
+    /// Tells the news of a status that was patched, as far as there may be events. One that the API server does not
+    /// take is lost: the condition says the same.
+    pub async fn publish(&self, patch: &StatusPatch) {
+        let object = reference(patch);
+        for news in &patch.news {
+            if !self.allowance.lock().await.take(Instant::now()) {
+                tracing::debug!(object = %patch.key, reason = news.reason, "too many events: one is left out");
+            } else if let Err(error) = self.recorder.publish(&event(news), &object).await {
+                tracing::debug!(object = %patch.key, reason = news.reason, %error, "an event cannot be sent");
+            }
+        }
+    }
+}
+
+fn event(news: &News) -> Event {
+    Event {
+        type_: match news.outcome {
+            Outcome::Good => EventType::Normal,
+            Outcome::Bad => EventType::Warning,
+        },
+        reason: news.reason.clone(),
+        note: Some(news.message.clone()),
+        action: ACTION.to_owned(),
+        secondary: None,
+    }
+}
+
+fn reference(patch: &StatusPatch) -> ObjectReference {
+    let resource = patch.kind.api_resource();
+    ObjectReference {
+        api_version: Some(resource.api_version),
+        kind: Some(resource.kind),
+        name: Some(patch.key.name.to_string()),
+        namespace: Some(patch.key.namespace.to_string()).filter(|namespace| !namespace.is_empty()),
+        uid: patch.uid.clone(),
+        ..ObjectReference::default()
+    }
+}
+
+impl Allowance {
+    fn full(now: Instant) -> Self {
+        Self { empty: now.checked_sub(PERIOD * BURST).unwrap_or(now) }
+    }
+
+    /// Takes one event out, if there is one.
+    fn take(&mut self, now: Instant) -> bool {
+        let full = Self::full(now).empty;
+        self.empty = self.empty.max(full);
+        let is_there = now.duration_since(self.empty) >= PERIOD;
+        if is_there {
+            self.empty += PERIOD;
+        }
+        is_there
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_bounded_and_come_back_with_time() {
+        let start = Instant::now() + PERIOD * BURST;
+        let mut allowance = Allowance::full(start);
+        let mut taken = |now| std::iter::repeat_with(|| allowance.take(now)).take_while(|taken| *taken).count();
+        assert_eq!(taken(start), 100, "a burst");
+        assert_eq!(taken(start + PERIOD / 2), 0, "none is left");
+        assert_eq!(taken(start + PERIOD * 3), 3, "one in each period");
+        assert_eq!(taken(start + PERIOD * 1000), 100, "no more than a burst");
+    }
+}
