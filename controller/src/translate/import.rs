@@ -17,7 +17,7 @@ use super::service_import::FrontEnd;
 use super::{Options, Target};
 
 /// An imported service as this cluster sees it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Import {
     /// The resource that its rules come from.
     pub object: ObjectRef,

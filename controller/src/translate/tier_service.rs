@@ -14,7 +14,9 @@ pub(super) fn name(exports: &Exports, namespace: &str, name: &str, tier: &str) -
     let joined = join(namespace, name, tier);
     let is_taken = || {
         let own = age(exports, namespace, name);
-        alike(exports, &joined).any(|(other_namespace, other)| age(exports, other_namespace, other) < own)
+        let mut others =
+            alike(exports, &joined).filter(|(namespace, name)| exports.first_exported(namespace, name).is_some());
+        others.any(|(namespace, name)| age(exports, namespace, name) < own)
     };
     if joined.len() <= limits::LABEL_BYTES && !is_taken() {
         return joined;
@@ -24,24 +26,23 @@ pub(super) fn name(exports: &Exports, namespace: &str, name: &str, tier: &str) -
     format!("{}-{hash}", kept.trim_end_matches('-'))
 }
 
-/// Namespace and name of the exported services whose tier services could have one of these names.
+/// Namespace and name of the services, there or not, whose tier services could have one of these names.
 pub(super) fn rivals(exports: &Exports, namespace: &str, name: &str) -> Vec<(String, String)> {
     let mut rivals = Vec::new();
     for tier in exports.tiers() {
         let joined = join(namespace, name, tier);
-        let others = alike(exports, &joined).filter(|other| *other != (namespace, name));
+        let mut others = alike(exports, &joined).filter(|other| *other != (namespace, name));
         rivals.extend(others.map(|(namespace, name)| (namespace.to_owned(), name.to_owned())));
     }
     rivals
 }
 
-/// The exported services that join to a name with one of the tiers.
+/// The services, there or not, that join to a name with one of the tiers.
 fn alike<'a>(exports: &'a Exports, joined: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
     let fronts = exports.tiers().filter_map(|tier| joined.strip_suffix(tier)?.strip_suffix('-'));
-    let splits = fronts.flat_map(|front| {
+    fronts.flat_map(|front| {
         front.match_indices('-').filter_map(|(dash, _)| Some((front.get(dash + 1..)?, front.get(..dash)?)))
-    });
-    splits.filter(|(namespace, name)| exports.first_exported(namespace, name).is_some())
+    })
 }
 
 /// Orders services whose names join to the same: a total order.

@@ -95,7 +95,9 @@ impl Translator {
                 let now = snapshot.exported_services.get(&export.namespace, &export.name);
                 let now = now.filter(|now| now.spec.namespace == *service.namespace && now.spec.name == *service.name);
                 self.exports.update(service, export, now, self.options.cluster.as_deref());
-                for (namespace, name) in before.into_iter().chain(rivals(&self.exports)) {
+                let rivals = before.into_iter().chain(rivals(&self.exports));
+                for (namespace, name) in rivals.filter(|(namespace, name)| self.imports.get(namespace, name).is_some())
+                {
                     affected.import(Key::new(namespace, name));
                 }
                 affected.import(service.clone());

@@ -1,0 +1,59 @@
+//! From an object of an API server to an [`Input`].
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::Unreadable;
+use super::change::{Input, InputKind};
+use crate::api::validate;
+use crate::problem::Problem;
+
+/// Reads an object. A `ServiceImport` that cannot be read is an input, too: what it should forbid must not be open.
+///
+/// # Errors
+/// It has not the form of its kind, or breaks a rule of it that the API server should have enforced.
+pub fn read(kind: InputKind, object: &Value) -> Result<Input, Unreadable> {
+    match kind {
+        InputKind::WanPolicy => sound(object, validate::wan_policy).map(Input::WanPolicy),
+        InputKind::ServiceImport => {
+            let import = sound(object, validate::service_import).map(Input::ServiceImport);
+            Ok(import.unwrap_or_else(Input::UnreadableImport))
+        }
+        InputKind::ServiceExport => sound(object, validate::service_export).map(Input::ServiceExport),
+        InputKind::ExportedService => sound(object, validate::exported_service).map(Input::ExportedService),
+        InputKind::WanCluster => sound(object, validate::wan_cluster).map(Input::WanCluster),
+        InputKind::Service => typed(object).map(Input::Service),
+        InputKind::EndpointSlice => typed(object).map(Input::EndpointSlice),
+        InputKind::ReferenceGrant => typed(object).map(Input::ReferenceGrant),
+        InputKind::GatewayPod => typed(object).map(Input::GatewayPod),
+        InputKind::Namespace => typed(object).map(Input::Namespace),
+    }
+}
+
+/// Reads an object of ours in which nothing is wrong.
+fn sound<T: DeserializeOwned + kube::Resource>(
+    object: &Value,
+    validate: fn(&T) -> Vec<Problem>,
+) -> Result<T, Unreadable> {
+    let typed: T = typed(object)?;
+    match validate(&typed).into_iter().next() {
+        None => Ok(typed),
+        Some(Problem { field, message, .. }) => Err(Unreadable {
+            metadata: typed.meta().clone(),
+            error: format!("{}: {message}", field.unwrap_or_default()),
+        }),
+    }
+}
+
+/// Reads an object as a type; of one that has not its form, the metadata.
+fn typed<T: DeserializeOwned>(object: &Value) -> Result<T, Unreadable> {
+    serde_path_to_error::deserialize(object).map_err(|error| Unreadable {
+        metadata: object
+            .get("metadata")
+            .and_then(|metadata| ObjectMeta::deserialize(metadata).ok())
+            .unwrap_or_default(),
+        error: error.to_string(),
+    })
+}
