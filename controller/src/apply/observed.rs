@@ -1,0 +1,122 @@
+//! What the API server has of the kinds that we write.
+
+use std::collections::BTreeMap;
+
+use super::digest::Digest;
+use super::live::{Live, Owner};
+use crate::emit::object::{Kind, ObjectId};
+use crate::gather::{Key, Keyed};
+
+/// What the API server has of the kinds that we write: of ours and of others' objects, which may stand in our way.
+#[derive(Debug, Default)]
+pub struct Observed {
+    kinds: BTreeMap<Kind, Keyed<Entry>>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    live: Live,
+    /// What we applied, where the API server made something else of it. An apply of the same would change nothing.
+    settled: Option<Digest>,
+}
+
+/// How an object that is to be compares with what is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// Nothing of that name is there.
+    Missing,
+    /// What is there is as it is to be.
+    Same,
+    /// What is there is ours, and otherwise.
+    Different {
+        /// Its uid.
+        uid: Box<str>,
+    },
+    /// What is there is about to go.
+    Deleting,
+    /// What is there is not ours.
+    Foreign,
+}
+
+impl Observed {
+    /// Takes note of what a watch saw. Returns whether it is news: false for a state that is not later than the one we
+    /// know, and for the echo of what we wrote ourselves.
+    pub fn changed(&mut self, kind: Kind, key: &Key, live: Live) -> bool {
+        let known = self.kinds.entry(kind).or_default();
+        match known.get_mut(&key.namespace, &key.name) {
+            Some(entry) if live.version < entry.live.version => false,
+            Some(entry) => {
+                let same = entry.live.uid == live.uid && entry.live.owner == live.owner;
+                let news = !same || entry.live.deleting != live.deleting;
+                if !same {
+                    entry.settled = None;
+                }
+                entry.live = live;
+                news
+            }
+            None => {
+                known.insert(key, Entry { live, settled: None });
+                true
+            }
+        }
+    }
+
+    /// Takes note of what a watch no longer sees; `version` is that of the deletion, if it was seen. Returns whether it
+    /// is news: false if there has been another object of the name since.
+    pub fn deleted(&mut self, kind: Kind, key: &Key, version: Option<u64>) -> bool {
+        let Some(known) = self.kinds.get_mut(&kind) else { return false };
+        let Some(entry) = known.get(&key.namespace, &key.name) else { return false };
+        let is_later = version.is_none_or(|version| entry.live.version <= version);
+        if is_later {
+            known.remove(key);
+        }
+        is_later
+    }
+
+    /// Takes note of what came back when `desired` was applied. Returns whether it is what was applied, as it should be.
+    pub(super) fn applied(&mut self, id: &ObjectId, desired: Digest, live: Live) -> bool {
+        let is_same = live.owner == Owner::Ours(desired);
+        self.changed(id.kind, &id.key, live);
+        if !is_same && let Some(entry) = self.entry(id) {
+            entry.settled = Some(desired);
+        }
+        is_same
+    }
+
+    /// Takes note that an object was asked to go.
+    pub(super) fn going(&mut self, id: &ObjectId) {
+        if let Some(entry) = self.entry(id) {
+            entry.live.deleting = true;
+        }
+    }
+
+    /// Compares an object that is to be, by its digest, with what is there.
+    pub fn compare(&self, id: &ObjectId, desired: Digest) -> Comparison {
+        let Some(entry) = self.kinds.get(&id.kind).and_then(|known| known.get(&id.key.namespace, &id.key.name)) else {
+            return Comparison::Missing;
+        };
+        match entry.live.owner {
+            Owner::Foreign => Comparison::Foreign,
+            Owner::Ours(_) if entry.live.deleting => Comparison::Deleting,
+            Owner::Ours(content) if content == desired || entry.settled == Some(desired) => Comparison::Same,
+            Owner::Ours(_) => Comparison::Different { uid: entry.live.uid.clone() },
+        }
+    }
+
+    /// What is there of an object.
+    pub fn get(&self, id: &ObjectId) -> Option<&Live> {
+        Some(&self.kinds.get(&id.kind)?.get(&id.key.namespace, &id.key.name)?.live)
+    }
+
+    /// Our objects of a kind that are not about to go, in order: what of them is not to be is to be deleted.
+    pub fn ours(&self, kind: Kind) -> impl Iterator<Item = ObjectId> {
+        let known = self.kinds.get(&kind).into_iter().flat_map(Keyed::iter);
+        known
+            .filter(|(_, entry)| matches!(entry.live.owner, Owner::Ours(_)) && !entry.live.deleting)
+            .map(move |(key, _)| ObjectId { kind, key })
+    }
+
+    fn entry(&mut self, id: &ObjectId) -> Option<&mut Entry> {
+        self.kinds.get_mut(&id.kind)?.get_mut(&id.key.namespace, &id.key.name)
+    }
+}

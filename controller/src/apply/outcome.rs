@@ -1,0 +1,53 @@
+//! What became of an object that was to be written or deleted.
+
+use std::time::Duration;
+
+/// What became of an object that was to be written or deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is as it is to be, and nothing was sent.
+    Same,
+    /// It was written.
+    Applied,
+    /// It is gone, or about to go.
+    Deleted,
+    /// There is an object of that name that is not ours. It was not touched.
+    Conflict,
+    /// It did not work now, and may later.
+    Retry {
+        /// When to try again. Until then the same is not sent again.
+        after: Duration,
+        /// Why, in `CamelCase`.
+        reason: &'static str,
+        /// What happened.
+        message: String,
+    },
+    /// The API server does not take it, and will not unless something changes: the object, our rights, a policy.
+    Refused {
+        /// Why, in `CamelCase`.
+        reason: &'static str,
+        /// What the API server said.
+        message: String,
+    },
+    /// We do not lead (any more), so nothing more was sent.
+    NotLeading,
+}
+
+/// How long what was refused is left alone. Nothing tells us when a policy or a quota changes.
+pub(super) const REFUSED_WAIT: Duration = Duration::from_secs(120);
+
+impl Outcome {
+    /// When to ask for the same again, if no event does it before.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Retry { after, .. } => Some(*after),
+            Self::Conflict | Self::Refused { .. } => Some(REFUSED_WAIT),
+            Self::Same | Self::Applied | Self::Deleted | Self::NotLeading => None,
+        }
+    }
+
+    /// Whether it is as it is to be.
+    pub fn is_done(&self) -> bool {
+        matches!(self, Self::Same | Self::Applied | Self::Deleted)
+    }
+}

@@ -1,0 +1,117 @@
+//! The requests that write.
+
+use std::time::Duration;
+
+use http::Request as HttpRequest;
+use kube::Client;
+use kube::api::{DeleteParams, GetParams, Patch, PatchParams, Preconditions, ValidationDirective};
+use kube::core::{DynamicObject, Request, Resource, request};
+use kube::discovery::ApiResource;
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use super::FIELD_MANAGER;
+use super::failure::Failure;
+use super::live::{Live, registry_writer};
+use crate::emit::object::{Kind, Object, ObjectId};
+use crate::gather::Key;
+use crate::watch::{Source, Watched};
+
+/// A version that no object has: an apply that asks for it creates the object, or is refused.
+const NO_VERSION: &str = "1";
+/// How often an object that changes while it is deleted is looked at again.
+const DELETE_TRIES: usize = 3;
+
+/// Sends the requests, as long as we lead.
+#[derive(Clone)]
+pub(super) struct Requests {
+    pub(super) source: Source,
+    pub(super) leading: watch::Receiver<bool>,
+    pub(super) timeout: Duration,
+}
+
+impl Requests {
+    /// Applies an object: to the one of ours with this uid, or else creates it.
+    pub(super) async fn apply(&self, mut object: Object, uid: Option<&str>) -> Result<Live, Failure> {
+        let ObjectId { kind, key } = object.id;
+        let resource = kind.api_resource();
+        let metadata = object.body.get_mut("metadata").and_then(Value::as_object_mut);
+        let (field, value) = uid.map_or(("resourceVersion", NO_VERSION), |uid| ("uid", uid));
+        metadata.map(|metadata| metadata.insert(field.to_owned(), value.into()));
+        let params = PatchParams {
+            field_validation: Some(ValidationDirective::Strict),
+            ..if uid.is_some() { PatchParams::apply(FIELD_MANAGER).force() } else { PatchParams::apply(FIELD_MANAGER) }
+        };
+        let request = at(&resource, &key).patch(&key.name, &params, &Patch::Apply(&object.body));
+        let answer = self.answer(self.client(kind), request).await?;
+        Ok(Live::of(&answer))
+    }
+
+    /// Applies the status of an object, which is sent whole, as a manifest.
+    pub(super) async fn apply_status(&self, resource: &ApiResource, key: &Key, body: &Value) -> Result<(), Failure> {
+        let params = PatchParams::apply(FIELD_MANAGER).force();
+        let request = at(resource, key).patch_subresource("status", &key.name, &params, &Patch::Apply(body));
+        self.answer(&self.source.client, request).await.map(drop)
+    }
+
+    /// Deletes an object of ours, if it still is.
+    pub(super) async fn delete(&self, id: &ObjectId, live: &Live) -> Result<(), Failure> {
+        let request = at(&id.kind.api_resource(), &id.key);
+        let mut version = live.version;
+        for _ in 0..DELETE_TRIES {
+            let preconditions =
+                Preconditions { resource_version: Some(version.to_string()), uid: Some(live.uid.to_string()) };
+            let params = DeleteParams::background().preconditions(preconditions);
+            match self.answer(self.client(id.kind), request.delete(&id.key.name, &params)).await {
+                Ok(_) | Err(Failure::NotFound { .. }) => return Ok(()),
+                Err(Failure::Conflict) => {}
+                Err(failure) => return Err(failure),
+            }
+            match self.look(id).await? {
+                Some(now) if now.uid == live.uid && now.is_ours() => version = now.version,
+                Some(now) if now.uid == live.uid => return Err(Failure::Conflict),
+                _ => return Ok(()),
+            }
+        }
+        Err(Failure::passing("Changing", "the object changes all the time"))
+    }
+
+    /// What is there of an object.
+    pub(super) async fn look(&self, id: &ObjectId) -> Result<Option<Live>, Failure> {
+        let request = at(&id.kind.api_resource(), &id.key).get(&id.key.name, &GetParams::default());
+        match self.answer(self.client(id.kind), request).await {
+            Ok(object) => Ok(Some(Live::of(&object).seen_from(&self.source.cluster, registry_writer(&object)))),
+            Err(Failure::NotFound { .. }) => Ok(None),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    fn client(&self, kind: Kind) -> &Client {
+        if Watched::Emitted(kind).is_in_registry() { &self.source.registry } else { &self.source.client }
+    }
+
+    /// Sends a request, unless we do not lead, and waits for its answer, unless we stop leading.
+    async fn answer(
+        &self,
+        client: &Client,
+        request: Result<HttpRequest<Vec<u8>>, request::Error>,
+    ) -> Result<Value, Failure> {
+        let request = request.map_err(kube::Error::BuildRequest)?;
+        let mut leading = self.leading.clone();
+        tokio::select! {
+            biased;
+            _ = leading.wait_for(|leads| !leads) => Err(Failure::NotLeading),
+            answer = timeout(self.timeout, client.request(request)) => match answer {
+                Ok(answer) => Ok(answer?),
+                Err(_) => Err(Failure::passing("Timeout", format!("no answer within {:?}", self.timeout))),
+            },
+        }
+    }
+}
+
+/// Where the objects of a kind are.
+fn at(resource: &ApiResource, key: &Key) -> Request {
+    let namespace = (!key.namespace.is_empty()).then_some(&*key.namespace);
+    Request::new(DynamicObject::url_path(resource, namespace))
+}

@@ -1,0 +1,53 @@
+//! Which version of the Multi-Cluster Services API is served.
+
+use std::time::Duration;
+
+use kube::Client;
+use tokio::time::sleep;
+
+use super::Watched;
+use crate::api::ServiceExport;
+use crate::api::service_export::{MCS_GROUP, McsVersion};
+
+/// How often it is looked whether a newer version is served.
+const PERIOD: Duration = Duration::from_secs(60);
+
+/// What the API server serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Served {
+    /// This version, and no newer one.
+    Version(McsVersion),
+    /// No version.
+    Nothing,
+}
+
+/// The newest version of `ServiceExport` that is served.
+pub(super) async fn newest(client: &Client) -> kube::Result<Served> {
+    for version in McsVersion::ALL {
+        if is_served(client, version).await? {
+            return Ok(Served::Version(version));
+        }
+    }
+    Ok(Served::Nothing)
+}
+
+/// Ends when a newer version than the one in use is served; never for what has only one.
+pub(super) async fn superseded(client: Client, kind: Watched, used: McsVersion) {
+    if kind != Watched::ServiceExport || used == McsVersion::ALL[0] {
+        return std::future::pending().await;
+    }
+    loop {
+        sleep(PERIOD).await;
+        if newest(&client).await.is_ok_and(|served| served != Served::Version(used)) {
+            return;
+        }
+    }
+}
+
+async fn is_served(client: &Client, version: McsVersion) -> kube::Result<bool> {
+    match client.list_api_group_resources(&format!("{MCS_GROUP}/{}", version.as_str())).await {
+        Ok(list) => Ok(list.resources.iter().any(|resource| resource.kind == ServiceExport::KIND)),
+        Err(kube::Error::Api(status)) if status.is_not_found() => Ok(false),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,192 @@
+//! The watch of one kind.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{Stream, StreamExt};
+use kube::discovery::ApiResource;
+use kube::runtime::watcher::{self, watcher};
+use kube::{Api, Client};
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
+
+use super::reading::Reading;
+use super::served::{self, Served};
+use super::{Event, WatchError, Watched};
+use crate::api::service_export::McsVersion;
+use crate::backoff::Backoff;
+use crate::gather::{Key, Keyed};
+
+/// How long a page of a list may take.
+const LIST_TIMEOUT: Duration = Duration::from_secs(60);
+/// The waits after failures.
+const WAITS: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
+
+/// The watch of one kind, for as long as somebody listens.
+pub(super) struct Task {
+    kind: Watched,
+    client: Client,
+    /// The one namespace that is watched; all if none.
+    namespace: Option<Arc<str>>,
+    /// This cluster.
+    cluster: Arc<str>,
+    events: mpsc::Sender<Event>,
+    /// What the consumer has been told of and not told that it is gone.
+    known: Keyed<()>,
+}
+
+/// Nobody listens any more.
+struct Closed;
+
+impl Task {
+    /// Starts without knowing anything.
+    pub(super) fn new(
+        kind: Watched,
+        client: Client,
+        namespace: Option<Arc<str>>,
+        cluster: Arc<str>,
+        events: mpsc::Sender<Event>,
+    ) -> Self {
+        Self { kind, client, namespace, cluster, events, known: Keyed::default() }
+    }
+
+    /// Watches until nobody listens any more.
+    pub(super) async fn run(mut self) {
+        let mut backoff = WAITS;
+        while self.watch(&mut backoff).await.is_ok() {
+            sleep(backoff.failed()).await;
+        }
+    }
+
+    /// Lists and watches until it must be begun anew.
+    async fn watch(&mut self, backoff: &mut Backoff) -> Result<(), Closed> {
+        let mcs = match self.served().await {
+            Ok(Served::Version(version)) => version,
+            Ok(Served::Nothing) => return self.not_installed().await,
+            Err(error) => return self.failed(error).await,
+        };
+        let mut superseded = pin!(served::superseded(self.client.clone(), self.kind, mcs));
+        let mut events = pin!(self.stream(&self.kind.resource(mcs)));
+        // Those of the list that is under way.
+        let mut listed = None;
+        loop {
+            let limit = if listed.is_some() { LIST_TIMEOUT } else { Duration::MAX };
+            let event = tokio::select! {
+                event = timeout(limit, events.next()) => event,
+                () = &mut superseded => return Ok(()),
+            };
+            match event {
+                Err(_) => return self.failed(WatchError::Timeout).await,
+                Ok(None) => return Ok(()),
+                Ok(Some(Ok(event))) => {
+                    // The first event says only that a list is to come.
+                    if !matches!(event, watcher::Event::Init) {
+                        backoff.succeeded();
+                    }
+                    self.heard(event, &mut listed).await?;
+                }
+                Ok(Some(Err(error))) => {
+                    let error = WatchError::from(error);
+                    if error.is_not_installed() {
+                        return if listed.is_some() { self.not_installed().await } else { Ok(()) };
+                    }
+                    let is_over = error.is_beyond_recovery();
+                    self.failed(error).await?;
+                    if is_over {
+                        return Ok(());
+                    }
+                    sleep(backoff.failed()).await;
+                }
+            }
+        }
+    }
+
+    async fn served(&self) -> Result<Served, WatchError> {
+        match self.kind {
+            Watched::ServiceExport => {
+                let served = timeout(LIST_TIMEOUT, served::newest(&self.client)).await??;
+                if let Served::Version(version) = served {
+                    // That nobody listens any more shows with the next event.
+                    let _ = self.events.send(Event::McsVersion(version)).await;
+                }
+                Ok(served)
+            }
+            _ => Ok(Served::Version(McsVersion::default())),
+        }
+    }
+
+    fn stream(&self, resource: &ApiResource) -> impl Stream<Item = watcher::Result<watcher::Event<Reading>>> + use<> {
+        let client = self.client.clone();
+        let api: Api<Reading> = match &self.namespace {
+            Some(namespace) => Api::namespaced_with(client, namespace, resource),
+            None => Api::all_with(client, resource),
+        };
+        let config = watcher::Config::default().page_size(self.kind.page());
+        watcher(
+            api,
+            match self.kind.selector() {
+                Some(selector) => config.labels(selector),
+                None => config,
+            },
+        )
+    }
+
+    async fn heard(&mut self, event: watcher::Event<Reading>, listed: &mut Option<Keyed<()>>) -> Result<(), Closed> {
+        match event {
+            watcher::Event::Init => *listed = Some(Keyed::default()),
+            watcher::Event::InitApply(reading) => {
+                if let Some(listed) = listed {
+                    listed.insert(&reading.key, ());
+                }
+                self.changed(reading).await?;
+            }
+            watcher::Event::InitDone => {
+                self.retain(&listed.take().unwrap_or_default()).await?;
+                self.send(Event::Synced { kind: self.kind }).await?;
+            }
+            watcher::Event::Apply(reading) => self.changed(reading).await?,
+            watcher::Event::Delete(reading) => {
+                let version = Some(reading.version());
+                self.known.remove(&reading.key);
+                self.send(Event::Deleted { kind: self.kind, key: reading.key, version }).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn changed(&mut self, reading: Reading) -> Result<(), Closed> {
+        let key = reading.key.clone();
+        self.known.insert(&key, ());
+        let (live, object) = reading.seen_from(&self.cluster);
+        let live = self.kind.emitted().map(|_| live);
+        let input = self.kind.input().and(object);
+        self.send(Event::Changed { kind: self.kind, key, live, input }).await
+    }
+
+    /// Says of what is known, and not listed, that it is gone.
+    async fn retain(&mut self, listed: &Keyed<()>) -> Result<(), Closed> {
+        let is_gone = |key: &Key| listed.get(&key.namespace, &key.name).is_none();
+        let gone: Vec<_> = self.known.iter().map(|(key, ())| key).filter(is_gone).collect();
+        for key in gone {
+            self.known.remove(&key);
+            self.send(Event::Deleted { kind: self.kind, key, version: None }).await?;
+        }
+        Ok(())
+    }
+
+    /// A kind that is not installed has no objects.
+    async fn not_installed(&mut self) -> Result<(), Closed> {
+        tracing::debug!(kind = self.kind.name(), "the kind is not installed");
+        self.retain(&Keyed::default()).await?;
+        self.send(Event::Synced { kind: self.kind }).await
+    }
+
+    async fn failed(&self, error: WatchError) -> Result<(), Closed> {
+        self.send(Event::Failed { kind: self.kind, error }).await
+    }
+
+    async fn send(&self, event: Event) -> Result<(), Closed> {
+        self.events.send(event).await.map_err(|_| Closed)
+    }
+}
