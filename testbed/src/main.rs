@@ -1,15 +1,16 @@
-//! Plays the examples for people.
+//! Plays the examples and starts clusters for people.
 
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand, ValueEnum};
-use mcwan_testbed::demo;
+use mcwan_testbed::cluster::TestCluster;
 use mcwan_testbed::example::Example;
 use mcwan_testbed::mode::Mode;
+use mcwan_testbed::{demo, tools};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Starts the real things and plays the examples.
+/// Starts the real things: plays the examples, keeps a cluster.
 #[derive(Parser)]
 struct Cli {
     #[command(subcommand)]
@@ -20,6 +21,8 @@ struct Cli {
 enum Command {
     /// Play examples through a real Envoy and print what happened.
     Demo(Demo),
+    /// Start a Kubernetes control plane and leave it running until Ctrl-C.
+    Cluster,
 }
 
 #[derive(clap::Args)]
@@ -58,11 +61,30 @@ enum Steering {
 /// Everything runs on this one thread: Envoy lives as long as it does.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    let Command::Demo(options) = Cli::parse().command;
-    demo(options).await.unwrap_or_else(|error| {
+    run(Cli::parse().command).await.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");
         ExitCode::FAILURE
     })
+}
+
+/// Interrupted, we still end by returning, so that every child and folder goes.
+async fn run(command: Command) -> Result<ExitCode> {
+    let [interrupt, terminate] = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
+    let task = async {
+        match command {
+            Command::Demo(options) => demo(options).await,
+            Command::Cluster => cluster().await,
+        }
+    };
+    tokio::select! {
+        exit = task => exit,
+        () = arrival(interrupt?) => Ok(ExitCode::from(130)),
+        () = arrival(terminate?) => Ok(ExitCode::from(143)),
+    }
+}
+
+async fn arrival(mut signal: Signal) {
+    signal.recv().await;
 }
 
 async fn demo(options: Demo) -> Result<ExitCode> {
@@ -72,17 +94,19 @@ async fn demo(options: Demo) -> Result<ExitCode> {
         (DataPlane::Wasm, Steering::ClusterHeader) => Mode::ClusterHeader,
     };
     let examples = if options.all { Example::names()? } else { options.examples };
-    // Interrupted, we still end by returning, so that every child and folder goes.
-    let [interrupt, terminate] = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
-    tokio::select! {
-        all_good = demo::run(&examples, mode, options.keep) => {
-            Ok(if all_good? { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-        }
-        () = arrival(interrupt?) => Ok(ExitCode::from(130)),
-        () = arrival(terminate?) => Ok(ExitCode::from(143)),
-    }
+    let all_good = demo::run(&examples, mode, options.keep).await?;
+    Ok(if all_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-async fn arrival(mut signal: Signal) {
-    signal.recv().await;
+/// Returns only where the cluster cannot be started.
+async fn cluster() -> Result<ExitCode> {
+    eprintln!("starting etcd, the API server and the controllers ...");
+    let cluster = TestCluster::start().await?;
+    println!("A Kubernetes control plane runs at {}. In another terminal:", cluster.url());
+    println!();
+    println!("    export KUBECONFIG={}", cluster.admin_kubeconfig().display());
+    println!("    {} get crds", tools::program("kubectl")?.display());
+    println!();
+    println!("The logs are beside the kubeconfig. Ctrl-C ends it and removes everything.");
+    std::future::pending().await
 }

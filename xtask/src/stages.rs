@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Error, Result};
 
 use crate::process::{self, cargo};
 use crate::setup::WASM_TARGET;
@@ -16,12 +16,23 @@ pub(crate) fn generate_crds() -> Result<()> {
     process::prepare(&mut arguments(cargo(), "run --package mcwan --example crds"), START_WITH_CARGO)
 }
 
+/// Writes the objects that come of the examples.
+pub(crate) fn generate_golden() -> Result<()> {
+    process::prepare(&mut arguments(cargo(), "run --package mcwan --example golden"), START_WITH_CARGO)
+}
+
 /// Plays examples; returns only where the player cannot be started.
 pub(crate) fn demo(demo: &Demo) -> Result<()> {
     let mut player = arguments(cargo(), "run --package mcwan-testbed --bin mcwan-testbed -- demo");
     player.args(["--data-plane", &spelling(&demo.data_plane), "--steering", &spelling(&demo.steering)]);
     player.args(demo.keep.then_some("--keep")).args(demo.all.then_some("--all")).args(&demo.examples);
     Err(process::become_program(&mut player, START_WITH_CARGO))
+}
+
+/// Keeps a control plane running; returns only where it cannot be started.
+pub(crate) fn cluster() -> Error {
+    let mut keeper = arguments(cargo(), "run --quiet --package mcwan-testbed --bin mcwan-testbed -- cluster");
+    process::become_program(&mut keeper, START_WITH_CARGO)
 }
 
 /// Measures; returns only where that cannot be started.
