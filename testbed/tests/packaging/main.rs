@@ -1,0 +1,45 @@
+//! What is shipped, on a real API server and in a real OCI registry: the Helm chart, the kustomize base, the rights of
+//! the controller, the images.
+
+mod helm;
+mod images;
+mod kustomize;
+mod rights;
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use anyhow::{Context, Result, ensure};
+use mcwan_testbed::cluster::TestCluster;
+use tokio::process::Command;
+
+/// The namespace of the controller.
+const SYSTEM: &str = "mc-wan-system";
+
+fn manifests() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("manifests")
+}
+
+/// Runs a program to its end and returns what it prints.
+async fn run(command: &mut Command) -> Result<String> {
+    let output = command.stdin(Stdio::null()).kill_on_drop(true).output().await;
+    let output = output.with_context(|| format!("cannot start {command:?}"))?;
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{command:?} failed: {}", complaint.trim());
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// What is there of `kinds` in the controller's namespace and without one, as `KIND/NAME` in order, but for what
+/// Kubernetes itself puts there.
+async fn ours(cluster: &TestCluster, kinds: &str) -> Result<Vec<String>> {
+    let all = cluster.kubectl(&["get", kinds, "--namespace", SYSTEM, "--output", "name"]).await?;
+    let mut ours: Vec<_> = all.lines().filter(|name| name.contains("mc-wan") || name.contains("mcwan")).collect();
+    ours.sort_unstable();
+    Ok(ours.into_iter().map(str::to_owned).collect())
+}
+
+/// The one value at `path` of an object.
+async fn value(cluster: &TestCluster, object: &str, path: &str) -> Result<String> {
+    let output = format!("--output=jsonpath={{{path}}}");
+    cluster.kubectl(&["get", object, "--namespace", SYSTEM, &output]).await
+}

@@ -1,0 +1,92 @@
+//! What the controller's service account may do. That it may do what it must is seen where the controller runs.
+
+use anyhow::{Context, Result};
+use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
+use kube::Api;
+use kube::api::PostParams;
+use mcwan_testbed::cluster::TestCluster;
+
+use super::{SYSTEM, kustomize};
+
+/// Asks whether `user` may do something: `VERB GROUP/RESOURCE[/SUBRESOURCE] NAMESPACE [NAME]`, the core group being
+/// `core` and no namespace `*`.
+async fn may(cluster: &TestCluster, user: &str, question: &str) -> Result<bool> {
+    let mut words = question.split_whitespace();
+    let mut word = || words.next().map(str::to_owned);
+    let (verb, kind, namespace, name) = (word(), word().context("no kind")?, word(), word());
+    let mut kind = kind.split('/').map(str::to_owned);
+    let review = SubjectAccessReview {
+        spec: SubjectAccessReviewSpec {
+            user: Some(user.to_owned()),
+            resource_attributes: Some(ResourceAttributes {
+                verb,
+                group: kind.next().filter(|group| group != "core"),
+                resource: kind.next(),
+                subresource: kind.next(),
+                namespace: namespace.filter(|namespace| namespace != "*"),
+                name,
+                ..ResourceAttributes::default()
+            }),
+            ..SubjectAccessReviewSpec::default()
+        },
+        ..SubjectAccessReview::default()
+    };
+    let reviews: Api<SubjectAccessReview> = Api::all(cluster.client());
+    let answer = reviews.create(&PostParams::default(), &review).await?;
+    Ok(answer.status.context("the API server does not answer")?.allowed)
+}
+
+#[tokio::test]
+async fn the_controller_may_do_its_work_and_no_more() -> Result<()> {
+    let cluster = TestCluster::start_with(&[]).await?;
+    kustomize::install(&cluster).await?;
+    let controller = format!("system:serviceaccount:{SYSTEM}:mcwan");
+    for (question, expected) in [
+        // What users wrote is read, and only its status written.
+        ("watch mc-wan.l7mp.io/serviceimports *", true),
+        ("patch mc-wan.l7mp.io/serviceimports/status secure payment", true),
+        ("patch mc-wan.l7mp.io/serviceimports secure payment", false),
+        ("delete mc-wan.l7mp.io/wanpolicies * sd-wan-priority-high", false),
+        ("patch multicluster.x-k8s.io/serviceexports/status secure payment", true),
+        ("create multicluster.x-k8s.io/serviceexports secure payment", false),
+        // What is named after imports may be written everywhere, what has a fixed name under that only.
+        ("patch core/services secure payment-clusterset", true),
+        ("patch gateway.networking.k8s.io/httproutes secure payment.8080", true),
+        ("create gateway.networking.k8s.io/gateways secure mcwan-egress", true),
+        ("delete gateway.networking.k8s.io/gateways secure public", false),
+        ("patch extensions.istio.io/wasmplugins secure mcwan", true),
+        ("patch extensions.istio.io/wasmplugins secure other", false),
+        ("patch security.istio.io/authorizationpolicies secure mcwan-ingress", true),
+        ("delete security.istio.io/authorizationpolicies secure deny-all", false),
+        ("patch core/configmaps secure mcwan-ingress", true),
+        ("patch core/configmaps secure settings", false),
+        // What says where requests go is written where nobody else's does.
+        ("patch discovery.k8s.io/endpointslices mc-wan", true),
+        ("patch discovery.k8s.io/endpointslices secure", false),
+        ("create gateway.networking.k8s.io/referencegrants mc-wan", true),
+        ("create gateway.networking.k8s.io/referencegrants secure", false),
+        ("patch networking.istio.io/destinationrules mc-wan mcwan-tiers", true),
+        ("patch networking.istio.io/destinationrules mc-wan other", false),
+        ("patch networking.istio.io/destinationrules secure mcwan-tiers", false),
+        // The registry, the lease, the key.
+        ("patch mc-wan.l7mp.io/exportedservices mc-wan-registry cluster-1.secure.payment", true),
+        ("patch mc-wan.l7mp.io/exportedservices secure", false),
+        ("update coordination.k8s.io/leases mc-wan-system mcwan", true),
+        ("update coordination.k8s.io/leases kube-system", false),
+        ("get core/secrets mc-wan-system mcwan-steering-key", true),
+        ("get core/secrets mc-wan-system other", false),
+        ("list core/secrets mc-wan-system", false),
+        ("get core/secrets secure", false),
+        // Nothing leads to more.
+        ("create core/pods mc-wan-system", false),
+        ("create core/pods/exec secure", false),
+        ("create core/serviceaccounts/token mc-wan-system mcwan", false),
+        ("patch apps/deployments mc-wan-system mcwan", false),
+        ("create rbac.authorization.k8s.io/clusterrolebindings *", false),
+        ("patch apiextensions.k8s.io/customresourcedefinitions *", false),
+        ("delete core/namespaces * secure", false),
+    ] {
+        assert_eq!(may(&cluster, &controller, question).await?, expected, "{question}");
+    }
+    Ok(())
+}
