@@ -134,14 +134,14 @@ impl Example {
         Ok(Self { name: name.to_owned(), manifests: folder.join("manifests.yaml"), cases })
     }
 
-    /// The names of all examples, in alphabetical order.
+    /// The names of all examples that can be played, in alphabetical order: those with requests.
     pub fn names() -> Result<Vec<String>> {
         let folder = folder();
         let context = || format!("cannot list {}", folder.display());
         let mut names = Vec::new();
         for entry in fs::read_dir(&folder).with_context(context)? {
             let entry = entry.with_context(context)?;
-            if entry.path().is_dir() {
+            if entry.path().join("requests.yaml").is_file() {
                 names.push(entry.file_name().to_string_lossy().into_owned());
             }
         }

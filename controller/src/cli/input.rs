@@ -38,29 +38,42 @@ pub(super) struct Input {
 pub(super) struct Findings(pub(super) Vec<Finding>);
 
 impl Files {
+    /// Reads the files.
+    pub(super) fn gather(&self) -> Gathered {
+        Gathered::from_paths(&self.files)
+    }
+
     pub(super) fn read(&self, options: &Options, unknown_hosts: UnknownHosts) -> anyhow::Result<Input> {
-        let gathered = Gathered::from_paths(&self.files);
-        let translation = translate::translate(&gathered.snapshot, options);
-        let plugin = Plugin::new(&translation.imports, unknown_hosts).context("there is no config for the filter")?;
-        Ok(Input { gathered, translation, plugin })
+        Input::new(self.gather(), options, unknown_hosts)
     }
 }
 
 impl Input {
+    /// What was read, as one gateway for all of it sees it.
+    pub(super) fn new(gathered: Gathered, options: &Options, unknown_hosts: UnknownHosts) -> anyhow::Result<Self> {
+        let translation = translate::translate(&gathered.snapshot, options);
+        let plugin = Plugin::new(&translation.imports, unknown_hosts).context("there is no config for the filter")?;
+        Ok(Self { gathered, translation, plugin })
+    }
+
     /// Everything that is wrong, and what else is.
     pub(super) fn findings(&self, more: Vec<Problem>) -> Findings {
-        let is_complete = self.gathered.is_complete();
         let conflicts = self.plugin.host_conflicts(&self.translation.imports);
-        let problems = self.translation.problems.iter().cloned().chain(conflicts).chain(more);
-        let told_apart = problems.filter(|problem| is_complete || !ABSENCES.contains(&problem.reason));
-        let mut findings = self.gathered.findings.clone();
-        findings.extend(told_apart.map(|problem| self.gathered.locate(problem)));
-        findings.sort_by(|left, right| left.place.cmp(&right.place));
-        Findings(findings)
+        Findings::new(&self.gathered, self.translation.problems.iter().cloned().chain(conflicts).chain(more))
     }
 }
 
 impl Findings {
+    /// What is wrong with the files, and what follows from them.
+    pub(super) fn new(gathered: &Gathered, problems: impl IntoIterator<Item = Problem>) -> Self {
+        let is_complete = gathered.is_complete();
+        let told_apart = problems.into_iter().filter(|problem| is_complete || !ABSENCES.contains(&problem.reason));
+        let mut findings = gathered.findings.clone();
+        findings.extend(told_apart.map(|problem| gathered.locate(problem)));
+        findings.sort_by(|left, right| left.place.cmp(&right.place));
+        Self(findings)
+    }
+
     /// How many there are of a severity.
     pub(super) fn count(&self, severity: Severity) -> usize {
         self.0.iter().filter(|finding| finding.severity == severity).count()

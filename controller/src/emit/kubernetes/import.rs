@@ -28,8 +28,7 @@ pub fn import_objects(import: &Import, settings: &Settings, retained: &[Value]) 
     (objects, problems)
 }
 
-/// What gives clients a name and an address for the egress gateway. Its ports are not called `http`: Envoy then
-/// looks what the client speaks, and HTTP/2 stays HTTP/2 on its way out of a sidecar.
+/// What gives clients a name and an address for the egress gateway.
 fn clusterset_service(import: &Import, settings: &Settings, problems: &mut Vec<Problem>) -> Object {
     let name = names::clusterset_service(&import.wire.name);
     if name.len() - "-clusterset".len() != import.wire.name.len() {
@@ -39,7 +38,7 @@ fn clusterset_service(import: &Import, settings: &Settings, problems: &mut Vec<P
         problems.push(problem.hint(format!("clients that call it need {host} in `spec.hostnames`")));
     }
     let ports: Vec<_> = gateway::served_ports(import, problems).collect();
-    let port = |(port, listener): (u16, u16)| json!({"name": format!("port-{port}"), "protocol": "TCP", "port": port, "targetPort": listener});
+    let port = |(port, listener): (u16, u16)| json!({"name": names::listener(port), "protocol": "TCP", "port": port, "targetPort": listener});
     let draft = Draft::new(Kind::Service, &import.wire.namespace, name)
         .of_import(&import.wire.namespace, &import.wire.name)
         .owned_by(import.owner.as_ref());

@@ -1,0 +1,30 @@
+//! A plain Envoy's config.
+
+use super::{ForEnvoy, Render};
+use crate::cli::input::{Findings, Input};
+use crate::emit::envoy::{self, EnvoyOptions};
+use crate::gather::files::Gathered;
+use crate::translate::SteeringKey;
+
+/// The module where nothing else is said.
+const MODULE: &str = "mcwan-filter.wasm";
+
+impl Render {
+    pub(super) fn for_envoy(
+        &self,
+        gathered: Gathered,
+        steering_key: SteeringKey,
+    ) -> anyhow::Result<(String, Findings)> {
+        let Self { module, data_plane, gateway, envoy: ForEnvoy { unknown_hosts, bind, admin }, .. } = self;
+        let input = Input::new(gathered, &gateway.options(steering_key), (*unknown_hosts).into())?;
+        let options = EnvoyOptions {
+            data_plane: (*data_plane).into(),
+            steering: gateway.steering(),
+            module: module.as_deref().unwrap_or(MODULE).into(),
+            bind_address: *bind,
+            admin: *admin,
+        };
+        let (config, problems) = envoy::render(&input.gathered.snapshot, &input.translation, &input.plugin, &options);
+        Ok((format!("{config:#}\n"), input.findings(problems)))
+    }
+}

@@ -1,0 +1,37 @@
+//! A cluster's objects.
+
+use super::{ForKubernetes, Render, usage};
+use crate::cli::input::Findings;
+use crate::emit::kubernetes::{Module, Settings, everything};
+use crate::emit::yaml;
+use crate::gather::change::Change;
+use crate::gather::files::Gathered;
+use crate::translate::{Steering, SteeringKey, Translator};
+
+impl Render {
+    pub(super) fn for_kubernetes(
+        &self,
+        gathered: &Gathered,
+        steering_key: SteeringKey,
+    ) -> anyhow::Result<(String, Findings)> {
+        let Self { module, data_plane, gateway, kubernetes: ForKubernetes { module_sha256, gateway_class }, .. } = self;
+        let options = gateway.options(steering_key);
+        if options.steering == Steering::ClusterHeader {
+            return Err(usage("Gateway API has no route that takes the Envoy cluster from a header").into());
+        }
+        let settings = Settings {
+            cluster: options.cluster.clone(),
+            wan_cluster: None,
+            gateway_class: gateway_class.clone(),
+            module: Module { url: module.clone().unwrap_or_default(), sha256: module_sha256.clone() },
+            data_plane: (*data_plane).into(),
+        };
+        let mut translator = Translator::new(options);
+        translator.update(&gathered.snapshot, &[Change::Everything]);
+        let (objects, emitted) = everything(&translator, &gathered.snapshot, &settings);
+        let mut problems = translator.problems();
+        problems.extend(translator.imports().values().flat_map(|import| &import.problems).cloned());
+        problems.extend(emitted);
+        Ok((yaml::documents(&objects)?, Findings::new(gathered, problems)))
+    }
+}
