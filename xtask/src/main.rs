@@ -54,8 +54,8 @@ enum Command {
     /// Set up, then start a Kubernetes control plane that serves our resources, Gateway API's, Istio's
     /// and the Multi-Cluster Services API's; leave it running until Ctrl-C. Needs root.
     Cluster,
-    /// Everything that CI runs: set-up, build, formatting, lints, documentation and all tests; these
-    /// play every example in every mode.
+    /// Everything that CI runs: set-up, build, formatting, lints, documentation, images and all tests;
+    /// these play every example in every mode.
     Test,
     /// Set up and build, then measure; exit status 1 where a deterministic limit is missed.
     Bench {

@@ -60,6 +60,7 @@ pub(crate) fn test() -> Result<()> {
             doc.env("RUSTDOCFLAGS", "-D warnings");
             doc
         }),
+        ("images", arguments(Command::new(std::env::current_exe()?), "image")),
         ("tests", arguments(cargo(), "test --workspace")),
     ];
     for (name, mut command) in stages {
