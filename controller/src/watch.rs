@@ -13,7 +13,6 @@ mod error;
 mod reading;
 mod served;
 mod task;
-mod typed;
 mod watched;
 
 use std::sync::Arc;
@@ -24,7 +23,6 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 pub use error::WatchError;
-pub use typed::typed;
 pub use watched::Watched;
 
 use crate::api::service_export::McsVersion;
@@ -46,7 +44,7 @@ pub enum Event {
         key: Key,
         /// What [`Observed`](crate::apply::Observed) keeps of it; none for a kind that we do not write.
         live: Option<Live>,
-        /// The object, for the snapshot; see [`typed`]. None for a kind that is no input, and for what we wrote
+        /// The object, for the snapshot, without `managedFields`. None for a kind that is no input, and for what we wrote
         /// ourselves: that is no input (any more).
         input: Option<Value>,
     },

@@ -104,6 +104,14 @@ impl Applier {
         outcomes
     }
 
+    /// Reads an object; none: there is no such object.
+    ///
+    /// # Errors
+    /// It cannot be read now, or we do not lead; [`Outcome::retry_after`] says when to try again.
+    pub async fn read(&mut self, id: &ObjectId) -> Result<Option<Value>, Outcome> {
+        self.requests.read(id).await.map_err(|failure| self.failed(id, None, failure))
+    }
+
     /// Deletes objects of ours, all at once. What is gone, or going, counts as deleted; what is not ours stays.
     pub async fn delete_all(&mut self, observed: &mut Observed, ids: Vec<ObjectId>) -> Vec<(ObjectId, Outcome)> {
         let mut outcomes = Vec::with_capacity(ids.len());
@@ -113,13 +121,13 @@ impl Applier {
                 None => Outcome::Deleted,
                 Some(live) if !live.is_ours() => Outcome::Conflict,
                 Some(live) if live.deleting => Outcome::Deleted,
-                Some(live) => match self.waits.recent(&id, None) {
-                    Some(outcome) => outcome,
-                    None => {
+                Some(live) => {
+                    let Some(outcome) = self.waits.recent(&id, None) else {
                         going.push((id, live.clone()));
                         continue;
-                    }
-                },
+                    };
+                    outcome
+                }
             };
             outcomes.push((id, outcome));
         }

@@ -76,7 +76,9 @@ impl Canonical {
             Value::String(text) => self.text(b"s", text),
             Value::Array(items) => {
                 self.0.update(b"[");
-                items.iter().for_each(|item| self.value(item));
+                for item in items {
+                    self.value(item);
+                }
                 self.0.update(b"]");
             }
             Value::Object(_) => self.map(entries(value), Self::value),

@@ -1,8 +1,8 @@
 //! Who owns what: `metadata.managedFields`.
 //!
-//! The form is FieldsV1, a tree. A key `f:NAME` stands for a field, `k:{…}` for the item of a list that has these keys,
-//! `v:…` for an item of a set, `i:N` for an item by its place; `.` says that what contains them is owned, too. A node
-//! without children is owned whole, with everything in it.
+//! The form is `FieldsV1`, a tree. A key `f:NAME` stands for a field, `k:{…}` for the item of a list that has these
+//! keys, `v:…` for an item of a set, `i:N` for an item by its place; `.` says that what contains them is owned, too. A
+//! node without children is owned whole, with everything in it.
 
 use serde_json::{Map, Value};
 

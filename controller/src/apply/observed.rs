@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+
 use super::digest::Digest;
 use super::live::{Live, Owner};
-use crate::emit::object::{Kind, ObjectId};
+use crate::emit::object::{Kind, Object, ObjectId};
 use crate::gather::{Key, Keyed};
 
 /// What the API server has of the kinds that we write: of ours and of others' objects, which may stand in our way.
@@ -108,12 +110,32 @@ impl Observed {
         Some(&self.kinds.get(&id.kind)?.get(&id.key.namespace, &id.key.name)?.live)
     }
 
+    /// Whether what is there of an object is as it is to be.
+    pub fn is_same(&self, object: &Object) -> bool {
+        self.compare(&object.id, Digest::of_desired(&object.body)) == Comparison::Same
+    }
+
     /// Our objects of a kind that are not about to go, in order: what of them is not to be is to be deleted.
     pub fn ours(&self, kind: Kind) -> impl Iterator<Item = ObjectId> {
         let known = self.kinds.get(&kind).into_iter().flat_map(Keyed::iter);
         known
             .filter(|(_, entry)| matches!(entry.live.owner, Owner::Ours(_)) && !entry.live.deleting)
             .map(move |(key, _)| ObjectId { kind, key })
+    }
+
+    /// The `WANCluster` of a cluster, as the owner of what that cluster exports, if it is ours.
+    pub fn wan_cluster(&self, cluster: &str) -> Option<OwnerReference> {
+        let kind = Kind::WanCluster;
+        let is_it = |id: &ObjectId| &*id.key.name == cluster;
+        let live = self.ours(kind).find(is_it).and_then(|id| self.get(&id))?;
+        Some(OwnerReference {
+            api_version: kind.api_version(),
+            kind: kind.name().to_owned(),
+            name: cluster.to_owned(),
+            uid: live.uid.to_string(),
+            controller: Some(true),
+            block_owner_deletion: None,
+        })
     }
 
     fn entry(&mut self, id: &ObjectId) -> Option<&mut Entry> {

@@ -34,7 +34,7 @@ pub enum Outcome {
 }
 
 /// How long what was refused is left alone. Nothing tells us when a policy or a quota changes.
-pub(super) const REFUSED_WAIT: Duration = Duration::from_secs(120);
+pub(super) const REFUSED_WAIT: Duration = Duration::from_mins(2);
 
 impl Outcome {
     /// When to ask for the same again, if no event does it before.

@@ -79,9 +79,15 @@ impl Requests {
 
     /// What is there of an object.
     pub(super) async fn look(&self, id: &ObjectId) -> Result<Option<Live>, Failure> {
+        let live = |object: Value| Live::of(&object).seen_from(&self.source.cluster, registry_writer(&object));
+        Ok(self.read(id).await?.map(live))
+    }
+
+    /// An object as it is there.
+    pub(super) async fn read(&self, id: &ObjectId) -> Result<Option<Value>, Failure> {
         let request = at(&id.kind.api_resource(), &id.key).get(&id.key.name, &GetParams::default());
         match self.answer(self.client(id.kind), request).await {
-            Ok(object) => Ok(Some(Live::of(&object).seen_from(&self.source.cluster, registry_writer(&object)))),
+            Ok(object) => Ok(Some(object)),
             Err(Failure::NotFound { .. }) => Ok(None),
             Err(failure) => Err(failure),
         }

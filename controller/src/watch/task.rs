@@ -19,7 +19,7 @@ use crate::backoff::Backoff;
 use crate::gather::{Key, Keyed};
 
 /// How long a page of a list may take.
-const LIST_TIMEOUT: Duration = Duration::from_secs(60);
+const LIST_TIMEOUT: Duration = Duration::from_mins(1);
 /// The waits after failures.
 const WAITS: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
 
