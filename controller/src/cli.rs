@@ -1,13 +1,17 @@
 //! The command line.
 
 mod answer;
+mod cluster;
 mod completions;
+mod controller;
+mod diff;
 mod explain;
 mod gateway;
 mod input;
 mod output;
 mod render;
 mod report;
+mod status;
 mod validate;
 
 use std::ffi::OsString;
@@ -43,6 +47,9 @@ enum Command {
     Validate(validate::Validate),
     Render(render::Render),
     Explain(explain::Explain),
+    Status(status::Status),
+    Diff(diff::Diff),
+    Controller(controller::Controller),
     Completions(completions::Completions),
 }
 
@@ -52,10 +59,15 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
+    // Of a comparison, 1 says that something differs.
+    let failed = if matches!(cli.command, Command::Diff(_)) { Answer::Unknown } else { Answer::No };
     let result = match cli.command {
         Command::Validate(validate) => validate.run(),
         Command::Render(render) => render.run(),
         Command::Explain(explain) => explain.run(),
+        Command::Status(status) => status.run(),
+        Command::Diff(diff) => diff.run(),
+        Command::Controller(controller) => controller.run(),
         Command::Completions(completions) => completions.run(),
     };
     match result {
@@ -65,7 +77,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Ok(error) => usage(&error),
             Err(error) => {
                 anstream::eprintln!("{}error:{} {error:#}", report::ERROR, report::ERROR.render_reset());
-                Answer::No.into()
+                failed.into()
             }
         },
     }

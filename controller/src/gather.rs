@@ -3,7 +3,9 @@
 pub mod change;
 pub mod files;
 pub mod finding;
+pub mod input;
 pub mod keyed;
+pub mod live;
 pub mod objects;
 
 mod document;
@@ -19,7 +21,7 @@ mod yaml;
 use gateway_api::referencegrants::ReferenceGrant;
 use k8s_openapi::api::core::v1::{Namespace, Pod, Service, ServicePort};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 
 pub use keyed::{Key, Keyed};
 pub use objects::{Age, Objects};
@@ -58,6 +60,8 @@ pub struct Snapshot {
 pub struct Unreadable {
     /// Its metadata.
     pub metadata: ObjectMeta,
+    /// Its conditions.
+    pub conditions: Vec<Condition>,
     /// What is wrong with it.
     pub error: String,
 }

@@ -94,7 +94,7 @@ enum Sink {
 
 /// Who applies rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum DataPlane {
+pub(super) enum DataPlane {
     /// The mcwan filter
     #[default]
     Wasm,

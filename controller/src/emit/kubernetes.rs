@@ -78,7 +78,7 @@ pub struct Module {
 
 impl Settings {
     /// Who applies the rules of an import.
-    fn data_plane(&self, import: &Import) -> DataPlane {
+    pub fn data_plane(&self, import: &Import) -> DataPlane {
         import.data_plane.unwrap_or(self.data_plane)
     }
 

@@ -26,6 +26,8 @@ pub(super) struct Reader {
     pub(super) places: Places,
     /// How many documents were read.
     pub(super) documents: usize,
+    /// The namespace of an object that names none; none: `default`.
+    pub(super) namespace: Option<String>,
 }
 
 impl Reader {
@@ -101,7 +103,8 @@ impl Reader {
             self.findings.push(finding.hint("write `metadata: {name: …}`"));
             return;
         };
-        let namespace = item.text(&["metadata", "namespace"]).unwrap_or(DEFAULT_NAMESPACE);
+        let default = self.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);
+        let namespace = item.text(&["metadata", "namespace"]).unwrap_or(default);
         let namespace = kind.is_namespaced().then(|| namespace.to_owned());
         let object = ObjectRef { kind: kind.name().to_owned(), namespace, name };
         if let Some(duplicate) = self.places.insert(object.clone(), item) {

@@ -54,7 +54,15 @@ impl Gathered {
     /// Reads files, folders (their `.yaml`, `.yml` and `.json` files, not those of folders within) and, for `-`,
     /// standard input. A file that is named twice is read once.
     pub fn from_paths<P: AsRef<Path>>(paths: &[P]) -> Self {
-        let mut reader = Reader::default();
+        Self::read(paths, Reader::default())
+    }
+
+    /// The same; an object that names no namespace is in this one, not in `default`.
+    pub fn from_paths_in<P: AsRef<Path>>(paths: &[P], namespace: &str) -> Self {
+        Self::read(paths, Reader { namespace: Some(namespace.to_owned()), ..Reader::default() })
+    }
+
+    fn read<P: AsRef<Path>>(paths: &[P], mut reader: Reader) -> Self {
         let mut seen = HashSet::new();
         for path in paths {
             let path = path.as_ref();
@@ -80,7 +88,7 @@ impl Gathered {
     }
 
     fn new(reader: Reader) -> Self {
-        let Reader { snapshot, findings, places, documents: _ } = reader;
+        let Reader { snapshot, findings, places, documents: _, namespace: _ } = reader;
         Self { snapshot, findings, places }
     }
 

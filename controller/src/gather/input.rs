@@ -1,7 +1,5 @@
 //! From an object of an API server to an [`Input`].
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -40,20 +38,25 @@ fn sound<T: DeserializeOwned + kube::Resource>(
     let typed: T = typed(object)?;
     match validate(&typed).into_iter().next() {
         None => Ok(typed),
-        Some(Problem { field, message, .. }) => Err(Unreadable {
-            metadata: typed.meta().clone(),
-            error: format!("{}: {message}", field.unwrap_or_default()),
-        }),
+        Some(Problem { field, message, .. }) => {
+            Err(unreadable(object, format!("{}: {message}", field.unwrap_or_default())))
+        }
     }
 }
 
-/// Reads an object as a type; of one that has not its form, the metadata.
 fn typed<T: DeserializeOwned>(object: &Value) -> Result<T, Unreadable> {
-    serde_path_to_error::deserialize(object).map_err(|error| Unreadable {
-        metadata: object
-            .get("metadata")
-            .and_then(|metadata| ObjectMeta::deserialize(metadata).ok())
-            .unwrap_or_default(),
-        error: error.to_string(),
-    })
+    serde_path_to_error::deserialize(object).map_err(|error| unreadable(object, error.to_string()))
+}
+
+/// What is known of an object all the same.
+fn unreadable(object: &Value, error: String) -> Unreadable {
+    Unreadable {
+        metadata: part(object, "/metadata").unwrap_or_default(),
+        conditions: part(object, "/status/conditions").unwrap_or_default(),
+        error,
+    }
+}
+
+fn part<T: DeserializeOwned>(object: &Value, pointer: &str) -> Option<T> {
+    T::deserialize(object.pointer(pointer)?).ok()
 }

@@ -61,6 +61,11 @@ impl<T: Resource> Objects<T> {
         self.by_key.get(namespace, name).map(|known| &known.object)
     }
 
+    /// The same, to be changed; what tells it apart must stay.
+    pub fn get_mut(&mut self, namespace: &str, name: &str) -> Option<&mut T> {
+        self.by_key.get_mut(namespace, name).map(|known| &mut known.object)
+    }
+
     /// When an object came to be.
     pub fn age(&self, namespace: &str, name: &str) -> Option<Age> {
         self.by_key.get(namespace, name).map(Object::age)

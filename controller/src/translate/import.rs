@@ -99,6 +99,11 @@ impl Import {
         Key::new(self.wire.namespace.as_str(), self.wire.name.as_str())
     }
 
+    /// What the steering header carries for each of its targets.
+    pub fn steering_values(&self) -> BTreeSet<String> {
+        self.targets.iter().map(Target::steering_value).collect()
+    }
+
     /// Whether it is older than another of the same gateway: of those without rules, by name.
     pub(super) fn precedence(&self) -> impl Ord + use<'_> {
         (self.age.is_none(), &self.age, &self.wire.namespace, &self.wire.name)

@@ -31,7 +31,7 @@ pub(super) fn rivals(exports: &Exports, namespace: &str, name: &str) -> Vec<(Str
     let mut rivals = Vec::new();
     for tier in exports.tiers() {
         let joined = join(namespace, name, tier);
-        let mut others = alike(exports, &joined).filter(|other| *other != (namespace, name));
+        let others = alike(exports, &joined).filter(|other| *other != (namespace, name));
         rivals.extend(others.map(|(namespace, name)| (namespace.to_owned(), name.to_owned())));
     }
     rivals

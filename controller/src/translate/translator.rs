@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use crate::api::{ClusterTier, EgressGateway, WanClusterSpec};
+use crate::api::{ClusterTier, EgressGateway, McsVersion, WanClusterSpec};
 use crate::gather::change::Change;
 use crate::gather::{Key, Keyed, Snapshot};
 use crate::problem::Problem;
@@ -67,6 +67,11 @@ impl Translator {
         affected
     }
 
+    /// From now on, this version of the Multi-Cluster Services API is served.
+    pub fn serve_mcs(&mut self, version: McsVersion) {
+        self.options.mcs_version = version;
+    }
+
     fn everything(&mut self, snapshot: &Snapshot) -> Affected {
         self.exports = Exports::new(snapshot, self.options.cluster.as_deref());
         let keys = |keyed: &mut dyn Iterator<Item = Key>| keyed.collect::<BTreeSet<_>>();
@@ -87,7 +92,7 @@ impl Translator {
             Change::Everything => {} // looked at by itself
             Change::RemoteEgress(namespace) => drop(affected.ingress.insert(Arc::clone(namespace))),
             Change::Import(key) => affected.import(key.clone()),
-            Change::ImportStatus(key) => drop(affected.imports.insert(key.clone())),
+            Change::ImportStatus(_) => {} // says nothing of what is wanted
             Change::Exported { service, export } => {
                 // Who shares a name with it may get it, or lose it.
                 let rivals = |exports: &Exports| tier_service::rivals(exports, &service.namespace, &service.name);

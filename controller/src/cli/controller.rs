@@ -1,0 +1,141 @@
+//! `mcwan controller`.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use kube::{Client, Config as KubeConfig};
+use tokio::runtime::Builder;
+use tracing::Level;
+
+use super::answer::Answer;
+use super::cluster::SYSTEM_NAMESPACE;
+use super::render::DataPlane;
+use crate::controller::{self, Config, Timing};
+use crate::leader;
+use crate::module::{ModuleCheck, ModuleRef, use_ring};
+use crate::{api, apply};
+
+/// Run the controller of a cluster
+///
+/// It watches the API server that KUBECONFIG or the pod's service account names, and writes what follows from it, as
+/// `mcwan render --to kubernetes` prints it. Of several replicas one works and the others stand by.
+#[derive(Debug, Args)]
+pub(super) struct Controller {
+    /// The name of this cluster in the registry: a DNS label that no other cluster has
+    #[arg(long, env = "MCWAN_CLUSTER_ID", value_name = "NAME")]
+    cluster_id: String,
+    /// The filter's module: oci://HOST/REPOSITORY@sha256:…, or https://HOST/PATH with --module-sha256
+    #[arg(long, env = "MCWAN_MODULE", value_name = "URL")]
+    module: String,
+    /// The SHA-256 of the module in hexadecimal, where its URL does not name a digest
+    #[arg(long, env = "MCWAN_MODULE_SHA256", value_name = "HEX")]
+    module_sha256: Option<String>,
+    /// An OCI registry, as HOST[:PORT], that speaks plain HTTP; may be repeated
+    #[arg(long, env = "MCWAN_INSECURE_REGISTRIES", value_name = "HOST", value_delimiter = ',')]
+    insecure_registry: Vec<String>,
+    /// A docker config file with credentials for OCI registries
+    #[arg(long, env = "MCWAN_REGISTRY_CONFIG", value_name = "FILE")]
+    registry_config: Option<PathBuf>,
+    /// A PEM file of certificate authorities to trust beside the usual ones
+    #[arg(long, env = "MCWAN_CERTIFICATE_AUTHORITIES", value_name = "FILE")]
+    certificate_authorities: Option<PathBuf>,
+    /// The class of the Gateways
+    #[arg(long, env = "MCWAN_GATEWAY_CLASS", value_name = "NAME", default_value = "istio")]
+    gateway_class: String,
+    /// Who applies the rules of imports that do not say
+    #[arg(long, env = "MCWAN_DATA_PLANE", value_enum, default_value_t)]
+    data_plane: DataPlane,
+    /// Where /livez, /readyz and /metrics are served
+    #[arg(long, env = "MCWAN_ADMIN_ADDRESS", value_name = "ADDRESS:PORT", default_value = "0.0.0.0:8080")]
+    admin_address: SocketAddr,
+    /// The controller's own namespace
+    #[arg(long, env = "POD_NAMESPACE", value_name = "NAME", default_value = SYSTEM_NAMESPACE)]
+    namespace: String,
+    /// The name of this replica
+    #[arg(long, env = "POD_NAME", value_name = "NAME", default_value = "mcwan")]
+    replica: String,
+    /// Seconds for which a leader may be silent before another replica takes over
+    #[arg(long, env = "MCWAN_LEASE_SECONDS", value_name = "SECONDS", default_value_t = 15)]
+    lease_seconds: u64,
+    /// Milliseconds that gateways get to learn new targets before the filter steers to them
+    #[arg(long, env = "MCWAN_TARGET_LEAD_MS", value_name = "MS", default_value_t = 1_000)]
+    target_lead_ms: u64,
+    /// Seconds for which targets stay in the routes after the rules no longer name them
+    #[arg(long, env = "MCWAN_TARGET_GRACE_SECONDS", value_name = "SECONDS", default_value_t = 30)]
+    target_grace_seconds: u64,
+    /// Requests to the API server at once
+    #[arg(long, env = "MCWAN_CONCURRENCY", value_name = "NUMBER", default_value_t = 16)]
+    concurrency: usize,
+    /// The form of the log, which goes to standard error
+    #[arg(long, env = "MCWAN_LOG_FORMAT", value_enum, default_value_t)]
+    log_format: LogFormat,
+    /// The least level that is logged: error, warn, info, debug or trace
+    #[arg(long, env = "MCWAN_LOG_LEVEL", value_name = "LEVEL", default_value_t = Level::INFO)]
+    log_level: Level,
+}
+
+/// The form of the log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum LogFormat {
+    /// Lines for people
+    #[default]
+    Text,
+    /// A JSON object a line
+    Json,
+}
+
+impl Controller {
+    pub(super) fn run(&self) -> anyhow::Result<Answer> {
+        self.start_log();
+        use_ring();
+        let config = self.config()?;
+        let runtime =
+            Builder::new_multi_thread().worker_threads(2).enable_all().build().context("there is no runtime")?;
+        runtime.block_on(async {
+            let kube = KubeConfig::infer().await.context("there is no cluster: set KUBECONFIG, or run in a pod")?;
+            controller::run(Client::try_from(kube)?, config).await
+        })?;
+        Ok(Answer::Yes)
+    }
+
+    fn config(&self) -> anyhow::Result<Config> {
+        anyhow::ensure!(mcwan_policy::is_label(&self.cluster_id), "--cluster-id {} is no DNS label", self.cluster_id);
+        let module = match &self.module_sha256 {
+            Some(digest) => format!("{}@sha256:{digest}", self.module),
+            None => self.module.clone(),
+        };
+        let lease = Duration::from_secs(self.lease_seconds);
+        Ok(Config {
+            cluster: self.cluster_id.clone(),
+            namespace: self.namespace.clone(),
+            identity: self.replica.clone(),
+            admin: self.admin_address,
+            gateway_class: self.gateway_class.clone(),
+            data_plane: api::DataPlane::from(self.data_plane),
+            module: ModuleCheck {
+                module: module.parse::<ModuleRef>().context("--module")?,
+                insecure_registries: self.insecure_registry.clone(),
+                registry_config: self.registry_config.clone(),
+                authorities: self.certificate_authorities.clone(),
+            },
+            lease: leader::Timing::new(lease, lease.mul_f64(2.0 / 3.0), lease / 8).context("--lease-seconds")?,
+            timing: Timing {
+                lead: Duration::from_millis(self.target_lead_ms),
+                grace: Duration::from_secs(self.target_grace_seconds),
+            },
+            apply: apply::Options { concurrency: self.concurrency, ..apply::Options::default() },
+        })
+    }
+
+    fn start_log(&self) {
+        let log = tracing_subscriber::fmt().with_max_level(self.log_level).with_writer(io::stderr);
+        match self.log_format {
+            LogFormat::Text => log.with_ansi(false).init(),
+            LogFormat::Json => log.json().flatten_event(true).init(),
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The controller: watches, and keeps what is there as it is to be.
+//!
+//! Gather, translate, compare, apply, report: level-triggered, so that neither the order of events nor a restart
+//! matters. All replicas watch; the one that leads writes.
+
+mod agenda;
+mod batch;
+mod desired;
+mod emission;
+mod engine;
+mod retirement;
+mod statuses;
+mod unit;
+mod world;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, bail};
+use kube::Client;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+pub use engine::Timing;
+
+use crate::admin::{Admin, Health, Metrics};
+use crate::api::{DataPlane, McsVersion, REGISTRY_NAMESPACE};
+use crate::apply::{self, Applier};
+use crate::emit::kubernetes::{Module, Settings};
+use crate::events::Events;
+use crate::leader::{self, Candidate, Leader};
+use crate::module::{ModuleCheck, ModuleStatus};
+use crate::steering_secret;
+use crate::translate::{Options, Steering};
+use crate::watch::{Source, Watches};
+use engine::Engine;
+use statuses::Statuses;
+use world::News;
+
+/// The name of the Lease that the leader holds.
+pub const LEASE: &str = "mcwan";
+/// How many events are taken note of before something is done about them.
+const EVENTS: usize = 4_096;
+
+/// How a controller runs.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The name of this cluster in the registry.
+    pub cluster: String,
+    /// The controller's own namespace, which holds its Lease and the steering key.
+    pub namespace: String,
+    /// The name of this replica, which no other one has.
+    pub identity: String,
+    /// Where health and metrics are served.
+    pub admin: SocketAddr,
+    /// The class of the Gateways.
+    pub gateway_class: String,
+    /// Who applies the rules of imports that do not say.
+    pub data_plane: DataPlane,
+    /// The module of the filter.
+    pub module: ModuleCheck,
+    /// How fast a lost leader is replaced.
+    pub lease: leader::Timing,
+    /// What the order of routes and plugins takes.
+    pub timing: Timing,
+    /// How hard the API server is worked.
+    pub apply: apply::Options,
+}
+
+/// Runs until it is told to end. If we lead then, the lease is let go.
+///
+/// # Errors
+/// It cannot begin, or a part of it has ended that must not.
+pub async fn run(client: Client, config: Config) -> anyhow::Result<()> {
+    let [mut interrupt, mut terminate] = [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?];
+    let (health, metrics) = (Arc::new(Health::default()), Arc::new(Metrics::default()));
+    let admin = Admin::bind(config.admin, Arc::clone(&health), Arc::clone(&metrics)).await;
+    let admin = admin.with_context(|| format!("cannot listen on {}", config.admin))?;
+    let candidate = Candidate {
+        namespace: config.namespace.clone(),
+        lease: LEASE.to_owned(),
+        identity: config.identity.clone(),
+        timing: config.lease,
+    };
+    let leader = Leader::run(client.clone(), candidate);
+    let work = work(client, config, leader.leading(), health, metrics);
+    let ended = tokio::select! {
+        served = admin.serve() => served.context("the admin server has ended"),
+        worked = work => worked,
+        _ = interrupt.recv() => Ok(()),
+        _ = terminate.recv() => Ok(()),
+    };
+    leader.release().await;
+    ended
+}
+
+/// Watches for ever, and writes while we lead.
+async fn work(
+    client: Client,
+    config: Config,
+    mut leading: watch::Receiver<bool>,
+    health: Arc<Health>,
+    metrics: Arc<Metrics>,
+) -> anyhow::Result<()> {
+    let steering_key = steering_secret::read_or_create(client.clone(), &config.namespace).await?;
+    let mut module = config.module.clone().watch();
+    let source = Source {
+        client: client.clone(),
+        registry: client.clone(),
+        registry_namespace: REGISTRY_NAMESPACE.into(),
+        cluster: config.cluster.as_str().into(),
+    };
+    let mut watches = Watches::start(&source);
+    let options = Options {
+        cluster: Some(config.cluster.clone()),
+        steering_key,
+        steering: Steering::RouteHeader,
+        mcs_version: McsVersion::default(),
+    };
+    let settings = Settings {
+        cluster: Some(config.cluster),
+        wan_cluster: None,
+        gateway_class: config.gateway_class,
+        module: Module { url: config.module.module.url(), sha256: config.module.module.sha256() },
+        data_plane: config.data_plane,
+    };
+    let applier = Applier::new(&source, leading.clone(), config.apply);
+    let statuses = Statuses::new(Events::new(client, Some(config.identity)));
+    let mut engine = Engine::new(options, settings, applier, statuses, Arc::clone(&metrics), config.timing);
+    let mut is_active = false;
+    loop {
+        let mut news = News::default();
+        let is_busy = is_active && engine.is_busy();
+        let wake_up = engine.next().filter(|_| is_active);
+        tokio::select! {
+            biased;
+            event = watches.next(), if !is_busy => {
+                let Some(event) = event else { bail!("a watch has ended") };
+                engine.world.hear(event, &mut news);
+            }
+            changed = leading.changed(), if !is_busy => changed.context("leader election has ended")?,
+            changed = module.changed(), if !is_busy => changed.context("the check of the module has ended")?,
+            () = sleep_until(wake_up), if !is_busy => {}
+            () = std::future::ready(()), if is_busy => {}
+        }
+        for _ in 0..EVENTS {
+            let Some(event) = watches.try_next() else { break };
+            engine.world.hear(event, &mut news);
+        }
+        for kind in &news.failed {
+            metrics.watch_restarted(kind.name());
+        }
+        let checked = module.borrow_and_update().clone();
+        if checked != ModuleStatus::Unknown {
+            health.module_checked();
+        }
+        if checked != engine.statuses.module {
+            metrics.module(&checked);
+            engine.statuses.module_changed(checked, &engine.world.snapshot);
+        }
+        if !engine.world.is_synced() {
+            continue;
+        }
+        health.watches_synced();
+        let leads = *leading.borrow_and_update();
+        metrics.leader(leads);
+        if leads && !is_active {
+            engine.begin();
+        } else if leads {
+            engine.think(news);
+        }
+        is_active = leads;
+        if is_active {
+            engine.round().await;
+        }
+    }
+}
+
+async fn sleep_until(then: Option<Instant>) {
+    match then {
+        Some(then) => tokio::time::sleep_until(then.into()).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,85 @@
+//! What is written in one round, in which order.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::apply::Observed;
+use crate::emit::object::{Kind, Object};
+
+/// The objects of some units.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    objects: Vec<(Stage, Object)>,
+    /// Namespaces where routes have targets that the filter may steer to only when gateways know them.
+    leads: BTreeSet<Arc<str>>,
+}
+
+/// When an object is written. A new namespace gets its filter first, so that no gateway ever runs without; where there
+/// is one already, routes get their new targets before the filter steers to them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    /// What routes and gateways refer to, and a new filter.
+    First,
+    Gateways,
+    Routes,
+    /// The filter's new configuration, where there is an older one.
+    Filters,
+    Cluster,
+    Exports,
+}
+
+/// Objects that can be written all at once.
+#[derive(Debug, Default)]
+pub(super) struct Phase {
+    pub(super) objects: Vec<Object>,
+    /// Namespaces whose filter has to wait.
+    pub(super) leads: BTreeSet<Arc<str>>,
+}
+
+impl Batch {
+    /// Adds the objects of a unit.
+    pub(super) fn add(&mut self, objects: Vec<Object>, observed: &Observed) {
+        self.objects.extend(objects.into_iter().map(|object| (stage(&object, observed), object)));
+    }
+
+    /// Lets the filter of a namespace wait.
+    pub(super) fn lead(&mut self, namespace: &Arc<str>) {
+        self.leads.insert(Arc::clone(namespace));
+    }
+
+    /// What to write, in order.
+    pub(super) fn phases(mut self) -> Vec<Phase> {
+        self.objects.sort_by_key(|(stage, _)| *stage);
+        let mut phases: Vec<(Stage, Phase)> = Vec::new();
+        for (stage, object) in self.objects {
+            if stage == Stage::Filters && self.leads.contains(&object.id.key.namespace) {
+                continue;
+            }
+            match phases.last_mut() {
+                Some((last, phase)) if *last == stage => phase.objects.push(object),
+                _ => phases.push((stage, Phase { objects: vec![object], leads: BTreeSet::new() })),
+            }
+        }
+        if let Some((_, phase)) = phases.iter_mut().find(|(stage, _)| *stage == Stage::Routes) {
+            phase.leads = self.leads;
+        }
+        phases.into_iter().map(|(_, phase)| phase).collect()
+    }
+}
+
+fn stage(object: &Object, observed: &Observed) -> Stage {
+    match object.id.kind {
+        Kind::WasmPlugin if observed.get(&object.id).is_some() => Stage::Filters,
+        Kind::ReferenceGrant
+        | Kind::DestinationRule
+        | Kind::Service
+        | Kind::EndpointSlice
+        | Kind::ConfigMap
+        | Kind::AuthorizationPolicy
+        | Kind::WasmPlugin => Stage::First,
+        Kind::Gateway => Stage::Gateways,
+        Kind::HttpRoute => Stage::Routes,
+        Kind::WanCluster => Stage::Cluster,
+        Kind::ExportedService => Stage::Exports,
+    }
+}

@@ -1,0 +1,351 @@
+//! From what is known to what is written: one round after the other.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use serde_json::Value;
+
+use super::agenda::Agenda;
+use super::batch::Batch;
+use super::desired::Desired;
+use super::emission::Emission;
+use super::retirement::Retirements;
+use super::statuses::Statuses;
+use super::unit::{Part, Unit};
+use super::world::{News, World};
+use crate::admin::Metrics;
+use crate::api::REGISTRY_NAMESPACE;
+use crate::apply::{Applier, Live, Outcome};
+use crate::emit::kubernetes::{Settings, Shipped, steering_value_of};
+use crate::emit::object::{Kind, Object, ObjectId};
+use crate::gather::Key;
+use crate::gather::change::Change;
+use crate::problem::Problem;
+use crate::translate::{Import, Options, Translator};
+
+/// How many units are looked at in one round: the more, the more of their objects are applied at once, and the longer
+/// a change waits for its turn.
+const BATCH: usize = 256;
+
+/// What the order of routes and plugins takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Timing {
+    /// How long gateways may take to have a new target in their routes before the filter steers to it.
+    pub lead: Duration,
+    /// How long gateways may take to have a new configuration of the filter before the targets that it no longer
+    /// names leave the routes.
+    pub grace: Duration,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self { lead: Duration::from_secs(1), grace: Duration::from_secs(30) }
+    }
+}
+
+/// Everything that a leader works with.
+pub(super) struct Engine {
+    pub(super) world: World,
+    pub(super) metrics: Arc<Metrics>,
+    translator: Translator,
+    settings: Settings,
+    applier: Applier,
+    timing: Timing,
+    agenda: Agenda,
+    desired: Desired,
+    retirements: Retirements,
+    /// Objects that may be ours and are not to be.
+    strays: BTreeSet<ObjectId>,
+    /// Not before then.
+    delete_at: Instant,
+    /// What is not as it should be, and why.
+    failures: HashMap<ObjectId, Outcome>,
+    problems: BTreeMap<Unit, Vec<Problem>>,
+    shipped: BTreeMap<Arc<str>, Shipped>,
+    pub(super) statuses: Statuses,
+    /// Whether everything has been looked at since we lead: only then it is known what is not to be.
+    is_complete: bool,
+}
+
+impl Engine {
+    pub(super) fn new(
+        options: Options,
+        settings: Settings,
+        applier: Applier,
+        statuses: Statuses,
+        metrics: Arc<Metrics>,
+        timing: Timing,
+    ) -> Self {
+        Self {
+            world: World::new(),
+            metrics,
+            translator: Translator::new(options),
+            settings,
+            applier,
+            timing,
+            agenda: Agenda::default(),
+            desired: Desired::default(),
+            retirements: Retirements::new(timing.grace),
+            strays: BTreeSet::new(),
+            delete_at: Instant::now(),
+            failures: HashMap::new(),
+            problems: BTreeMap::new(),
+            shipped: BTreeMap::new(),
+            statuses,
+            is_complete: false,
+        }
+    }
+
+    /// Looks at everything anew, as one who begins to lead.
+    pub(super) fn begin(&mut self) {
+        self.is_complete = false;
+        self.consider(&[Change::Everything]);
+    }
+
+    /// Works out what events concern.
+    pub(super) fn think(&mut self, news: News) {
+        if let Some(version) = news.mcs_version {
+            self.statuses.mcs_version = version;
+            self.translator.serve_mcs(version);
+        }
+        for id in news.touched {
+            match self.desired.unit_of(&id) {
+                Some(unit) => self.agenda.add(unit.clone()),
+                None => drop(self.strays.insert(id)),
+            }
+        }
+        self.consider(&news.changes);
+    }
+
+    fn consider(&mut self, changes: &[Change]) {
+        let affected = self.translator.update(&self.world.snapshot, changes);
+        self.statuses.concern(changes, &affected, &self.world.snapshot);
+        Unit::affected(&affected).into_iter().for_each(|unit| self.agenda.add(unit));
+    }
+
+    /// Whether there is something to do at once.
+    pub(super) fn is_busy(&self) -> bool {
+        self.agenda.is_due() || (self.has_strays() && self.delete_at <= Instant::now())
+    }
+
+    /// When there is something to do next, if nothing happens before.
+    pub(super) fn next(&self) -> Option<Instant> {
+        let deletion = self.has_strays().then_some(self.delete_at);
+        [self.agenda.next(), self.retirements.next(), self.statuses.next(), deletion].into_iter().flatten().min()
+    }
+
+    fn has_strays(&self) -> bool {
+        self.is_complete && !self.strays.is_empty()
+    }
+
+    /// Does some of what there is to do.
+    pub(super) async fn round(&mut self) {
+        let start = Instant::now();
+        let mut released = BTreeSet::new();
+        for (unit, objects) in self.retirements.due(start) {
+            self.strays.extend(objects);
+            self.agenda.add(unit.clone());
+            released.insert(unit);
+        }
+        let units = self.agenda.take(BATCH, start);
+        let is_idle = units.is_empty();
+        let mut batch = Batch::default();
+        for unit in &units {
+            match self.emit(unit, released.contains(unit), &mut batch).await {
+                Ok(emission) => self.take_note(unit, emission, &mut batch),
+                Err(outcome) => self.agenda.retry(unit.clone(), start + outcome.retry_after().unwrap_or_default()),
+            }
+        }
+        self.write(batch).await;
+        if !self.agenda.is_due() {
+            if !self.is_complete {
+                self.is_complete = true;
+                self.strays.extend(Kind::ALL.into_iter().flat_map(|kind| self.world.observed.ours(kind)));
+            }
+            self.delete_strays().await;
+        }
+        self.report().await;
+        if !is_idle {
+            self.metrics.reconciled(start.elapsed());
+            self.metrics.configs(self.shipped.values().map(|shipped| u64::try_from(shipped.bytes).unwrap_or(u64::MAX)));
+        }
+    }
+
+    /// Works out what a unit consists of. Rules of live routes for targets that it no longer has stay for a while,
+    /// unless that has passed.
+    ///
+    /// # Errors
+    /// The live routes cannot be read.
+    async fn emit(&mut self, unit: &Unit, is_released: bool, batch: &mut Batch) -> Result<Emission, Outcome> {
+        let wanted = self.emission(unit, &[]);
+        let Part::Import(name) = &unit.part else { return Ok(wanted) };
+        if is_released || wanted.objects.is_empty() {
+            self.strays.extend(self.retirements.end(unit).into_iter().flatten());
+            return Ok(wanted);
+        }
+        let routes = self.differing_routes(unit, &wanted);
+        let mut rules = Vec::new();
+        for id in &routes {
+            let mut live = self.applier.read(id).await?;
+            let live = live.as_mut().and_then(|route| route.pointer_mut("/spec/rules"));
+            rules.extend(live.and_then(|rules| rules.as_array_mut().map(std::mem::take)).into_iter().flatten());
+        }
+        if rules.is_empty() {
+            return Ok(wanted);
+        }
+        let import = self.translator.imports().get(&unit.namespace, name);
+        let mut new_targets = import.map(Import::steering_values).unwrap_or_default();
+        let known = new_targets.clone();
+        rules.retain(|rule| {
+            steering_value_of(rule).is_some_and(|value| {
+                new_targets.remove(value);
+                !known.contains(value)
+            })
+        });
+        if !new_targets.is_empty() {
+            batch.lead(&unit.namespace);
+        }
+        if rules.is_empty() {
+            self.strays.extend(self.retirements.end(unit).into_iter().flatten());
+            return Ok(wanted);
+        }
+        self.retirements.retain(unit, &rules, Instant::now());
+        Ok(self.emission(unit, &rules))
+    }
+
+    fn emission(&self, unit: &Unit, retained: &[Value]) -> Emission {
+        Emission::of(unit, &self.translator, &self.world.snapshot, &self.settings, retained)
+    }
+
+    /// An import's live routes, where these are not as they are to be.
+    fn differing_routes(&self, unit: &Unit, wanted: &Emission) -> BTreeSet<ObjectId> {
+        let is_route = |id: &&ObjectId| id.kind == Kind::HttpRoute;
+        let is_same = |object: &Object| object.id.kind != Kind::HttpRoute || self.world.observed.is_same(object);
+        let wanted_routes: BTreeSet<_> = wanted.objects.iter().map(|object| &object.id).filter(is_route).collect();
+        let mut before = self.desired.objects_of(unit).iter().filter(is_route);
+        if wanted.objects.iter().all(is_same) && before.all(|id| wanted_routes.contains(id)) {
+            return BTreeSet::new();
+        }
+        let before = self.desired.objects_of(unit).iter().filter(is_route);
+        let is_ours = |id: &&ObjectId| self.world.observed.get(id).is_some_and(Live::is_ours);
+        wanted_routes.into_iter().chain(before).filter(is_ours).cloned().collect()
+    }
+
+    fn take_note(&mut self, unit: &Unit, emission: Emission, batch: &mut Batch) {
+        let Emission { objects, problems, shipped } = emission;
+        let ids = objects.iter().map(|object| object.id.clone()).collect();
+        let gone = self.desired.replace(unit, ids);
+        gone.iter().for_each(|id| drop(self.failures.remove(id)));
+        let gone = self.retirements.keep(unit, gone);
+        self.strays.extend(gone);
+        if problems.is_empty() {
+            self.problems.remove(unit);
+        } else {
+            self.problems.insert(unit.clone(), problems);
+        }
+        if unit.part == Part::Egress {
+            match shipped {
+                Some(shipped) => drop(self.shipped.insert(Arc::clone(&unit.namespace), shipped)),
+                None => drop(self.shipped.remove(&unit.namespace)),
+            }
+        }
+        self.statuses.looked_at(unit, &self.world.snapshot);
+        batch.add(objects, &self.world.observed);
+    }
+
+    /// Applies a batch, phase by phase. Where a route did not get its new targets, or only just did, the filter has
+    /// to wait.
+    async fn write(&mut self, batch: Batch) {
+        for phase in batch.phases() {
+            let now = Instant::now();
+            for namespace in phase.leads {
+                self.agenda.hold(Unit::egress(&namespace), now + self.timing.lead);
+            }
+            let outcomes = self.applier.apply_all(&mut self.world.observed, phase.objects).await;
+            self.note_outcomes(outcomes);
+        }
+        self.own_cluster();
+    }
+
+    fn note_outcomes(&mut self, outcomes: Vec<(ObjectId, Outcome)>) {
+        let now = Instant::now();
+        for (id, outcome) in outcomes {
+            match &outcome {
+                Outcome::Applied => self.metrics.applied(id.kind.name()),
+                Outcome::Retry { reason, message, .. } | Outcome::Refused { reason, message } => {
+                    self.metrics.api_error(reason);
+                    tracing::debug!(kind = id.kind.name(), key = %id.key, reason, message, "not applied");
+                }
+                Outcome::Same | Outcome::Deleted | Outcome::Conflict | Outcome::NotLeading => {}
+            }
+            let unit = self.desired.unit_of(&id).cloned();
+            if let (Some(unit), Some(after)) = (unit, outcome.retry_after()) {
+                if id.kind == Kind::HttpRoute && matches!(outcome, Outcome::Retry { .. }) {
+                    // The filter must not steer to what no gateway knows.
+                    self.agenda.hold(Unit::egress(&unit.namespace), now + after);
+                }
+                self.agenda.retry(unit, now + after);
+            }
+            if outcome.is_done() {
+                self.failures.remove(&id);
+            } else {
+                self.failures.insert(id, outcome);
+            }
+        }
+    }
+
+    /// What we tell the registry of exports belongs to what we tell it of the cluster.
+    fn own_cluster(&mut self) {
+        let Some(cluster) = self.settings.cluster.clone() else { return };
+        let id = ObjectId { kind: Kind::WanCluster, key: Key::new(REGISTRY_NAMESPACE, cluster.as_str()) };
+        let live = self.world.observed.get(&id).filter(|live| live.is_ours());
+        let owner = live.map(|live| OwnerReference {
+            api_version: id.kind.api_version(),
+            kind: id.kind.name().to_owned(),
+            name: cluster,
+            uid: live.uid.to_string(),
+            controller: Some(true),
+            block_owner_deletion: None,
+        });
+        if owner != self.settings.wan_cluster {
+            self.settings.wan_cluster = owner;
+            let exports: Vec<Key> = self.translator.outgoing().iter().map(|(key, _)| key).collect();
+            exports.iter().for_each(|export| self.agenda.add(Unit::export(export)));
+        }
+    }
+
+    /// Deletes what is ours and not to be, in the reverse order of its creation.
+    async fn delete_strays(&mut self) {
+        let is_to_go = |id: &ObjectId| {
+            let is_ours = self.world.observed.get(id).is_some_and(|live| live.is_ours() && !live.deleting);
+            is_ours && self.desired.unit_of(id).is_none() && !self.retirements.keeps(id)
+        };
+        let strays: Vec<_> = std::mem::take(&mut self.strays).into_iter().filter(is_to_go).collect();
+        for kind in Kind::ALL.into_iter().rev() {
+            let ids: Vec<_> = strays.iter().filter(|id| id.kind == kind).cloned().collect();
+            for (id, outcome) in self.applier.delete_all(&mut self.world.observed, ids).await {
+                if outcome == Outcome::Deleted {
+                    self.metrics.pruned(kind.name());
+                } else if let Some(after) = outcome.retry_after() {
+                    self.delete_at = Instant::now() + after;
+                    self.strays.insert(id);
+                }
+            }
+        }
+    }
+
+    /// Says in conditions and events what has become of the user's objects.
+    async fn report(&mut self) {
+        let known = super::statuses::Known {
+            translator: &self.translator,
+            agenda: &self.agenda,
+            desired: &self.desired,
+            failures: &self.failures,
+            problems: &self.problems,
+            settings: &self.settings,
+        };
+        self.statuses.report(&known, &mut self.world.snapshot, &self.applier, &self.metrics).await;
+    }
+}

@@ -1,0 +1,89 @@
+//! What is no longer wanted, but stays while gateways may still send requests there.
+//!
+//! Routes and the filter's configuration reach a gateway by two channels that know nothing of each other. So a target
+//! that the rules no longer name stays in the live route until every gateway has had time to take the new
+//! configuration, and so does what it leads to.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::unit::Unit;
+use crate::emit::kubernetes::steering_value_of;
+use crate::emit::object::ObjectId;
+
+/// Everything that stays for a while.
+#[derive(Debug)]
+pub(super) struct Retirements {
+    /// How long it stays.
+    grace: Duration,
+    units: BTreeMap<Unit, Retirement>,
+}
+
+/// What of a unit stays for a while.
+#[derive(Debug)]
+struct Retirement {
+    until: Instant,
+    /// The steering values of the targets.
+    values: BTreeSet<String>,
+    /// Objects that are no longer to be.
+    objects: BTreeSet<ObjectId>,
+}
+
+impl Retirements {
+    /// Nothing stays yet.
+    pub(super) fn new(grace: Duration) -> Self {
+        Self { grace, units: BTreeMap::new() }
+    }
+
+    /// Lets these rules of a unit stay; those that stay already do so for no longer than before.
+    pub(super) fn retain(&mut self, unit: &Unit, rules: &[Value], now: Instant) {
+        let values: BTreeSet<_> = rules.iter().filter_map(steering_value_of).map(str::to_owned).collect();
+        match self.units.get_mut(unit) {
+            Some(known) => {
+                if !values.is_subset(&known.values) {
+                    known.until = now + self.grace;
+                }
+                known.values = values;
+            }
+            None => {
+                let retirement = Retirement { until: now + self.grace, values, objects: BTreeSet::new() };
+                self.units.insert(unit.clone(), retirement);
+            }
+        }
+    }
+
+    /// Lets objects stay for as long as the rules of their unit; gives them back where none stays.
+    pub(super) fn keep(&mut self, unit: &Unit, objects: Vec<ObjectId>) -> Vec<ObjectId> {
+        match self.units.get_mut(unit) {
+            Some(retirement) => {
+                retirement.objects.extend(objects);
+                Vec::new()
+            }
+            None => objects,
+        }
+    }
+
+    /// Whether an object stays for a while.
+    pub(super) fn keeps(&self, id: &ObjectId) -> bool {
+        self.units.values().any(|retirement| retirement.objects.contains(id))
+    }
+
+    /// The units of which nothing need stay any longer, and what is left of them.
+    pub(super) fn due(&mut self, now: Instant) -> Vec<(Unit, BTreeSet<ObjectId>)> {
+        let due: Vec<_> =
+            self.units.iter().filter(|(_, known)| known.until <= now).map(|(unit, _)| unit.clone()).collect();
+        due.into_iter().filter_map(|unit| self.end(&unit).map(|objects| (unit, objects))).collect()
+    }
+
+    /// Lets nothing of a unit stay; gives the objects that did.
+    pub(super) fn end(&mut self, unit: &Unit) -> Option<BTreeSet<ObjectId>> {
+        self.units.remove(unit).map(|retirement| retirement.objects)
+    }
+
+    /// When the next is due.
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.units.values().map(|retirement| retirement.until).min()
+    }
+}

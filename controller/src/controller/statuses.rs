@@ -1,0 +1,307 @@
+//! What is said of the user's objects, and when.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::jiff::Timestamp;
+use serde::Deserialize;
+
+use super::agenda::Agenda;
+use super::desired::Desired;
+use super::unit::{Part, Unit};
+use crate::admin::Metrics;
+use crate::api::{DataPlane, McsVersion, ServiceImportStatus, WanPolicyStatus};
+use crate::apply::{Applier, Outcome, Status};
+use crate::emit::kubernetes::Settings;
+use crate::emit::object::ObjectId;
+use crate::events::Events;
+use crate::gather::change::Change;
+use crate::gather::{Key, Snapshot};
+use crate::module::ModuleStatus;
+use crate::problem::Problem;
+use crate::status::{self, Delivery, GatewayState, ModuleState, StatusKind, StatusPatch, Subject};
+use crate::translate::{Affected, Import, Translator};
+
+/// How many statuses are written in one round.
+const BATCH: usize = 256;
+/// How long after a failure all statuses wait.
+const WAIT: Duration = Duration::from_secs(2);
+
+/// The objects whose status is to be looked at.
+pub(super) struct Statuses {
+    pub(super) mcs_version: McsVersion,
+    pub(super) module: ModuleStatus,
+    events: Events,
+    due: BTreeSet<Target>,
+    /// Not before then.
+    not_before: Option<Instant>,
+}
+
+/// An object that has a status.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Target {
+    Policy(Key),
+    Import(Key),
+    Export(Key),
+}
+
+/// What statuses are made of.
+pub(super) struct Known<'k> {
+    pub(super) translator: &'k Translator,
+    pub(super) agenda: &'k Agenda,
+    pub(super) desired: &'k Desired,
+    pub(super) failures: &'k HashMap<ObjectId, Outcome>,
+    pub(super) problems: &'k BTreeMap<Unit, Vec<Problem>>,
+    pub(super) settings: &'k Settings,
+}
+
+impl Statuses {
+    pub(super) fn new(events: Events) -> Self {
+        Self {
+            mcs_version: McsVersion::default(),
+            module: ModuleStatus::default(),
+            events,
+            due: BTreeSet::new(),
+            not_before: None,
+        }
+    }
+
+    /// Changes may have changed what is said.
+    pub(super) fn concern(&mut self, changes: &[Change], affected: &Affected, snapshot: &Snapshot) {
+        let changed = changes.iter().filter_map(|change| match change {
+            Change::ImportStatus(key) => Some(Target::Import(key.clone())),
+            _ => None,
+        });
+        self.due.extend(changed);
+        self.due.extend(affected.exports.iter().cloned().map(Target::Export));
+        if affected.tiers {
+            self.due.extend(snapshot.wan_policies.iter().map(|policy| Target::Policy(Key::of(&policy.metadata))));
+        }
+    }
+
+    /// A unit was looked at.
+    pub(super) fn looked_at(&mut self, unit: &Unit, snapshot: &Snapshot) {
+        let Unit { namespace, part } = unit;
+        match part {
+            Part::Common | Part::Cluster => {}
+            Part::Import(name) => {
+                drop(self.due.insert(Target::Import(Key::new(Arc::clone(namespace), Arc::clone(name)))))
+            }
+            Part::Export(name) => {
+                drop(self.due.insert(Target::Export(Key::new(Arc::clone(namespace), Arc::clone(name)))))
+            }
+            Part::Egress => {
+                let imports = snapshot.service_imports.in_namespace(namespace);
+                self.due.extend(imports.map(|import| Target::Import(Key::of(&import.metadata))));
+            }
+            Part::Ingress => {
+                let exports = snapshot.service_exports.in_namespace(namespace);
+                self.due.extend(exports.map(|export| Target::Export(Key::of(&export.metadata))));
+                self.due.extend(snapshot.wan_policies.iter().map(|policy| Target::Policy(Key::of(&policy.metadata))));
+            }
+        }
+    }
+
+    /// Whether the module can be fetched has changed.
+    pub(super) fn module_changed(&mut self, module: ModuleStatus, snapshot: &Snapshot) {
+        self.module = module;
+        self.due.extend(snapshot.service_imports.iter().map(|import| Target::Import(Key::of(&import.metadata))));
+    }
+
+    /// When statuses are to be written that wait.
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.not_before.filter(|_| !self.due.is_empty())
+    }
+
+    /// Whether statuses are to be written at once.
+    pub(super) fn is_due(&self) -> bool {
+        !self.due.is_empty() && self.not_before.is_none_or(|then| then <= Instant::now())
+    }
+
+    /// Writes the statuses that are to be, but those of objects that will be looked at soon.
+    pub(super) async fn report(
+        &mut self,
+        known: &Known<'_>,
+        snapshot: &mut Snapshot,
+        applier: &Applier,
+        metrics: &Metrics,
+    ) {
+        if !self.is_due() {
+            return;
+        }
+        self.not_before = None;
+        let now = Time(Timestamp::now());
+        let (later, due): (BTreeSet<_>, BTreeSet<_>) =
+            std::mem::take(&mut self.due).into_iter().partition(|target| known.awaits(target));
+        self.due = later;
+        let mut patches: [BTreeMap<Key, (Target, StatusPatch)>; 3] = Default::default();
+        for target in due {
+            if patches.iter().map(BTreeMap::len).sum::<usize>() >= BATCH {
+                self.due.insert(target);
+            } else if let Some(patch) = self.patch(&target, known, snapshot, &now) {
+                let [policies, imports, exports] = &mut patches;
+                let of_kind = match target {
+                    Target::Policy(_) => policies,
+                    Target::Import(_) => imports,
+                    Target::Export(_) => exports,
+                };
+                of_kind.insert(patch.key.clone(), (target, patch));
+            }
+        }
+        for patches in patches {
+            self.write(patches, snapshot, applier, metrics).await;
+        }
+    }
+
+    /// Writes the statuses of objects of one kind.
+    async fn write(
+        &mut self,
+        mut patches: BTreeMap<Key, (Target, StatusPatch)>,
+        snapshot: &mut Snapshot,
+        applier: &Applier,
+        metrics: &Metrics,
+    ) {
+        let statuses = patches.values().map(|(_, patch)| status_of(patch)).collect();
+        for (key, outcome) in applier.apply_statuses(statuses).await {
+            let Some((target, patch)) = patches.remove(&key) else { continue };
+            match outcome {
+                Outcome::Applied => {
+                    remember(snapshot, &patch);
+                    self.events.publish(&patch).await;
+                }
+                Outcome::Retry { reason, .. } | Outcome::Refused { reason, .. } => {
+                    metrics.api_error(reason);
+                    self.due.insert(target);
+                    self.not_before = Some(Instant::now() + outcome.retry_after().unwrap_or(WAIT));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn patch(&self, target: &Target, known: &Known<'_>, snapshot: &Snapshot, now: &Time) -> Option<StatusPatch> {
+        let exports = known.translator.exports();
+        match target {
+            Target::Policy(key) => {
+                let policy = snapshot.wan_policies.get(&key.namespace, &key.name)?;
+                let emitted: Vec<_> = known.problems.values().flatten().cloned().collect();
+                status::wan_policy(Subject::wan_policy(policy), exports, &emitted, now)
+            }
+            Target::Import(key) => {
+                let unreadable = snapshot.unreadable_imports.get(&key.namespace, &key.name);
+                let readable = snapshot.service_imports.get(&key.namespace, &key.name);
+                let subject = match (readable, unreadable) {
+                    (Some(import), _) => Subject::service_import(import),
+                    (None, Some(unreadable)) => {
+                        Subject { metadata: &unreadable.metadata, conditions: &unreadable.conditions }
+                    }
+                    (None, None) => return None,
+                };
+                let import = known.translator.imports().get(&key.namespace, &key.name)?;
+                let delivery = known.delivery_of_import(import, &self.module);
+                status::service_import(subject, import, exports, &known.problems_of_import(key), &delivery, now)
+            }
+            Target::Export(key) => {
+                let export = snapshot.service_exports.get(&key.namespace, &key.name)?;
+                let outgoing = known.translator.outgoing().get(&key.namespace, &key.name)?;
+                let delivery = known.delivery([Unit::export(key), Unit::ingress(&key.namespace)]);
+                status::service_export(
+                    Subject::service_export(export),
+                    self.mcs_version,
+                    outgoing,
+                    exports,
+                    &delivery,
+                    now,
+                )
+            }
+        }
+    }
+}
+
+impl Known<'_> {
+    /// Whether what an object causes has still to be looked at.
+    fn awaits(&self, target: &Target) -> bool {
+        match target {
+            Target::Policy(_) => false,
+            Target::Import(key) => {
+                self.agenda.awaits(&Unit::import(key)) || self.agenda.awaits(&Unit::egress(&key.namespace))
+            }
+            Target::Export(key) => {
+                self.agenda.awaits(&Unit::export(key)) || self.agenda.awaits(&Unit::ingress(&key.namespace))
+            }
+        }
+    }
+
+    fn problems_of_import(&self, key: &Key) -> Vec<Problem> {
+        let units = [Unit::import(key), Unit::egress(&key.namespace)];
+        units.iter().filter_map(|unit| self.problems.get(unit)).flatten().cloned().collect()
+    }
+
+    fn delivery_of_import(&self, import: &Import, module: &ModuleStatus) -> Delivery {
+        let key = import.key();
+        let mut delivery = self.delivery([Unit::import(&key), Unit::egress(&key.namespace)]);
+        if self.settings.data_plane(import) == DataPlane::Wasm {
+            delivery.module = match module {
+                ModuleStatus::Unknown => ModuleState::Unknown,
+                ModuleStatus::Ok => ModuleState::Fetchable,
+                ModuleStatus::Failed(error) => ModuleState::NotFetched(format!("{}: {error}", error.reason())),
+            };
+        }
+        delivery
+    }
+
+    /// How far the objects of units have come.
+    fn delivery(&self, units: [Unit; 2]) -> Delivery {
+        let mut delivery = Delivery { gateways: GatewayState::InForce, ..Delivery::default() };
+        if self.failures.is_empty() {
+            return delivery;
+        }
+        for id in units.iter().flat_map(|unit| self.desired.objects_of(unit)) {
+            match self.failures.get(id) {
+                Some(Outcome::Conflict) => delivery.conflicts.push(id.clone()),
+                Some(Outcome::Refused { message, .. }) => delivery.refused.push((id.clone(), message.clone())),
+                Some(Outcome::Retry { .. } | Outcome::NotLeading) => delivery.pending.push(id.clone()),
+                Some(Outcome::Same | Outcome::Applied | Outcome::Deleted) | None => {}
+            }
+        }
+        delivery
+    }
+}
+
+fn status_of(patch: &StatusPatch) -> Status {
+    Status {
+        resource: patch.kind.api_resource(),
+        key: patch.key.clone(),
+        uid: patch.uid.clone(),
+        status: patch.body["status"].clone(),
+    }
+}
+
+/// Takes note of conditions that were written: their echo may be long in coming.
+fn remember(snapshot: &mut Snapshot, patch: &StatusPatch) {
+    let Ok(written) = Vec::<Condition>::deserialize(&patch.body["status"]["conditions"]) else { return };
+    let Key { namespace, name } = &patch.key;
+    match patch.kind {
+        StatusKind::ServiceImport => {
+            if let Some(import) = snapshot.service_imports.get_mut(namespace, name) {
+                import.status = Some(ServiceImportStatus { conditions: written });
+            } else if let Some(unreadable) = snapshot.unreadable_imports.get_mut(namespace, name) {
+                unreadable.conditions = written;
+            }
+        }
+        StatusKind::WanPolicy => {
+            if let Some(policy) = snapshot.wan_policies.get_mut(namespace, name) {
+                policy.status = Some(WanPolicyStatus { conditions: written });
+            }
+        }
+        StatusKind::ServiceExport(_) => {
+            if let Some(export) = snapshot.service_exports.get_mut(namespace, name) {
+                let conditions = &mut export.status.conditions;
+                conditions.retain(|known| !written.iter().any(|new| new.type_ == known.type_));
+                conditions.extend(written);
+            }
+        }
+    }
+}

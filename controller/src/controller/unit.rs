@@ -1,0 +1,70 @@
+//! What is looked at as a whole.
+
+use std::sync::Arc;
+
+use crate::gather::Key;
+use crate::translate::Affected;
+
+/// A part of what is emitted that changes by itself. In order, what is in one namespace stands together, and its
+/// egress behind its imports: gateways know a target's route before they steer to it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Unit {
+    /// Its namespace; empty for what the cluster has once.
+    pub(super) namespace: Arc<str>,
+    /// Which part of it.
+    pub(super) part: Part,
+}
+
+/// A part of what is emitted for a namespace.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Part {
+    /// What all imports of the cluster share.
+    Common,
+    /// What the registry is told of the cluster.
+    Cluster,
+    /// An import, by its name.
+    Import(Arc<str>),
+    /// What the imports of a namespace share.
+    Egress,
+    /// What the exports of a namespace share.
+    Ingress,
+    /// An export, by its name.
+    Export(Arc<str>),
+}
+
+impl Unit {
+    fn of_cluster(part: Part) -> Self {
+        Self { namespace: Arc::default(), part }
+    }
+
+    /// An import.
+    pub(super) fn import(key: &Key) -> Self {
+        Self { namespace: Arc::clone(&key.namespace), part: Part::Import(Arc::clone(&key.name)) }
+    }
+
+    /// An export.
+    pub(super) fn export(key: &Key) -> Self {
+        Self { namespace: Arc::clone(&key.namespace), part: Part::Export(Arc::clone(&key.name)) }
+    }
+
+    /// What the imports of a namespace share.
+    pub(super) fn egress(namespace: &Arc<str>) -> Self {
+        Self { namespace: Arc::clone(namespace), part: Part::Egress }
+    }
+
+    /// What the exports of a namespace share.
+    pub(super) fn ingress(namespace: &Arc<str>) -> Self {
+        Self { namespace: Arc::clone(namespace), part: Part::Ingress }
+    }
+
+    /// The units that must be looked at again.
+    pub(super) fn affected(affected: &Affected) -> Vec<Self> {
+        let Affected { imports, exports, egress, ingress, cluster, tiers } = affected;
+        let mut units: Vec<_> = imports.iter().map(Self::import).chain(exports.iter().map(Self::export)).collect();
+        units.extend(egress.iter().map(Self::egress));
+        units.extend(ingress.iter().map(Self::ingress));
+        units.extend(tiers.then(|| Self::of_cluster(Part::Common)));
+        units.extend((*tiers || *cluster).then(|| Self::of_cluster(Part::Cluster)));
+        units
+    }
+}

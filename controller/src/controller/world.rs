@@ -1,0 +1,99 @@
+//! What is known of the cluster and the registry.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::api::McsVersion;
+use crate::apply::Observed;
+use crate::emit::object::ObjectId;
+use crate::gather::change::{Change, InputKind};
+use crate::gather::{Key, Objects, Snapshot, Unreadable, input};
+use crate::watch::{Event, Watched};
+
+/// What is known of the cluster and the registry.
+#[derive(Debug)]
+pub(super) struct World {
+    /// What users and other clusters want.
+    pub(super) snapshot: Snapshot,
+    /// What is there of the kinds that we write.
+    pub(super) observed: Observed,
+    /// The kinds of which not everything is known yet.
+    unsynced: BTreeSet<Watched>,
+}
+
+/// What events mean.
+#[derive(Debug, Default)]
+pub(super) struct News {
+    /// What may mean something else than before.
+    pub(super) changes: Vec<Change>,
+    /// Objects of the kinds that we write that are otherwise than we left them.
+    pub(super) touched: Vec<ObjectId>,
+    /// Kinds that cannot be watched at the moment.
+    pub(super) failed: Vec<Watched>,
+    /// The version of the Multi-Cluster Services API, where it is told.
+    pub(super) mcs_version: Option<McsVersion>,
+}
+
+impl World {
+    /// Knows nothing yet.
+    pub(super) fn new() -> Self {
+        let snapshot = Snapshot { namespaces: Some(Objects::default()), ..Snapshot::default() };
+        Self { snapshot, observed: Observed::default(), unsynced: Watched::all().collect() }
+    }
+
+    /// Whether everything is known. Until then absence means nothing.
+    pub(super) fn is_synced(&self) -> bool {
+        self.unsynced.is_empty()
+    }
+
+    /// Takes note of an event.
+    pub(super) fn hear(&mut self, event: Event, news: &mut News) {
+        match event {
+            Event::Changed { kind, key, live, input } => {
+                if let (Some(emitted), Some(live)) = (kind.emitted(), live)
+                    && self.observed.changed(emitted, &key, live)
+                {
+                    news.touched.push(ObjectId { kind: emitted, key: key.clone() });
+                }
+                if let Some(kind) = kind.input() {
+                    news.changes.extend(match input {
+                        Some(object) => self.read(kind, &key, &object),
+                        None => self.snapshot.remove(kind, &key),
+                    });
+                }
+            }
+            Event::Deleted { kind, key, version } => {
+                if let Some(emitted) = kind.emitted()
+                    && self.observed.deleted(emitted, &key, version)
+                {
+                    news.touched.push(ObjectId { kind: emitted, key: key.clone() });
+                }
+                if let Some(input) = kind.input() {
+                    news.changes.extend(self.snapshot.remove(input, &key));
+                }
+            }
+            Event::Synced { kind } => {
+                if self.unsynced.remove(&kind) {
+                    tracing::debug!(kind = kind.name(), "synced");
+                }
+            }
+            Event::Failed { kind, error } => {
+                tracing::warn!(kind = kind.name(), %error, "cannot watch");
+                news.failed.push(kind);
+            }
+            Event::McsVersion(version) => news.mcs_version = Some(version),
+        }
+    }
+
+    /// Takes note of an input. One that cannot be read is as good as gone, unless what it should forbid would be open.
+    fn read(&mut self, kind: InputKind, key: &Key, object: &Value) -> Vec<Change> {
+        match input::read(kind, object) {
+            Ok(input) => self.snapshot.put(input),
+            Err(Unreadable { error, .. }) => {
+                tracing::warn!(?kind, %key, error, "an object cannot be read, and is not used");
+                self.snapshot.remove(kind, key)
+            }
+        }
+    }
+}
