@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use kube::Resource;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// The API group of the Multi-Cluster Services API.
 pub const MCS_GROUP: &str = "multicluster.x-k8s.io";
@@ -24,7 +24,7 @@ pub enum McsVersion {
 }
 
 /// Asks that the Service of its name and namespace be had in other clusters.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ServiceExport {
     /// Names the Service; the annotations name the default tier.
     pub metadata: ObjectMeta,
@@ -37,19 +37,19 @@ pub struct ServiceExport {
 }
 
 /// What goes with an exported Service. mcwan exports none of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServiceExportSpec {
     /// Labels for the importing clusters.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub exported_labels: BTreeMap<String, String>,
     /// Annotations for the importing clusters.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub exported_annotations: BTreeMap<String, String>,
 }
 
 /// What controllers say of a `ServiceExport`.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ServiceExportStatus {
     /// [`VALID`](ServiceExport::VALID), [`READY`](ServiceExport::READY) and [`CONFLICT`](ServiceExport::CONFLICT), and
     /// other controllers' own.

@@ -2,13 +2,15 @@
 
 use std::process::ExitCode;
 
-/// What a command answers, as its exit status. (Wrong usage, status 2, is found before a command runs.)
+/// What a command answers, as its exit status. (Wrong usage, status 2 as well, is found before a command runs.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     /// All is well: 0.
     Yes,
     /// The answer is no: 1.
     No,
+    /// There is no answer where both others say something: 2.
+    Unknown,
 }
 
 impl From<Answer> for ExitCode {
@@ -16,6 +18,7 @@ impl From<Answer> for ExitCode {
         match answer {
             Answer::Yes => Self::SUCCESS,
             Answer::No => Self::FAILURE,
+            Answer::Unknown => Self::from(2),
         }
     }
 }

@@ -43,6 +43,11 @@ impl Files {
         Gathered::from_paths(&self.files)
     }
 
+    /// The same; objects that name no namespace are in this one.
+    pub(super) fn gather_in(&self, namespace: &str) -> Gathered {
+        Gathered::from_paths_in(&self.files, namespace)
+    }
+
     pub(super) fn read(&self, options: &Options, unknown_hosts: UnknownHosts) -> anyhow::Result<Input> {
         Input::new(self.gather(), options, unknown_hosts)
     }

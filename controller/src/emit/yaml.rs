@@ -56,9 +56,13 @@ const ORDER: [&str; 45] = [
 
 /// A document for each object, `---` between them.
 pub fn documents(objects: &[Object]) -> Result<String, serde_saphyr::ser::Error> {
-    let documents: Result<Vec<_>, _> =
-        objects.iter().map(|object| serde_saphyr::to_string(&Readable(&object.body))).collect();
+    let documents: Result<Vec<_>, _> = objects.iter().map(|object| document(&object.body)).collect();
     Ok(documents?.join("---\n"))
+}
+
+/// One document.
+pub fn document(object: &Value) -> Result<String, serde_saphyr::ser::Error> {
+    serde_saphyr::to_string(&Readable(object))
 }
 
 /// A value whose maps are in the order in which people read them.

@@ -1,0 +1,118 @@
+//! The cluster that a command asks.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::Container;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Api, Client, Config};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::gather::change::Change;
+use crate::gather::live::Live;
+use crate::translate::{Options, Steering, SteeringKey, Translator};
+
+/// The namespace of the controller.
+pub(super) const SYSTEM_NAMESPACE: &str = "mc-wan-system";
+/// The controller's Deployment, and its lease.
+pub(super) const CONTROLLER: &str = "mcwan";
+
+/// What to do where our kinds are not known.
+const INSTALL: &str = "install mcwan first: `kubectl apply -k manifests`, or its Helm chart";
+
+/// Steering values are secret, and the same on both sides of a comparison.
+const NO_KEY: &str = "not the key of any cluster";
+
+/// The cluster that a command asks.
+#[derive(Debug, Args)]
+pub(super) struct Cluster {
+    /// The kubeconfig file; without it, that of kubectl
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig; without it, the current one
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+    /// The name of the cluster in the registry; without it, as its controller is configured
+    #[arg(long = "cluster", value_name = "NAME")]
+    name: Option<String>,
+}
+
+/// The settings of the controller, by the variables of its environment.
+#[derive(Debug, Default)]
+pub(super) struct Environment(BTreeMap<String, String>);
+
+/// What a cluster has, and what it means.
+pub(super) struct World {
+    pub(super) live: Live,
+    pub(super) options: Options,
+    pub(super) translator: Translator,
+    pub(super) environment: Environment,
+}
+
+/// What runs a command that waits for others.
+pub(super) fn runtime() -> anyhow::Result<Runtime> {
+    Builder::new_current_thread().enable_all().build().context("there is no runtime")
+}
+
+impl Cluster {
+    /// A client, whose default namespace is the context's.
+    pub(super) async fn client(&self) -> anyhow::Result<Client> {
+        let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
+        let config = match &self.kubeconfig {
+            Some(file) => {
+                let kubeconfig = Kubeconfig::read_from(file)
+                    .with_context(|| format!("the kubeconfig {} cannot be used", file.display()))?;
+                Config::from_custom_kubeconfig(kubeconfig, &options).await.context("the kubeconfig cannot be used")?
+            }
+            None if self.context.is_some() => {
+                Config::from_kubeconfig(&options).await.context("the kubeconfig cannot be used")?
+            }
+            None => Config::infer().await.context("there is no cluster to ask: give --kubeconfig or set KUBECONFIG")?,
+        };
+        Ok(Client::try_from(config)?)
+    }
+
+    /// Reads everything, and what it means.
+    pub(super) async fn world(&self, client: &Client) -> anyhow::Result<World> {
+        let environment = Environment::read(client).await?;
+        let live = Live::list(client).await.context("the cluster cannot be read")?;
+        let ours = ["WANPolicy", "ServiceImport", "ExportedService", "WANCluster"];
+        if let Some(kind) = live.missing.iter().find(|kind| ours.contains(kind)) {
+            bail!("the cluster has no CustomResourceDefinition of {kind}: {INSTALL}");
+        }
+        let options = Options {
+            cluster: self.name.clone().or_else(|| environment.get("MCWAN_CLUSTER_ID").map(str::to_owned)),
+            steering_key: NO_KEY.parse::<SteeringKey>()?,
+            steering: Steering::RouteHeader,
+            mcs_version: live.mcs_version,
+        };
+        let mut translator = Translator::new(options.clone());
+        translator.update(&live.snapshot, &[Change::Everything]);
+        Ok(World { live, options, translator, environment })
+    }
+}
+
+impl Environment {
+    /// Reads the controller's Deployment; nothing is known where there is none, or it is not for us to see.
+    async fn read(client: &Client) -> anyhow::Result<Self> {
+        let deployments: Api<Deployment> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
+        let deployment = match deployments.get_opt(CONTROLLER).await {
+            Err(kube::Error::Api(status)) if status.is_forbidden() => None,
+            answer => answer.context("the API server does not answer")?,
+        };
+        let spec = deployment.and_then(|deployment| deployment.spec?.template.spec);
+        let variables = spec.into_iter().flat_map(|spec| spec.containers).flat_map(variables);
+        Ok(Self(variables.collect()))
+    }
+
+    pub(super) fn get(&self, variable: &str) -> Option<&str> {
+        self.0.get(variable).map(String::as_str)
+    }
+}
+
+fn variables(container: Container) -> impl Iterator<Item = (String, String)> {
+    container.env.into_iter().flatten().filter_map(|variable| Some((variable.name, variable.value?)))
+}

@@ -1,0 +1,119 @@
+//! `mcwan diff`.
+
+mod change;
+mod overlay;
+
+use std::io::{self, Write};
+
+use anyhow::Context;
+use clap::Args;
+use serde::Serialize;
+
+use super::answer::Answer;
+use super::cluster::{self, Cluster, World};
+use super::input::{Files, Findings};
+use super::output::{self, Output};
+use super::report;
+use crate::api::DataPlane;
+use crate::emit::kubernetes::{Module, Settings, everything};
+use crate::emit::object::Object;
+use crate::gather::Snapshot;
+use crate::gather::change::Change as Input;
+use crate::problem::Problem;
+use crate::translate::Translator;
+use change::Change;
+use overlay::Overlay;
+
+/// Say what applying files would change in a cluster
+///
+/// First the objects of the files, then what the controller would make of them. Steering values, which are secret, are
+/// replaced by others on both sides. What would then be wrong goes to standard error.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(super) struct Diff {
+    #[command(flatten)]
+    files: Files,
+    /// The namespace of objects that name none; without it, that of the context
+    #[arg(short, long, value_name = "NAME")]
+    namespace: Option<String>,
+    /// For people or for programs
+    #[arg(short, long, value_enum, default_value_t)]
+    output: Output,
+    #[command(flatten)]
+    cluster: Cluster,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  mcwan diff payment.yaml
+  mcwan diff manifests/ -o json | jq '.changes[] | select(.by == \"controller\") | .kind'
+
+Exit status: 0 if nothing would change, 1 if something would, 2 if that cannot be told.";
+
+/// What `-o json` prints.
+#[derive(Serialize)]
+struct Json<'f> {
+    changes: &'f [Change],
+    problems: Vec<report::Json<'f>>,
+}
+
+impl Diff {
+    pub(super) fn run(&self) -> anyhow::Result<Answer> {
+        cluster::runtime()?.block_on(self.answer())
+    }
+
+    async fn answer(&self) -> anyhow::Result<Answer> {
+        let client = self.cluster.client().await?;
+        let gathered = self.files.gather_in(self.namespace.as_deref().unwrap_or_else(|| client.default_namespace()));
+        if !gathered.is_complete() {
+            let mut log = anstream::stderr().lock();
+            Findings::new(&gathered, Vec::new()).print(&mut log)?;
+            writeln!(log, "nothing is compared: the objects that cannot be read might matter")?;
+            return Ok(Answer::Unknown);
+        }
+        let World { live, options, translator, environment } = self.cluster.world(&client).await?;
+        let settings = Settings {
+            cluster: options.cluster.clone(),
+            wan_cluster: None,
+            gateway_class: environment.get("MCWAN_GATEWAY_CLASS").unwrap_or("istio").to_owned(),
+            module: Module {
+                url: environment.get("MCWAN_MODULE").unwrap_or_default().to_owned(),
+                sha256: environment.get("MCWAN_MODULE_SHA256").map(str::to_owned),
+            },
+            data_plane: match environment.get("MCWAN_DATA_PLANE") {
+                Some("Native") => DataPlane::Native,
+                _ => DataPlane::Wasm,
+            },
+        };
+        let (before, known) = outcome(&translator, &live.snapshot, &settings);
+        let Overlay { snapshot, mut changes } =
+            Overlay::new(live, &gathered.snapshot).context("the files do not fit")?;
+        let mut translator = Translator::new(options);
+        translator.update(&snapshot, &[Input::Everything]);
+        let (after, mut problems) = outcome(&translator, &snapshot, &settings);
+        changes.extend(change::emitted(&before, &after));
+        problems.retain(|problem| !known.contains(problem));
+        let findings = Findings::new(&gathered, problems);
+        match self.output {
+            Output::Text => {
+                findings.print(&mut anstream::stderr().lock())?;
+                let mut out = anstream::stdout().lock();
+                changes.iter().try_for_each(|change| change.text(&mut out))?;
+            }
+            Output::Json => {
+                let problems = findings.0.iter().map(report::Json::from).collect();
+                output::json_line(&mut io::stdout().lock(), &Json { changes: &changes, problems })?;
+            }
+        }
+        Ok(if changes.is_empty() { Answer::Yes } else { Answer::No })
+    }
+}
+
+/// What the controller makes of a snapshot, and everything that is wrong with it.
+fn outcome(translator: &Translator, snapshot: &Snapshot, settings: &Settings) -> (Vec<Object>, Vec<Problem>) {
+    let (objects, emitted) = everything(translator, snapshot, settings);
+    let mut problems = translator.problems();
+    problems.extend(translator.imports().values().flat_map(|import| &import.problems).cloned());
+    problems.extend(emitted);
+    (objects, problems)
+}

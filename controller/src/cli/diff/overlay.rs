@@ -1,0 +1,153 @@
+//! A cluster as it would be if files were applied.
+
+use anyhow::{Context, bail};
+use kube::Resource;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::change::{By, Change};
+use crate::gather::change::InputKind;
+use crate::gather::live::Live;
+use crate::gather::{Key, Objects, Snapshot, input};
+
+/// Metadata that an API server writes.
+const NOT_WRITTEN: [&str; 6] =
+    ["creationTimestamp", "deletionTimestamp", "generation", "managedFields", "resourceVersion", "uid"];
+/// The annotation in which `kubectl apply` keeps a second copy of an object.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// A cluster as it would be.
+pub(super) struct Overlay {
+    pub(super) snapshot: Snapshot,
+    /// What changes of the user's objects.
+    pub(super) changes: Vec<Change>,
+}
+
+/// How a file and a live object become one.
+#[derive(Clone, Copy)]
+enum Merge {
+    /// The file has the whole spec: what it leaves out is gone.
+    Whole,
+    /// The API server has filled in more than the file has.
+    Fields,
+}
+
+impl Overlay {
+    /// Lays what files hold over what is live.
+    pub(super) fn new(live: Live, files: &Snapshot) -> anyhow::Result<Self> {
+        let Live { snapshot, mcs_version, .. } = live;
+        let mut all = Self { snapshot: snapshot.clone(), changes: Vec::new() };
+        all.lay(InputKind::WanPolicy, &(), Merge::Whole, &snapshot.wan_policies, &files.wan_policies)?;
+        all.lay(InputKind::ServiceImport, &(), Merge::Whole, &snapshot.service_imports, &files.service_imports)?;
+        all.lay(
+            InputKind::ServiceExport,
+            &mcs_version,
+            Merge::Fields,
+            &snapshot.service_exports,
+            &files.service_exports,
+        )?;
+        all.lay(InputKind::ExportedService, &(), Merge::Whole, &snapshot.exported_services, &files.exported_services)?;
+        all.lay(InputKind::WanCluster, &(), Merge::Whole, &snapshot.wan_clusters, &files.wan_clusters)?;
+        all.lay(InputKind::Service, &(), Merge::Fields, &snapshot.services, &files.services)?;
+        all.lay(InputKind::EndpointSlice, &(), Merge::Fields, &snapshot.endpoint_slices, &files.endpoint_slices)?;
+        all.lay(InputKind::ReferenceGrant, &(), Merge::Fields, &snapshot.reference_grants, &files.reference_grants)?;
+        all.lay(InputKind::GatewayPod, &(), Merge::Fields, &snapshot.gateway_pods, &files.gateway_pods)?;
+        Ok(all)
+    }
+
+    fn lay<T: Resource + Serialize>(
+        &mut self,
+        kind: InputKind,
+        version: &T::DynamicType,
+        merge: Merge,
+        live: &Objects<T>,
+        files: &Objects<T>,
+    ) -> anyhow::Result<()> {
+        for file in files.by_age() {
+            let key = Key::of(file.meta());
+            let file = manifest(file, version)?;
+            let before = live.get(&key.namespace, &key.name).map(|live| manifest(live, version)).transpose()?;
+            let after = merge.apply(before.as_ref(), file);
+            let input = match input::read(kind, &after) {
+                Ok(input) => input,
+                Err(unreadable) => bail!("{} {key}: {}", T::kind(version), unreadable.error),
+            };
+            self.snapshot.put(input);
+            self.changes.extend(Change::between(By::User, before.map(as_written), Some(as_written(after))));
+        }
+        Ok(())
+    }
+}
+
+impl Merge {
+    fn apply(self, live: Option<&Value>, file: Value) -> Value {
+        let Some(mut merged) = live.cloned() else { return file };
+        match self {
+            Self::Fields => patch(&mut merged, file),
+            Self::Whole => {
+                for field in ["labels", "annotations"] {
+                    if let Some(file) = file.pointer(&format!("/metadata/{field}")) {
+                        patch(&mut merged["metadata"][field], file.clone());
+                    }
+                }
+                merged["spec"] = file["spec"].clone();
+            }
+        }
+        merged
+    }
+}
+
+/// An object with its version and kind.
+fn manifest<T: Resource + Serialize>(object: &T, version: &T::DynamicType) -> anyhow::Result<Value> {
+    let mut value = serde_json::to_value(object).context("an object cannot be written")?;
+    value["apiVersion"] = T::api_version(version).into();
+    value["kind"] = T::kind(version).into();
+    Ok(value)
+}
+
+/// Lays one value over another: maps field by field, everything else as a whole.
+fn patch(value: &mut Value, over: Value) {
+    match (value, over) {
+        (Value::Object(fields), Value::Object(over)) => {
+            for (field, over) in over {
+                patch(fields.entry(field).or_insert(Value::Null), over);
+            }
+        }
+        (value, over) => *value = over,
+    }
+}
+
+/// An object without what users do not write.
+fn as_written(object: Value) -> Value {
+    let Value::Object(mut object) = object else { return object };
+    object.remove("status");
+    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+        NOT_WRITTEN.iter().for_each(|field| drop(metadata.remove(*field)));
+        if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
+            annotations.remove(LAST_APPLIED);
+            if annotations.is_empty() {
+                metadata.remove("annotations");
+            }
+        }
+    }
+    Value::Object(object)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_a_file_of_ours_leaves_out_is_gone_and_what_an_api_server_filled_in_stays() {
+        let live = json!({"metadata": {"uid": "1", "labels": {"a": "1"}}, "spec": {"http": {"rules": []}, "x": 1}});
+        let file = json!({"metadata": {"labels": {"b": "2"}}, "spec": {"x": 2}});
+        let metadata = json!({"uid": "1", "labels": {"a": "1", "b": "2"}});
+        let whole = Merge::Whole.apply(Some(&live), file.clone());
+        assert_eq!(whole, json!({"metadata": metadata, "spec": {"x": 2}}));
+        let fields = Merge::Fields.apply(Some(&live), file.clone());
+        assert_eq!(fields, json!({"metadata": metadata, "spec": {"http": {"rules": []}, "x": 2}}));
+        assert_eq!(Merge::Whole.apply(None, file.clone()), file, "nothing is live");
+    }
+}

@@ -1,0 +1,136 @@
+//! One import in a list.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta, Time};
+use serde::Serialize;
+
+use super::age;
+use crate::api::DataPlane;
+use crate::cli::cluster::World;
+use crate::problem::{Problem, Severity};
+use crate::status::Subject;
+use crate::translate::Import;
+
+/// The conditions that a table shows.
+const SHOWN: [&str; 3] = ["Accepted", "ResolvedRefs", "Programmed"];
+
+/// What is known of an import.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ImportStatus {
+    namespace: String,
+    name: String,
+    /// Whether all is well with it.
+    pub(super) ok: bool,
+    tiers: Vec<String>,
+    /// The clusters that it can be had from.
+    sources: Vec<String>,
+    ports: Vec<u16>,
+    hostnames: Vec<String>,
+    /// How many rules it has; none: nobody wrote any.
+    rules: Option<usize>,
+    data_plane: &'static str,
+    /// Of its `ServiceImport`.
+    conditions: Vec<Condition>,
+    /// What is wrong where there is no `ServiceImport` to say so.
+    problems: Vec<String>,
+    created_at: Option<Time>,
+    #[serde(skip)]
+    generation: Option<i64>,
+}
+
+impl ImportStatus {
+    pub(super) fn new(import: &Import, world: &World) -> Self {
+        let (namespace, name) = (&import.wire.namespace, &import.wire.name);
+        let written = world.live.snapshot.service_imports.get(namespace, name);
+        let subject = written.map(Subject::service_import);
+        let nothing = ObjectMeta::default();
+        let metadata = subject.map_or(&nothing, |subject| subject.metadata);
+        let has_rules = written.is_some_and(|written| written.spec.http.is_some());
+        let clusters: BTreeSet<_> =
+            world.translator.exports().sources(namespace, name).map(|source| source.cluster.clone()).collect();
+        let mut status = Self {
+            namespace: namespace.clone(),
+            name: name.clone(),
+            ok: true,
+            tiers: import.tiers.iter().map(|tier| tier.name.clone()).collect(),
+            sources: clusters.into_iter().collect(),
+            ports: import.ports.clone(),
+            hostnames: import.wire.hostnames.clone(),
+            rules: has_rules.then_some(import.rule_names.len()),
+            data_plane: data_plane(import, world),
+            conditions: subject.map(|subject| subject.conditions.to_vec()).unwrap_or_default(),
+            problems: problems(import),
+            created_at: metadata.creation_timestamp.clone(),
+            generation: metadata.generation,
+        };
+        status.ok = SHOWN.iter().all(|shown| matches!(status.cell(shown), "True" | "-"));
+        status
+    }
+
+    pub(super) fn head(namespaces: bool, wide: bool) -> Vec<String> {
+        let mut head = vec!["NAME", "TIERS", "SOURCES", "ACCEPTED", "RESOLVEDREFS", "PROGRAMMED", "AGE"];
+        if namespaces {
+            head.insert(0, "NAMESPACE");
+        }
+        if wide {
+            head.extend(["RULES", "PORTS", "DATAPLANE", "HOSTNAMES"]);
+        }
+        head.into_iter().map(str::to_owned).collect()
+    }
+
+    pub(super) fn row(&self, namespaces: bool, wide: bool, now: &Time) -> Vec<String> {
+        let mut row = vec![self.name.clone(), listed(&self.tiers), listed(&self.sources)];
+        row.extend(SHOWN.iter().map(|shown| self.cell(shown).to_owned()));
+        row.push(self.created_at.as_ref().map_or_else(|| "-".to_owned(), |created| age::age(created, now)));
+        if namespaces {
+            row.insert(0, self.namespace.clone());
+        }
+        if wide {
+            let ports: Vec<_> = self.ports.iter().map(u16::to_string).collect();
+            row.push(self.rules.map_or_else(|| "-".to_owned(), |rules| rules.to_string()));
+            row.extend([listed(&ports), self.data_plane.to_owned(), listed(&self.hostnames)]);
+        }
+        row
+    }
+
+    /// A condition in one word: `Unknown` where it tells of an earlier state, `-` where there is nothing to tell of.
+    fn cell(&self, shown: &str) -> &str {
+        if self.created_at.is_none() && self.generation.is_none() {
+            return if shown == "ResolvedRefs" && !self.problems.is_empty() { "False" } else { "-" };
+        }
+        let condition = |kind: &str| self.conditions.iter().find(|condition| condition.type_ == kind);
+        let is_partial = condition("PartiallyInvalid").is_some_and(|partial| partial.status == "True");
+        match condition(shown) {
+            Some(condition) if condition.observed_generation == self.generation => {
+                if shown == "Accepted" && is_partial { "Partial" } else { &condition.status }
+            }
+            Some(_) | None => "Unknown",
+        }
+    }
+}
+
+/// Who applies the rules of an import.
+pub(super) fn data_plane(import: &Import, world: &World) -> &'static str {
+    match import.data_plane {
+        Some(DataPlane::Wasm) => "Wasm",
+        Some(DataPlane::Native) => "Native",
+        None if world.environment.get("MCWAN_DATA_PLANE") == Some("Native") => "Native",
+        None => "Wasm",
+    }
+}
+
+/// What is wrong with an import that nobody wrote rules for.
+pub(super) fn problems(import: &Import) -> Vec<String> {
+    if import.age.is_some() {
+        return Vec::new();
+    }
+    let all = import.problems.iter().chain(&import.export_problems);
+    let errors = all.filter(|problem| problem.severity == Severity::Error);
+    errors.map(|Problem { reason, message, .. }| format!("{message} ({reason})")).collect()
+}
+
+fn listed(items: &[String]) -> String {
+    if items.is_empty() { "-".to_owned() } else { items.join(",") }
+}
