@@ -4,8 +4,11 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
+
+use crate::wait::until;
 
 /// How much of the log an error shows.
 const LOG_LINES: usize = 20;
@@ -46,33 +49,45 @@ impl Process {
         Self { name: name.to_owned(), child, log }
     }
 
-    /// The process's number.
-    pub fn id(&self) -> u32 {
+    /// Waits until `condition` holds, as long as the program runs. `what` says what that means.
+    ///
+    /// # Errors
+    /// The program ends, the condition fails or does not hold before the deadline; the message ends
+    /// with the log's last lines.
+    pub async fn until(
+        &mut self,
+        deadline: Duration,
+        what: &str,
+        mut condition: impl AsyncFnMut() -> Result<bool>,
+    ) -> Result<()> {
+        let wait = until(deadline, what, async || {
+            if let Some(status) = self.child.try_wait()? {
+                bail!("{} ended ({status})", self.name);
+            }
+            condition().await
+        });
+        wait.await.map_err(|error| anyhow!("{error:#}\n{}", log_tail(&self.log)))
+    }
+}
+
+impl Process {
+    /// Its number.
+    pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// The file that it logs into.
-    pub fn log(&self) -> &Path {
-        &self.log
-    }
-
-    /// Checks that it still runs.
+    /// Waits until it has ended.
     ///
     /// # Errors
-    /// It has ended; the message ends with the log's last lines.
-    pub fn check(&mut self) -> Result<()> {
-        match self.exit_status()? {
-            Some(status) => bail!("{} ended ({status})\n{}", self.name, log_tail(&self.log)),
-            None => Ok(()),
-        }
-    }
-
-    /// How it ended, if it has.
-    ///
-    /// # Errors
-    /// The system does not tell.
-    pub fn exit_status(&mut self) -> Result<Option<ExitStatus>> {
-        self.child.try_wait().with_context(|| format!("cannot ask for {}", self.name))
+    /// It does not end before the deadline; the message ends with the log's last lines.
+    pub async fn ended(&mut self, deadline: Duration) -> Result<ExitStatus> {
+        let mut status = None;
+        let wait = until(deadline, "it ends", async || {
+            status = self.child.try_wait()?;
+            Ok(status.is_some())
+        });
+        wait.await.map_err(|error| anyhow!("{}: {error:#}\n{}", self.name, log_tail(&self.log)))?;
+        status.with_context(|| format!("cannot ask for {}", self.name))
     }
 }
 

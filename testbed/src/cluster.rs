@@ -42,7 +42,7 @@ pub struct TestCluster {
     // Dropped in this order: first whoever needs the next.
     controller_manager: Option<Process>,
     api_server: Option<Process>,
-    etcd: Process,
+    _etcd: Process,
     namespace: Namespace,
     client: Client,
     files: Files,
@@ -78,23 +78,20 @@ impl TestCluster {
         let kubeconfig = access::write_kubeconfig(&files, &url(&loopback), ADMIN, &token)?;
         let etcd = control_plane::etcd(&namespace, &files).await?;
         let mut api_server = control_plane::api_server(&namespace, &files).await?;
-        until(START, "the API server has a certificate", async || {
-            api_server.check()?;
-            Ok(files.certificate().exists())
-        })
-        .await?;
+        let certificate = files.certificate();
+        api_server.until(START, "the API server has a certificate", async || Ok(certificate.exists())).await?;
         let client = access::client(&kubeconfig).await?;
+        wait_for_api_server(&mut api_server, &client).await?;
         let mut cluster = Self {
             controller_manager: None,
             api_server: Some(api_server),
-            etcd,
+            _etcd: etcd,
             namespace,
             client,
             files,
             _folder: folder,
             loopback,
         };
-        cluster.ready().await?;
         for crds in crds {
             cluster.install_crds(*crds).await?;
         }
@@ -144,11 +141,6 @@ impl TestCluster {
         &self.namespace
     }
 
-    /// The logs of etcd, the API server and the controller manager.
-    pub fn logs(&self) -> [PathBuf; 3] {
-        ["etcd", "kube-apiserver", "kube-controller-manager"].map(|program| self.files.log(program))
-    }
-
     /// Runs kubectl as administrator and returns what it prints.
     ///
     /// # Errors
@@ -192,39 +184,26 @@ impl TestCluster {
     /// # Errors
     /// It does not become ready.
     pub async fn start_api_server(&mut self) -> Result<()> {
-        self.api_server = Some(control_plane::api_server(&self.namespace, &self.files).await?);
-        self.ready().await
-    }
-
-    /// Waits until the API server is ready.
-    async fn ready(&mut self) -> Result<()> {
-        until(START, "the API server is ready", async || {
-            self.etcd.check()?;
-            if let Some(api_server) = &mut self.api_server {
-                api_server.check()?;
-            }
-            let request = http::Request::get("/readyz").body(Vec::new())?;
-            Ok(self.client.request_text(request).await.is_ok_and(|answer| answer == "ok"))
-        })
-        .await
+        let mut api_server = control_plane::api_server(&self.namespace, &self.files).await?;
+        wait_for_api_server(&mut api_server, &self.client).await?;
+        self.api_server = Some(api_server);
+        Ok(())
     }
 
     /// Starts the controller manager and waits until it does its work.
     async fn start_controllers(&mut self, kubeconfig: &Path) -> Result<()> {
         let mut manager = control_plane::controller_manager(&self.namespace, &self.files, kubeconfig).await?;
         let accounts: Api<ServiceAccount> = Api::namespaced(self.client(), "default");
-        until(START, "the controllers make the default service account", async || {
-            manager.check()?;
-            Ok(accounts.get_opt("default").await?.is_some())
-        })
-        .await?;
+        let is_made = async || Ok(accounts.get_opt("default").await?.is_some());
+        manager.until(START, "the controllers make the default service account", is_made).await?;
         self.controller_manager = Some(manager);
         Ok(())
     }
 
     async fn kubectl_with(&self, arguments: &[&str], input: &str) -> Result<String> {
         let mut kubectl = Command::new(tools::program("kubectl")?);
-        kubectl.arg("--kubeconfig").arg(self.admin_kubeconfig()).args(arguments);
+        kubectl.arg("--kubeconfig").arg(self.admin_kubeconfig());
+        kubectl.arg("--cache-dir").arg(self.files.kubectl_cache()).args(arguments);
         kubectl.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         let mut child = kubectl.spawn().context("cannot start kubectl")?;
         if let Some(mut stdin) = child.stdin.take() {
@@ -240,6 +219,14 @@ impl TestCluster {
 
 fn url(loopback: &Loopback) -> String {
     format!("https://{}:{PORT}", loopback.address())
+}
+
+async fn wait_for_api_server(api_server: &mut Process, client: &Client) -> Result<()> {
+    let is_ready = async || {
+        let request = http::Request::get("/readyz").body(Vec::new())?;
+        Ok(client.request_text(request).await.is_ok_and(|answer| answer == "ok"))
+    };
+    api_server.until(START, "the API server is ready", is_ready).await
 }
 
 fn is_served(definition: &CustomResourceDefinition) -> bool {

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::child::{Process, log_tail, mortal};
 use crate::client::{self, Request};
 use crate::tools;
-use crate::wait::until;
 
 /// Where Envoy's admin interface listens; a port that mcwan never uses for a service.
 const ADMIN_PORT: u16 = 15000;
@@ -21,14 +21,11 @@ const ADMIN_PORT: u16 = 15000;
 /// How long Envoy may take to start; a module is compiled in this time.
 const START: Duration = Duration::from_mins(1);
 
-/// How much of the log an error shows.
-const LOG_LINES: usize = 20;
-
 /// A running Envoy. It is killed when this is dropped, and by the kernel when the *thread* that
 /// started it ends, so start it from one that lives as long as it is needed.
 #[derive(Debug)]
 pub struct Envoy {
-    child: Child,
+    process: Process,
     admin: SocketAddr,
     folder: TempDir,
 }
@@ -49,10 +46,9 @@ impl Envoy {
         let child = command(folder.path(), &["--concurrency", "1"])?
             .spawn()
             .context("cannot start `setpriv` (of util-linux), which starts Envoy")?;
-        let mut envoy = Self { child, admin, folder };
-        if let Err(error) = envoy.live().await {
-            bail!("{error:#}\n{}", envoy.log_tail());
-        }
+        let process = Process::new("Envoy", child, log_path(folder.path()));
+        let mut envoy = Self { process, admin, folder };
+        envoy.live().await?;
         Ok(envoy)
     }
 
@@ -63,7 +59,7 @@ impl Envoy {
     pub fn validate(config: &Value) -> Result<()> {
         let folder = write(config)?;
         let status = command(folder.path(), &["--mode", "validate"])?.status().context("cannot start Envoy")?;
-        ensure!(status.success(), "Envoy refuses the configuration\n{}", log_tail(folder.path()));
+        ensure!(status.success(), "Envoy refuses the configuration\n{}", log_tail(&log_path(folder.path())));
         Ok(())
     }
 
@@ -74,7 +70,7 @@ impl Envoy {
 
     /// The counters and gauges whose name has `part` in it.
     pub async fn stats(&self, part: &str) -> Result<BTreeMap<String, u64>> {
-        let text = self.ask("/stats").await?;
+        let text = ask(self.admin, "/stats").await?;
         let lines = text.lines().filter_map(|line| line.split_once(": "));
         let numbers = lines.filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?)));
         Ok(numbers.filter(|(name, _)| name.contains(part)).collect())
@@ -85,40 +81,19 @@ impl Envoy {
         access_log_path(self.folder.path())
     }
 
-    /// The text that the admin interface answers.
-    async fn ask(&self, path: &str) -> Result<String> {
-        let request = Request {
-            method: "GET".to_owned(),
-            host: Some(b"admin".to_vec()),
-            path: path.to_owned(),
-            headers: Vec::new(),
-        };
-        let response = client::send(self.admin, &request).await?;
-        ensure!(response.status == 200, "Envoy's {path} answers {}", response.status);
-        Ok(String::from_utf8(response.body)?)
-    }
-
     async fn live(&mut self) -> Result<()> {
-        until(START, "Envoy is live", async || {
-            if let Some(status) = self.child.try_wait()? {
-                bail!("Envoy ended at once ({status})");
-            }
-            Ok(self.ask("/ready").await.is_ok())
-        })
-        .await
-    }
-
-    fn log_tail(&self) -> String {
-        log_tail(self.folder.path())
+        let Self { process, admin, .. } = self;
+        process.until(START, "Envoy is live", async || Ok(ask(*admin, "/ready").await.is_ok())).await
     }
 }
 
-impl Drop for Envoy {
-    fn drop(&mut self) {
-        // It may have ended already; then there is nothing left to do.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// The text that the admin interface answers.
+async fn ask(admin: SocketAddr, path: &str) -> Result<String> {
+    let request =
+        Request { method: "GET".to_owned(), host: Some(b"admin".to_vec()), path: path.to_owned(), headers: Vec::new() };
+    let response = client::send(admin, &request).await?;
+    ensure!(response.status == 200, "Envoy's {path} answers {}", response.status);
+    Ok(String::from_utf8(response.body)?)
 }
 
 fn write(config: &Value) -> Result<TempDir> {
@@ -129,8 +104,7 @@ fn write(config: &Value) -> Result<TempDir> {
 
 /// Envoy, logging into `folder`, to be ended by the kernel when its parent is.
 fn command(folder: &Path, arguments: &[&str]) -> Result<Command> {
-    let mut command = Command::new("setpriv");
-    command.args(["--pdeathsig", "KILL", "--"]).arg(tools::envoy()?);
+    let mut command = mortal(tools::envoy()?);
     command.arg("--config-path").arg(config_path(folder)).arg("--disable-hot-restart").args(arguments);
     // Discovery from files needs a name for the node, though nobody reads it.
     command.args(["--service-node", "mcwan", "--service-cluster", "mcwan"]);
@@ -149,10 +123,4 @@ fn log_path(folder: &Path) -> PathBuf {
 
 fn access_log_path(folder: &Path) -> PathBuf {
     folder.join("access.log")
-}
-
-fn log_tail(folder: &Path) -> String {
-    let log = fs::read_to_string(log_path(folder)).unwrap_or_default();
-    let lines: Vec<_> = log.lines().collect();
-    lines[lines.len().saturating_sub(LOG_LINES)..].join("\n")
 }

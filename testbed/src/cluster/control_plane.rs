@@ -1,9 +1,11 @@
 //! etcd, the API server and the controller manager, as they are started for a test.
 
+use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
+use super::START;
 use super::namespace::{ADDRESS, Namespace};
 use crate::child::{Process, log_into, mortal};
 use crate::tools;
@@ -15,9 +17,9 @@ pub(super) const PORT: u16 = 6443;
 /// cluster to cluster.
 pub(super) const TLS_NAME: &str = "kubernetes";
 
-/// Where etcd listens, which every namespace has for itself.
-const ETCD: &str = "http://127.0.0.1:2379";
-const ETCD_PEER: &str = "http://127.0.0.1:2380";
+/// Where etcd listens, for its clients and for its peers; every namespace has these for itself.
+const ETCD: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 2379);
+const ETCD_PEERS: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 2380);
 
 /// The controllers that collect by owner, empty namespaces, publish the certificate authority, give
 /// Services their `EndpointSlice`s and Deployments their Pods.
@@ -56,31 +58,39 @@ impl Files {
         self.folder.join(format!("{user}.kubeconfig"))
     }
 
+    /// Where kubectl keeps what it learns about the server.
+    pub(super) fn kubectl_cache(&self) -> PathBuf {
+        self.folder.join("kubectl")
+    }
+
     /// What a program logs.
     pub(super) fn log(&self, program: &str) -> PathBuf {
         self.folder.join(format!("{program}.log"))
     }
 }
 
-/// Starts etcd.
+/// Starts etcd and waits until it listens.
 pub(super) async fn etcd(namespace: &Namespace, files: &Files) -> Result<Process> {
     let arguments = [
         format!("--data-dir={}", files.folder.join("etcd").display()),
-        format!("--listen-client-urls={ETCD}"),
-        format!("--advertise-client-urls={ETCD}"),
-        format!("--listen-peer-urls={ETCD_PEER}"),
-        format!("--initial-advertise-peer-urls={ETCD_PEER}"),
-        format!("--initial-cluster=default={ETCD_PEER}"),
+        format!("--listen-client-urls=http://{ETCD}"),
+        format!("--advertise-client-urls=http://{ETCD}"),
+        format!("--listen-peer-urls=http://{ETCD_PEERS}"),
+        format!("--initial-advertise-peer-urls=http://{ETCD_PEERS}"),
+        format!("--initial-cluster=default=http://{ETCD_PEERS}"),
         "--unsafe-no-fsync".to_owned(),
     ];
-    start(namespace, files, "etcd", &arguments).await
+    let mut etcd = start(namespace, files, "etcd", &arguments).await?;
+    let listens = async || Ok(namespace.run(|| TcpStream::connect(ETCD)).await?.is_ok());
+    etcd.until(START, "etcd listens", listens).await?;
+    Ok(etcd)
 }
 
 /// Starts the API server, which listens on all addresses of its namespace.
 pub(super) async fn api_server(namespace: &Namespace, files: &Files) -> Result<Process> {
     let key = files.key();
     let arguments = [
-        format!("--etcd-servers={ETCD}"),
+        format!("--etcd-servers=http://{ETCD}"),
         "--bind-address=0.0.0.0".to_owned(),
         format!("--secure-port={PORT}"),
         format!("--advertise-address={ADDRESS}"),
