@@ -1,0 +1,79 @@
+//! How far a configuration has come.
+
+use std::time::Duration;
+
+use super::GatewayReport;
+
+/// Between two looks at pods that are to load a configuration.
+const AWAITED: Duration = Duration::from_secs(1);
+/// Between two looks at pods that could not be asked: they may never answer, and be well.
+const UNKNOWN: Duration = Duration::from_secs(10);
+/// Between two looks at pods where all is well.
+const DONE: Duration = Duration::from_mins(1);
+
+/// How many pods of a gateway have a configuration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// It is in force there.
+    pub in_force: usize,
+    /// Not yet, and nothing speaks against it.
+    pub awaited: usize,
+    /// Not, and their agent has failed to get a module.
+    pub failing: usize,
+    /// They could not be asked.
+    pub unknown: usize,
+}
+
+impl Progress {
+    /// Of the configuration with this revision.
+    pub fn of(revision: u64, reports: &[Option<GatewayReport>]) -> Self {
+        let mut progress = Self::default();
+        for report in reports {
+            *match report {
+                None => &mut progress.unknown,
+                Some(report) if report.revision == Some(revision) => &mut progress.in_force,
+                Some(report) if report.module_failures > 0 => &mut progress.failing,
+                Some(_) => &mut progress.awaited,
+            } += 1;
+        }
+        progress
+    }
+
+    /// Whether every pod has it, and there is one. Only then may be removed what the configuration
+    /// before it needs.
+    pub fn is_everywhere(self) -> bool {
+        self.in_force > 0 && self.awaited + self.failing + self.unknown == 0
+    }
+
+    /// When to look again.
+    pub fn look_again_after(self) -> Duration {
+        match self {
+            Self { awaited: 0, failing: 0, unknown: 0, .. } => DONE,
+            Self { awaited: 0, failing: 0, .. } => UNKNOWN,
+            _ => AWAITED,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pods_are_counted_by_what_they_say() {
+        let report = |revision, module_failures| Some(GatewayReport { revision, module_failures });
+        let progress = |in_force, awaited, failing, unknown| Progress { in_force, awaited, failing, unknown };
+        for (what, reports, want, everywhere, again) in [
+            ("no pod", vec![], progress(0, 0, 0, 0), false, DONE),
+            ("all", vec![report(Some(7), 0), report(Some(7), 3)], progress(2, 0, 0, 0), true, DONE),
+            ("one is behind", vec![report(Some(7), 0), report(Some(6), 0)], progress(1, 1, 0, 0), false, AWAITED),
+            ("one is new", vec![report(Some(7), 0), report(None, 0)], progress(1, 1, 0, 0), false, AWAITED),
+            ("one has no module", vec![report(None, 2)], progress(0, 0, 1, 0), false, AWAITED),
+            ("one is silent", vec![report(Some(7), 0), None], progress(1, 0, 0, 1), false, UNKNOWN),
+        ] {
+            let progress = Progress::of(7, &reports);
+            assert_eq!(progress, want, "{what}");
+            assert_eq!((progress.is_everywhere(), progress.look_again_after()), (everywhere, again), "{what}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Reads two statistics out of many, in Prometheus' text form.
+
+/// The filter's gauge `mcwan.config.revision` as Envoy prints it.
+const REVISION: &str = "mcwan_config_revision";
+/// How often the istio-agent has fetched a module, by result.
+const CONVERSIONS: &str = "istio_agent_wasm_config_conversion_count";
+/// The results that are no failures: done, and nothing to do (`pkg/wasm/monitoring.go` in Istio).
+const FINE: [&str; 2] = ["success", "no_remote_load"];
+
+/// Bytes of a line; what is longer is none of ours.
+const LINE_BYTES: usize = 4_096;
+
+/// What one gateway pod says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GatewayReport {
+    /// The revision of the filter's configuration in force; none before the filter was ever loaded.
+    pub revision: Option<u64>,
+    /// How often since its start the agent could not get a module.
+    pub module_failures: u64,
+}
+
+/// A report in the making: the statistics come in pieces, and are not kept.
+#[derive(Default)]
+pub(super) struct Stats {
+    report: GatewayReport,
+    line: Vec<u8>,
+}
+
+impl Stats {
+    pub(super) fn read(&mut self, piece: &[u8]) {
+        for part in piece.split_inclusive(|byte| *byte == b'\n') {
+            let room = LINE_BYTES.saturating_sub(self.line.len());
+            self.line.extend(part.iter().take(room));
+            if part.ends_with(b"\n") {
+                self.end_line();
+            }
+        }
+    }
+
+    pub(super) fn finish(mut self) -> GatewayReport {
+        self.end_line();
+        self.report
+    }
+
+    fn end_line(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        let Some((name, labels, value)) = std::str::from_utf8(&line).ok().and_then(sample) else { return };
+        match name {
+            REVISION => self.report.revision = Some(value),
+            CONVERSIONS if !FINE.iter().any(|result| labels.contains(&format!(r#"result="{result}""#))) => {
+                self.report.module_failures += value;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Name, labels and value of a line, if that is a whole number.
+fn sample(line: &str) -> Option<(&str, &str, u64)> {
+    let end = line.find(['{', ' '])?;
+    let (name, rest) = line.split_at_checked(end)?;
+    let (labels, rest) = rest.rsplit_once('}').unwrap_or(("", rest));
+    Some((name, labels, whole(rest.split_ascii_whitespace().next()?)?))
+}
+
+/// Go prints large numbers as `1.36812823645747e+14`.
+fn whole(text: &str) -> Option<u64> {
+    text.parse().ok().or_else(|| text.parse::<f64>().ok()?.to_string().parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"# HELP istio_agent_wasm_config_conversion_count number of Wasm config conversions
+# TYPE istio_agent_wasm_config_conversion_count counter
+istio_agent_wasm_config_conversion_count{result="success"} 3
+istio_agent_wasm_config_conversion_count{result="no_remote_load"} 5
+istio_agent_wasm_config_conversion_count{result="fetch_failure"} 7
+istio_agent_wasm_config_conversion_count{result="miss_remote_fetch_hint"} 1
+istio_agent_wasm_config_conversion_duration_bucket{le="1"} 4
+# TYPE mcwan_config_revision gauge
+mcwan_config_revision{} 136812823645747
+mcwan_config_rejected{} 2
+envoy_server_uptime{} 12
+"#;
+
+    fn read(pieces: &[&[u8]]) -> GatewayReport {
+        let mut stats = Stats::default();
+        pieces.iter().for_each(|piece| stats.read(piece));
+        stats.finish()
+    }
+
+    #[test]
+    fn the_two_are_found_wherever_the_text_is_cut() {
+        let want = GatewayReport { revision: Some(136_812_823_645_747), module_failures: 8 };
+        for place in 0..TEXT.len() {
+            let (start, end) = TEXT.as_bytes().split_at(place);
+            assert_eq!(read(&[start, end]), want, "cut at {place}");
+        }
+    }
+
+    #[test]
+    fn a_value_may_be_a_double() {
+        for (line, revision) in [
+            ("mcwan_config_revision 7", Some(7)),
+            ("mcwan_config_revision{app=\"a b} c\"} 1.36812823645747e+14 1700000000", Some(136_812_823_645_747)),
+            ("mcwan_config_revision{} 0", Some(0)),
+            ("mcwan_config_revision{} NaN", None),
+            ("mcwan_config_revision{} -1", None),
+            ("mcwan_config_revision{}", None),
+            ("envoy_mcwan_config_revision{} 7", None),
+        ] {
+            assert_eq!(read(&[line.as_bytes()]).revision, revision, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_statistics_says_nothing() {
+        let long = format!("mcwan_config_revision{{a=\"{}\"}} 7\n", "x".repeat(LINE_BYTES));
+        for text in [&b""[..], b"\n\n{} }{", b"\xff\xfe\n", long.as_bytes()] {
+            assert_eq!(read(&[text]), GatewayReport::default());
+        }
+    }
+}
