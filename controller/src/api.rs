@@ -3,6 +3,7 @@
 //!
 //! A value of our types satisfies the schema of its CRD except for what [`validate`] checks.
 
+mod cel;
 pub mod duration;
 pub mod exported_service;
 pub mod http_filter;
@@ -38,17 +39,6 @@ pub const VERSION: &str = "v1alpha1";
 pub const TIER_NAMESPACE: &str = "mc-wan";
 /// The namespace of the registry.
 pub const REGISTRY_NAMESPACE: &str = "mc-wan-registry";
-
-/// The CEL rule, and its message, of the kinds that are named by a DNS label.
-const NAMED_BY_LABEL: (&str, &str) = (
-    "self.metadata.name.size() <= 63 && self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-    "metadata.name must be a DNS label: at most 63 of a-z, 0-9 and -, with a letter or digit at both ends",
-);
-
-/// A CEL rule of a schema.
-fn rule(rule: &str, message: &str) -> serde_json::Value {
-    serde_json::json!({"rule": rule, "message": message})
-}
 
 #[cfg(test)]
 mod tests {

@@ -8,7 +8,7 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::pattern;
+use super::{cel, pattern};
 
 /// A service that one cluster exports. It is named `CLUSTER.NAMESPACE.NAME`.
 #[derive(CustomResource, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -20,10 +20,7 @@ use super::pattern;
     derive = "PartialEq",
     category = "mcwan",
     doc = "A service that one cluster exports, published in the registry under the name CLUSTER.NAMESPACE.NAME.",
-    validation = (
-        "self.metadata.name.split('.').size() == 3 && self.metadata.name.split('.')[0] == self.spec.cluster && self.metadata.name.split('.')[1] == self.spec.namespace && self.metadata.name.split('.')[2] == self.spec.name",
-        "metadata.name must be CLUSTER.NAMESPACE.NAME, of spec.cluster, spec.namespace and spec.name"
-    ),
+    validation = cel::NAMED_BY_SERVICE,
     printcolumn(name = "Cluster", type_ = "string", json_path = ".spec.cluster"),
     printcolumn(name = "Default tier", type_ = "string", json_path = ".spec.defaultTier"),
     printcolumn(name = "Ready pods", type_ = "integer", json_path = ".spec.readyPods"),

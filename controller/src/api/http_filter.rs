@@ -4,23 +4,22 @@ use std::num::{NonZeroU16, NonZeroU32};
 
 use schemars::{JsonSchema, JsonSchema_repr};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_repr::{Deserialize_repr, Serialize_repr};
 
 use super::http_route::service;
-use super::{pattern, rule};
+use super::{cel, pattern};
 
 /// One filter: the one field that `type` names must be set, and no other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(extend("x-kubernetes-validations" = [
-    field_of_type("requestHeaderModifier", "RequestHeaderModifier"),
-    field_of_type("responseHeaderModifier", "ResponseHeaderModifier"),
-    field_of_type("requestMirror", "RequestMirror"),
-    field_of_type("requestRedirect", "RequestRedirect"),
-    field_of_type("urlRewrite", "URLRewrite"),
-    field_of_type("cors", "CORS"),
-    field_of_type("extensionRef", "ExtensionRef")
+    cel::field_of_type("requestHeaderModifier", "RequestHeaderModifier"),
+    cel::field_of_type("responseHeaderModifier", "ResponseHeaderModifier"),
+    cel::field_of_type("requestMirror", "RequestMirror"),
+    cel::field_of_type("requestRedirect", "RequestRedirect"),
+    cel::field_of_type("urlRewrite", "URLRewrite"),
+    cel::field_of_type("cors", "CORS"),
+    cel::field_of_type("extensionRef", "ExtensionRef")
 ]))]
 pub struct HttpFilter {
     /// Which filter this is.
@@ -96,7 +95,7 @@ pub struct Header {
 /// A copy of requests for another backend, whose answers are ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(extend("x-kubernetes-validations" = [rule("!has(self.percent) || !has(self.fraction)", "percent and fraction must not both be set")]))]
+#[schemars(extend("x-kubernetes-validations" = [cel::one_share()]))]
 pub struct RequestMirror {
     /// Who gets the copy.
     pub backend_ref: BackendObjectRef,
@@ -136,7 +135,7 @@ impl From<Percent> for u32 {
 /// A share: at most 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(extend("x-kubernetes-validations" = [rule("self.numerator <= self.denominator", "numerator must not be greater than denominator")]))]
+#[schemars(extend("x-kubernetes-validations" = [cel::at_most_all()]))]
 pub struct Fraction {
     /// How many.
     pub numerator: u32,
@@ -243,8 +242,8 @@ pub struct UrlRewrite {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(extend("x-kubernetes-validations" = [
-    field_of_type("replaceFullPath", "ReplaceFullPath"),
-    field_of_type("replacePrefixMatch", "ReplacePrefixMatch")
+    cel::field_of_type("replaceFullPath", "ReplaceFullPath"),
+    cel::field_of_type("replacePrefixMatch", "ReplacePrefixMatch")
 ]))]
 pub struct PathModifier {
     /// Which change this is.
@@ -308,14 +307,6 @@ pub struct LocalObjectRef {
     /// Name.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
-}
-
-/// The field that goes with a `type`, and with no other.
-fn field_of_type(field: &str, kind: &str) -> Value {
-    rule(
-        &format!("has(self.{field}) == (self.type == '{kind}')"),
-        &format!("{field} must be set where type is {kind}, and only there"),
-    )
 }
 
 fn hundred() -> NonZeroU32 {

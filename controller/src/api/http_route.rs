@@ -10,24 +10,15 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Duration, HttpFilter, HttpMatch, rule};
+use super::{Duration, HttpFilter, HttpMatch, cel};
 
 /// One rule: where any of its matches holds, a request is filtered and sent to one of its backends.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(extend("x-kubernetes-validations" = [
-    rule(
-        "!has(self.backendRefs) || self.backendRefs.size() == 0 || !has(self.filters) || self.filters.all(filter, filter.type != 'RequestRedirect')",
-        "a rule with a RequestRedirect filter must have no backendRefs"
-    ),
-    rule(
-        "!has(self.matches) || !has(self.filters) || self.matches.all(match, !has(match.path) || match.path.type == 'PathPrefix') || self.filters.all(filter, !has(filter.urlRewrite) || !has(filter.urlRewrite.path) || !has(filter.urlRewrite.path.replacePrefixMatch))",
-        "filters can have urlRewrite.path.replacePrefixMatch only where every match's path is of type PathPrefix"
-    ),
-    rule(
-        "!has(self.matches) || !has(self.filters) || self.matches.all(match, !has(match.path) || match.path.type == 'PathPrefix') || self.filters.all(filter, !has(filter.requestRedirect) || !has(filter.requestRedirect.path) || !has(filter.requestRedirect.path.replacePrefixMatch))",
-        "filters can have requestRedirect.path.replacePrefixMatch only where every match's path is of type PathPrefix"
-    )
+    cel::redirect_without_backends(),
+    cel::prefix_where_matched("urlRewrite"),
+    cel::prefix_where_matched("requestRedirect"),
 ]))]
 pub struct HttpRule {
     /// A name for people, unique in its list.
@@ -42,15 +33,12 @@ pub struct HttpRule {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     #[schemars(extend("x-kubernetes-validations" = [
-        at_most_once("RequestHeaderModifier"),
-        at_most_once("ResponseHeaderModifier"),
-        at_most_once("RequestRedirect"),
-        at_most_once("URLRewrite"),
-        at_most_once("CORS"),
-        rule(
-            "!(self.exists(filter, filter.type == 'RequestRedirect') && self.exists(filter, filter.type == 'URLRewrite'))",
-            "filters must not have both a RequestRedirect and a URLRewrite"
-        )
+        cel::at_most_once("RequestHeaderModifier"),
+        cel::at_most_once("ResponseHeaderModifier"),
+        cel::at_most_once("RequestRedirect"),
+        cel::at_most_once("URLRewrite"),
+        cel::at_most_once("CORS"),
+        cel::redirect_without_rewrite(),
     ]))]
     pub filters: Vec<HttpFilter>,
     /// Where requests go, by weight. None, and no redirect: 500.
@@ -73,10 +61,7 @@ pub struct HttpRule {
 /// How long a request may take. Zero: no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(extend("x-kubernetes-validations" = [rule(
-    "!has(self.request) || !has(self.backendRequest) || duration(self.request) == duration('0s') || duration(self.backendRequest) <= duration(self.request)",
-    "backendRequest must not be longer than request"
-)]))]
+#[schemars(extend("x-kubernetes-validations" = [cel::attempt_within_request()]))]
 pub struct Timeouts {
     /// From the client's request to the end of the response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -89,7 +74,7 @@ pub struct Timeouts {
 /// A backend and its share of the requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(extend("x-kubernetes-validations" = [rule("!has(self.filters) || self.filters.size() <= 16", "filters must have at most 16 items")]))]
+#[schemars(extend("x-kubernetes-validations" = [cel::at_most_16_filters()]))]
 pub struct BackendRef {
     /// API group of the backend; empty is the core group.
     #[serde(default)]
@@ -114,8 +99,6 @@ pub struct BackendRef {
     #[schemars(range(max = 1_000_000))]
     pub weight: u32,
     /// What is done with a request that goes here.
-    // The bound is a rule, not `maxItems`: from 10,000 rules × 16 backends × 16 filters an API server would conclude that
-    // the rules of a filter cost too much, while a list without `maxItems` it measures by what fits in a request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub filters: Vec<HttpFilter>,
 }
@@ -126,13 +109,6 @@ pub(super) fn service() -> String {
 
 fn one() -> u32 {
     1
-}
-
-fn at_most_once(filter: &str) -> Value {
-    rule(
-        &format!("self.filter(filter, filter.type == '{filter}').size() <= 1"),
-        &format!("filters must have at most one of type {filter}"),
-    )
 }
 
 fn any_object(_: &mut SchemaGenerator) -> Schema {

@@ -6,7 +6,7 @@ use schemars::{JsonSchema, JsonSchema_repr};
 use serde::{Deserialize, Serialize};
 use serde_repr::{Deserialize_repr, Serialize_repr};
 
-use super::{HttpRule, pattern};
+use super::{HttpRule, cel, pattern};
 
 /// The rules for the requests to an imported service. It is named like the Service that it imports.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -19,7 +19,7 @@ use super::{HttpRule, pattern};
     derive = "PartialEq",
     category = "mcwan",
     doc = "Which request to an imported service takes which tier of the WAN. It is named like the Service that it imports.",
-    validation = super::NAMED_BY_LABEL,
+    validation = cel::NAMED_BY_LABEL,
     printcolumn(
         name = "Accepted",
         type_ = "string",

@@ -7,7 +7,7 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{pattern, rule};
+use super::{cel, pattern};
 
 /// One cluster. Its name is the cluster's name.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -20,7 +20,7 @@ use super::{pattern, rule};
     derive = "PartialEq",
     category = "mcwan",
     doc = "A cluster that takes part, published in the registry by itself. A Lease of the same name tells whether it lives.",
-    validation = super::NAMED_BY_LABEL,
+    validation = cel::NAMED_BY_LABEL,
     printcolumn(name = "Region", type_ = "string", json_path = ".metadata.labels.region"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
@@ -29,10 +29,7 @@ pub struct WanClusterSpec {
     /// The tiers that the cluster knows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
-    #[schemars(extend("x-kubernetes-validations" = [rule(
-        "self.all(tier, self.exists_one(other, other.port == tier.port))",
-        "spec.tiers must not have two tiers with one port"
-    )]))]
+    #[schemars(extend("x-kubernetes-validations" = [cel::distinct_ports()]))]
     pub tiers: Vec<ClusterTier>,
     /// Where the cluster's requests come from, by importing namespace.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

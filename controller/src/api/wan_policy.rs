@@ -9,6 +9,8 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::cel;
+
 /// One tier of the WAN, such as a fast and dear tunnel. Its name is the tier's name.
 #[derive(CustomResource, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[kube(
@@ -21,7 +23,7 @@ use serde::{Deserialize, Serialize};
     derive = "PartialEq",
     category = "mcwan",
     doc = "A tier of the WAN: one class of service, which the WAN tells from the others by the destination port.",
-    validation = super::NAMED_BY_LABEL,
+    validation = cel::NAMED_BY_LABEL,
     printcolumn(name = "Port", type_ = "integer", json_path = ".spec.port"),
     printcolumn(name = "Tunnel", type_ = "string", json_path = ".spec.tunnel"),
     printcolumn(
