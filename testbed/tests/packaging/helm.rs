@@ -158,6 +158,8 @@ async fn values_that_are_wrong_are_refused_by_name() -> Result<()> {
         ("gatewayClass=", "/gatewayClass"),
         ("logFormat=yaml", "/logFormat"),
         ("resources.memory=1Gi", "/resources"),
+        ("env[0].name=mcwan log level", "/env/0/name"),
+        ("volumes[0].emptyDir=", "name"),
         ("crds=false", "/crds"),
     ] {
         let values = [required.as_slice(), &[wrong]].concat();
