@@ -14,6 +14,7 @@ pub mod forecast;
 pub mod latin1;
 pub mod loopback;
 pub mod mode;
+pub mod oci_registry;
 pub mod outcome;
 pub mod relocate;
 pub mod setup;
