@@ -119,6 +119,7 @@ pub fn service_export(export: &ServiceExport) -> Vec<Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::WAN_POLICY_ANNOTATION;
     use crate::gather::files::Gathered;
 
     /// The fields that errors name, of the only object in a document.
@@ -217,6 +218,27 @@ mod tests {
         ];
         for (spec, expected, message) in table {
             assert_eq!(fields(&mk("WANCluster", "c", &spec)), expected, "{message}");
+        }
+    }
+
+    #[test]
+    fn a_service_export_by_itself() {
+        let table: [(&str, &str, &[&str], &str); 3] = [
+            ("payment", "low", &[], "sound"),
+            ("pay.ment", "low", &["metadata.name"], "a bad name"),
+            ("payment", "lo.w", &["metadata.annotations"], "a bad tier name"),
+        ];
+        for (name, tier, expected, message) in table {
+            let annotations = [(WAN_POLICY_ANNOTATION.to_owned(), tier.to_owned())];
+            let metadata = ObjectMeta {
+                namespace: Some("secure".to_owned()),
+                name: Some(name.to_owned()),
+                annotations: Some(annotations.into()),
+                ..ObjectMeta::default()
+            };
+            let problems = service_export(&ServiceExport { metadata, ..ServiceExport::default() });
+            let fields: Vec<_> = problems.iter().filter_map(|problem| problem.field.as_deref()).collect();
+            assert_eq!(fields, expected, "{message}");
         }
     }
 

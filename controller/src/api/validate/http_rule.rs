@@ -138,3 +138,78 @@ fn is_origin(text: &str) -> bool {
     let is_port = (1..=5).contains(&port.len()) && port.bytes().all(|byte| byte.is_ascii_digit());
     text.len() <= limits::HOST_BYTES && is_port && (host == "*" || labels.split('.').all(is_label))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::problem::ObjectRef;
+
+    /// The fields of a rule that are wrong.
+    fn wrong(rule: Value) -> Vec<String> {
+        let rule: HttpRule = serde_json::from_value(rule).unwrap();
+        let mut found = Check::new(ObjectRef::namespaced("ServiceImport", "secure", "payment"));
+        check(&mut found, "rule", &rule);
+        found.problems.into_iter().filter_map(|problem| problem.field).collect()
+    }
+
+    #[test]
+    fn what_a_route_is_told_is_within_its_bounds() {
+        let modifier =
+            |lines: Value| json!({"filters": [{"type": "RequestHeaderModifier", "requestHeaderModifier": lines}]});
+        let rewrite =
+            |hostname: &str| json!({"filters": [{"type": "URLRewrite", "urlRewrite": {"hostname": hostname}}]});
+        let param = |length: usize| {
+            let param = json!({"name": "a", "value": "é".repeat(length)});
+            json!({"matches": [{"queryParams": [param]}]})
+        };
+        let filters = |count: usize| json!({"filters": vec![json!({"type": "URLRewrite", "urlRewrite": {}}); count]});
+        let table = [
+            (json!({"name": "a".repeat(253)}), None, "the longest name"),
+            (json!({"name": "a".repeat(254)}), Some("rule.name"), "too long a name"),
+            (param(1024), None, "the longest value, in characters"),
+            (param(1025), Some("rule.matches[0].queryParams[0].value"), "too long a value"),
+            (filters(16), None, "16 filters"),
+            (filters(17), Some("rule.filters"), "17 filters"),
+            (rewrite("a.example.com"), None, "a host"),
+            (rewrite("*.example.com"), Some("rule.filters[0].urlRewrite.hostname"), "a wildcard to rewrite to"),
+            (modifier(json!({"remove": ["a", "b"]})), None, "two names to remove"),
+            (
+                modifier(json!({"remove": ["a", "a"]})),
+                Some("rule.filters[0].requestHeaderModifier.remove[1]"),
+                "one name to remove twice",
+            ),
+        ];
+        for (rule, expected, message) in table {
+            assert_eq!(wrong(rule), Vec::from_iter(expected), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_cors_filter_is_one_that_httproute_takes() {
+        let table = [
+            (json!({"allowOrigins": ["*"]}), None, "every origin"),
+            (json!({"allowOrigins": ["http://a", "https://*.a.b:8443", "http://*"]}), None, "origins"),
+            (json!({"allowOrigins": ["*", "http://a"]}), Some("allowOrigins"), "every origin, and one"),
+            (json!({"allowOrigins": ["ftp://a"]}), Some("allowOrigins[0]"), "another scheme"),
+            (json!({"allowOrigins": ["https://a/"]}), Some("allowOrigins[0]"), "a path"),
+            (json!({"allowOrigins": ["https://a:"]}), Some("allowOrigins[0]"), "a port without number"),
+            (json!({"allowOrigins": ["https://a..b"]}), Some("allowOrigins[0]"), "an empty label"),
+            (json!({"allowMethods": ["GET", "PATCH"]}), None, "methods"),
+            (json!({"allowMethods": ["GET", "*"]}), Some("allowMethods"), "every method, and one"),
+            (json!({"allowMethods": ["FETCH"]}), Some("allowMethods[0]"), "no method"),
+            (json!({"allowHeaders": ["*", "a"]}), Some("allowHeaders"), "every header, and one"),
+            (json!({"exposeHeaders": ["*", "a"]}), None, "here HTTPRoute has no such rule"),
+            (json!({"exposeHeaders": ["a b"]}), Some("exposeHeaders[0]"), "no header"),
+        ];
+        for (cors, expected, message) in table {
+            let expected = expected.map(|field| format!("rule.filters[0].cors.{field}"));
+            assert_eq!(
+                wrong(json!({"filters": [{"type": "CORS", "cors": cors}]})),
+                Vec::from_iter(expected),
+                "{message}"
+            );
+        }
+    }
+}
