@@ -4,6 +4,7 @@ pub mod check;
 pub mod child;
 pub mod client;
 pub mod cluster;
+pub mod controller;
 pub mod demo;
 pub mod describe;
 pub mod echo;

@@ -87,10 +87,10 @@ impl Statuses {
         match part {
             Part::Common | Part::Cluster => {}
             Part::Import(name) => {
-                drop(self.due.insert(Target::Import(Key::new(Arc::clone(namespace), Arc::clone(name)))))
+                self.due.insert(Target::Import(Key::new(Arc::clone(namespace), Arc::clone(name))));
             }
             Part::Export(name) => {
-                drop(self.due.insert(Target::Export(Key::new(Arc::clone(namespace), Arc::clone(name)))))
+                self.due.insert(Target::Export(Key::new(Arc::clone(namespace), Arc::clone(name))));
             }
             Part::Egress => {
                 let imports = snapshot.service_imports.in_namespace(namespace);

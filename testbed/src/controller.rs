@@ -1,0 +1,131 @@
+//! The real controller as a child process.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tempfile::TempDir;
+
+use crate::child::{Process, log_into, mortal};
+use crate::client::{self, Request};
+use crate::cluster::TestCluster;
+use crate::loopback::Loopback;
+use crate::wait::until;
+
+/// The namespace and name of the controller's service account.
+const ACCOUNT: (&str, &str) = ("mc-wan-system", "mcwan");
+
+/// How long it may take to start, on a machine that does much else.
+const START: Duration = Duration::from_mins(2);
+
+/// A running replica of the controller. It is killed when this is dropped.
+#[derive(Debug)]
+pub struct Controller {
+    process: Process,
+    log: PathBuf,
+    admin: SocketAddr,
+    _folder: TempDir,
+    _loopback: Loopback,
+}
+
+/// How a replica is started.
+#[derive(Clone, Debug)]
+pub struct Settings<'s> {
+    /// The program.
+    pub program: &'s Path,
+    /// The name of the replica.
+    pub replica: &'s str,
+    /// The name of the cluster.
+    pub cluster_id: &'s str,
+    /// Where the module is.
+    pub module: &'s str,
+    /// More arguments.
+    pub arguments: &'s [&'s str],
+}
+
+impl Controller {
+    /// Starts a replica with the rights of its service account, which must be there, and waits until it is ready.
+    ///
+    /// # Errors
+    /// It ends, or does not become ready.
+    pub async fn start(cluster: &TestCluster, settings: &Settings<'_>) -> Result<Self> {
+        let mut controller = Self::begin(cluster, settings).await?;
+        let admin = controller.admin;
+        let is_ready = async || Ok(ask(admin, "/readyz").await.is_ok());
+        controller.process.until(START, "the controller is ready", is_ready).await?;
+        Ok(controller)
+    }
+
+    /// Starts a replica and does not wait.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub async fn begin(cluster: &TestCluster, settings: &Settings<'_>) -> Result<Self> {
+        let loopback = Loopback::take()?;
+        let admin = SocketAddr::from((loopback.address(), 8080));
+        let folder = tempfile::Builder::new().prefix("mcwan-controller-").tempdir()?;
+        let log = folder.path().join("controller.log");
+        let mut command = mortal(settings.program);
+        command.arg("controller").args(["--cluster-id", settings.cluster_id, "--module", settings.module]);
+        command.args(["--admin-address", &admin.to_string(), "--replica", settings.replica]);
+        command.args(["--log-level", "debug"]).args(settings.arguments);
+        command.env("KUBECONFIG", cluster.kubeconfig(ACCOUNT.0, ACCOUNT.1).await?);
+        log_into(&mut command, &log)?;
+        let child = command.spawn().context("cannot start the controller")?;
+        let process = Process::new("the controller", child, log.clone());
+        Ok(Self { process, log, admin, _folder: folder, _loopback: loopback })
+    }
+
+    /// The value of a metric: the name with its labels, as `/metrics` writes it. None: there is no such line.
+    ///
+    /// # Errors
+    /// The controller does not answer.
+    pub async fn metric(&self, name: &str) -> Result<Option<f64>> {
+        let text = ask(self.admin, "/metrics").await?;
+        let mut lines = text.lines().filter_map(|line| line.rsplit_once(' '));
+        Ok(lines.find(|(known, _)| *known == name).and_then(|(_, value)| value.parse().ok()))
+    }
+
+    /// Waits until this replica leads.
+    ///
+    /// # Errors
+    /// It does not.
+    pub async fn leads(&self) -> Result<()> {
+        until(START, "the replica leads", async || Ok(self.metric("mcwan_leader").await? == Some(1.0))).await
+    }
+
+    /// What it has logged.
+    ///
+    /// # Errors
+    /// The log cannot be read.
+    pub fn log(&self) -> Result<String> {
+        Ok(String::from_utf8_lossy(&std::fs::read(&self.log)?).into_owned())
+    }
+
+    /// The process.
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    /// Asks it to end, and waits until it has.
+    ///
+    /// # Errors
+    /// It does not end, or not well.
+    pub async fn stop(mut self) -> Result<()> {
+        kill(Pid::from_raw(i32::try_from(self.process.pid())?), Signal::SIGTERM)?;
+        let status = self.process.ended(START).await?;
+        ensure!(status.success(), "the controller ended with {status}");
+        Ok(())
+    }
+}
+
+async fn ask(admin: SocketAddr, path: &str) -> Result<String> {
+    let request =
+        Request { method: "GET".to_owned(), host: Some(b"admin".to_vec()), path: path.to_owned(), headers: Vec::new() };
+    let response = client::send(admin, &request).await?;
+    ensure!(response.status == 200, "{path} answers {}", response.status);
+    Ok(String::from_utf8(response.body)?)
+}
