@@ -1,0 +1,97 @@
+//! The egress of a namespace: gateway and filter.
+
+use mcwan::api::DataPlane;
+use mcwan::emit::kubernetes::{egress_objects, import_objects};
+use mcwan::emit::object::Kind;
+use mcwan::translate::Import;
+use mcwan_policy::limits;
+use mcwan_policy::wire::{Match, PathMatch, Rule};
+
+use crate::world::{World, at, mk_import, mk_plain_export, of_kind, reasons, settings, to_high};
+
+fn mk_imports(count: usize, change: impl Fn(usize, &mut Import)) -> Vec<Import> {
+    let world = World::new(&[mk_plain_export(), mk_import("payment", &[to_high("")])]);
+    let import = |number: usize| {
+        let mut import = world.payment().clone();
+        import.wire.name = format!("payment-{number}");
+        import.object.name = import.wire.name.clone();
+        change(number, &mut import);
+        import
+    };
+    (0..count).map(import).collect()
+}
+
+#[test]
+fn a_namespace_without_imports_has_nothing() {
+    assert!(egress_objects("secure", &[], &settings(DataPlane::Wasm)).objects.is_empty());
+}
+
+#[test]
+fn a_native_import_is_not_in_the_filter() {
+    let imports = mk_imports(2, |number, import| {
+        import.data_plane = (number == 1).then_some(DataPlane::Native);
+    });
+    let egress = egress_objects("secure", &imports.iter().collect::<Vec<_>>(), &settings(DataPlane::Wasm));
+    let plugin = of_kind(&egress.objects, Kind::WasmPlugin)[0].1;
+    let named: Vec<_> =
+        at(plugin, "/spec/pluginConfig/imports").as_array().unwrap().iter().map(|one| &one["name"]).collect();
+    assert_eq!(named, ["payment-0"]);
+    let gateways: Vec<_> = of_kind(&egress.objects, Kind::Gateway).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(gateways, ["mcwan-egress", "mcwan-egress-native"]);
+}
+
+#[test]
+fn what_does_not_fit_is_the_youngest() {
+    let rule = |number: usize| {
+        let path = format!("/{number}/{}", "x".repeat(1_000));
+        Rule { matches: vec![Match { path: Some(PathMatch::Prefix(path)), ..Match::default() }], actions: Vec::new() }
+    };
+    // 50 KB each: 20 fit into a megabyte.
+    let imports = mk_imports(30, |_, import| import.wire.rules = (0..50).map(rule).collect());
+    let egress = egress_objects("secure", &imports.iter().collect::<Vec<_>>(), &settings(DataPlane::Wasm));
+    let plugin = of_kind(&egress.objects, Kind::WasmPlugin)[0].1;
+    let kept = at(plugin, "/spec/pluginConfig/imports").as_array().unwrap();
+    assert_eq!(kept.len(), 20);
+    assert!(kept.iter().enumerate().all(|(number, import)| import["name"] == format!("payment-{number}")));
+    let left_out: Vec<_> =
+        egress.problems.iter().map(|problem| (problem.reason, problem.object.name.as_str())).collect();
+    let expected: Vec<_> = imports[20..].iter().map(|import| ("TooLarge", import.wire.name.as_str())).collect();
+    assert_eq!(left_out, expected);
+    let bytes = egress.shipped.unwrap().bytes;
+    assert!(bytes <= limits::WASM_PLUGIN_CONFIG_BYTES && bytes > limits::WASM_PLUGIN_CONFIG_BYTES * 19 / 20, "{bytes}");
+}
+
+#[test]
+fn a_config_has_its_own_revision() {
+    let revision = |count| {
+        let imports = mk_imports(count, |_, _| ());
+        egress_objects("secure", &imports.iter().collect::<Vec<_>>(), &settings(DataPlane::Wasm))
+            .shipped
+            .unwrap()
+            .revision
+    };
+    assert_eq!(revision(1), revision(1));
+    assert_ne!(revision(1), revision(2));
+    assert!((1..limits::REVISIONS).contains(&revision(1)));
+}
+
+#[test]
+fn a_gateway_has_64_listeners() {
+    let imports = mk_imports(66, |number, import| import.ports = vec![1_000 + u16::try_from(number).unwrap()]);
+    let egress = egress_objects("secure", &imports.iter().collect::<Vec<_>>(), &settings(DataPlane::Wasm));
+    let gateway = of_kind(&egress.objects, Kind::Gateway)[0].1;
+    assert_eq!(at(gateway, "/spec/listeners").as_array().unwrap().len(), 64);
+    let left_out: Vec<_> =
+        egress.problems.iter().map(|problem| (problem.reason, problem.object.name.as_str())).collect();
+    assert_eq!(left_out, [("TooLarge", "payment-64"), ("TooLarge", "payment-65")]);
+}
+
+#[test]
+fn an_import_without_a_port_needs_no_gateway() {
+    let imports = mk_imports(1, |_, import| import.ports = Vec::new());
+    let settings = settings(DataPlane::Wasm);
+    assert!(egress_objects("secure", &[&imports[0]], &settings).objects.is_empty());
+    let (objects, problems) = import_objects(&imports[0], &settings, &[]);
+    assert!(of_kind(&objects, Kind::HttpRoute).is_empty());
+    assert_eq!(reasons(&problems), [], "the translation has named it");
+}
