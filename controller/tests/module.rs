@@ -1,0 +1,165 @@
+//! How the module is fetched where a server does not simply give it: credentials, redirects, wrong answers.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use axum::Router;
+use axum::extract::RawQuery;
+use axum::http::header::{AUTHORIZATION, LOCATION, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use mcwan::module::{Digest, ModuleCheck, ModuleError};
+use serde_json::json;
+use tokio::net::TcpListener;
+
+/// The least that passes for the filter.
+fn mk_module() -> Vec<u8> {
+    let version = mcwan_policy::wire::VERSION.to_le_bytes();
+    [&b"\0asm\x01\0\0\0\0\x0f\x0amcwan.wire"[..], &version].concat()
+}
+
+/// An image's layer that holds it.
+fn mk_layer() -> Vec<u8> {
+    let mut archive = tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast()));
+    let mut header = tar::Header::new_gnu();
+    header.set_size(mk_module().len().try_into().unwrap());
+    header.set_cksum();
+    archive.append_data(&mut header, "plugin.wasm", mk_module().as_slice()).unwrap();
+    archive.into_inner().unwrap().finish().unwrap()
+}
+
+fn mk_manifest(layer: &[u8]) -> String {
+    let layer =
+        json!({"mediaType": "application/vnd.oci.image.layer.v1.tar+gzip", "digest": Digest::of(layer).to_string()});
+    json!({"schemaVersion": 2, "layers": [layer]}).to_string()
+}
+
+async fn serve(router: impl FnOnce(SocketAddr) -> Router) -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let router = router(address);
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    address
+}
+
+/// A registry with one image, which it gives to whom `admits` lets in, and answers others as `challenge` says.
+async fn registry(
+    admits: &'static str,
+    challenge: impl Fn(SocketAddr) -> String + Send + 'static,
+) -> (SocketAddr, String) {
+    let manifest = mk_manifest(&mk_layer());
+    let image = format!("filter@{}", Digest::of(manifest.as_bytes()));
+    let address = serve(|address| {
+        let challenge = challenge(address);
+        let guard = move |headers: HeaderMap, content: Vec<u8>| -> Response {
+            match headers.get(AUTHORIZATION) {
+                Some(given) if given == admits => content.into_response(),
+                _ => (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, challenge.clone())]).into_response(),
+            }
+        };
+        let (guard_manifest, guard_blob) = (guard.clone(), guard);
+        Router::new()
+            .route("/v2/filter/manifests/{d}", get(async move |headers| guard_manifest(headers, manifest.into_bytes())))
+            .route("/v2/filter/blobs/{d}", get(async move |headers| guard_blob(headers, mk_layer())))
+            .route("/token", get(token))
+    })
+    .await;
+    (address, image)
+}
+
+/// Gives everybody a token for the one image.
+async fn token(RawQuery(query): RawQuery) -> Response {
+    match query.as_deref() {
+        Some("scope=repository%3Afilter%3Apull&service=test") => json!({"token": "t0k3n"}).to_string().into_response(),
+        _ => StatusCode::BAD_REQUEST.into_response(),
+    }
+}
+
+fn bearer(address: SocketAddr) -> String {
+    format!(r#"Bearer realm="http://{address}/token",service="test""#)
+}
+
+fn mk_check(address: SocketAddr, module: &str) -> ModuleCheck {
+    ModuleCheck {
+        module: module.parse().unwrap_or_else(|error| panic!("{module}: {error}")),
+        insecure_registries: vec![address.to_string()],
+        registry_config: None,
+        authorities: None,
+    }
+}
+
+#[tokio::test]
+async fn an_anonymous_token_is_asked_for() {
+    let (address, image) = registry("Bearer t0k3n", bearer).await;
+    assert_eq!(mk_check(address, &format!("oci://{address}/{image}")).once().await, Ok(()));
+}
+
+#[tokio::test]
+async fn a_password_comes_from_the_registry_config() {
+    let (address, image) = registry("Basic bWU6c2VjcmV0", |_| r#"Basic realm="test""#.to_owned()).await;
+    let module = format!("oci://{address}/{image}");
+    let without = mk_check(address, &module).once().await;
+    assert_eq!(without.map_err(|error| error.reason()), Err("Unauthorized"));
+
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("config.json");
+    let write = |content: &str| std::fs::write(&config, content).unwrap();
+    let check = ModuleCheck { registry_config: Some(config.clone()), ..mk_check(address, &module) };
+    for (what, content, want) in [
+        ("the right one", json!({"auths": {address.to_string(): {"auth": "bWU6c2VjcmV0"}}}).to_string(), Ok(())),
+        (
+            "a wrong one",
+            json!({"auths": {address.to_string(): {"auth": "bWU6d3Jvbmc="}}}).to_string(),
+            Err("Unauthorized"),
+        ),
+        ("another registry's", json!({"auths": {"a.io": {"auth": "bWU6c2VjcmV0"}}}).to_string(), Err("Unauthorized")),
+        ("no file of that kind", "auths:\n".to_owned(), Err("InvalidCredentials")),
+    ] {
+        write(&content);
+        assert_eq!(check.once().await.map_err(|error| error.reason()), want, "{what}");
+    }
+    std::fs::remove_file(&config).unwrap();
+    assert_eq!(check.once().await.map_err(|error| error.reason()), Err("InvalidCredentials"), "no file");
+}
+
+#[tokio::test]
+async fn what_another_digest_names_is_refused_wherever_it_comes_from() {
+    let module = mk_module();
+    let manifest = mk_manifest(&mk_layer());
+    let image = Digest::of(manifest.as_bytes());
+    let zeros: Digest = format!("sha256:{}", "0".repeat(64)).parse().unwrap();
+    let address = serve(|_| {
+        Router::new()
+            .route("/v2/lies/manifests/{d}", get("{}"))
+            .route("/v2/layer/manifests/{d}", get(manifest))
+            .route("/v2/layer/blobs/{d}", get("another"))
+            .route("/plugin.wasm", get(async || mk_module()))
+            .route("/moved", get(async || (StatusCode::FOUND, [(LOCATION, "/plugin.wasm")])))
+            .route("/huge", get(async || vec![0; (16 << 20) + 1]))
+            .route("/broken", get(StatusCode::BAD_GATEWAY))
+    })
+    .await;
+    let own = Digest::of(&module);
+    for (module, want) in [
+        (format!("http://{address}/plugin.wasm@{own}"), Ok(())),
+        (format!("http://{address}/moved@{own}"), Ok(())),
+        (format!("http://{address}/plugin.wasm@{zeros}"), Err("DigestMismatch")),
+        (format!("http://{address}/huge@{own}"), Err("TooLarge")),
+        (format!("http://{address}/broken@{own}"), Err("FetchFailed")),
+        (format!("http://{address}/nowhere@{own}"), Err("NotFound")),
+        (format!("https://{address}/plugin.wasm@{own}"), Err("FetchFailed")),
+        (format!("oci://{address}/lies@{zeros}"), Err("DigestMismatch")),
+        (format!("oci://{address}/layer@{image}"), Err("DigestMismatch")),
+    ] {
+        let result = mk_check(address, &module).once().await;
+        assert_eq!(result.as_ref().map_err(ModuleError::reason).copied(), want, "{module}: {result:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_registry_that_is_not_said_to_be_insecure_is_asked_by_tls_only() {
+    let (address, image) = registry("Bearer t0k3n", bearer).await;
+    let check = ModuleCheck { insecure_registries: vec![], ..mk_check(address, &format!("oci://{address}/{image}")) };
+    let result = check.once().await;
+    assert!(matches!(&result, Err(ModuleError::FetchFailed { url, .. }) if url.starts_with("https://")), "{result:?}");
+}
