@@ -64,3 +64,51 @@ fn root() -> Result<PathBuf> {
         .or_else(|| Some(folder("HOME")?.join(".cache/mcwan")))
         .context("there is no place for a cache: set MCWAN_CACHE to a folder")
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn other_ingredients_have_another_folder() {
+        let folder = |name, ingredients: &[&[u8]]| Cache::new(name, ingredients).unwrap().folder;
+        let some = folder("go", &[b"a", b"bc"]);
+        assert_eq!(some, folder("go", &[b"a", b"bc"]));
+        assert_ne!(some, folder("go", &[b"ab", b"c"]));
+        assert_ne!(some, folder("helm", &[b"a", b"bc"]));
+    }
+
+    #[test]
+    fn what_many_want_is_made_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache { folder: folder.path().join("go") };
+        let made = AtomicU32::new(0);
+        let make = |path: &Path| {
+            made.fetch_add(1, Ordering::Relaxed);
+            Ok(fs::write(path, "etcd")?)
+        };
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| assert_eq!(fs::read(cache.get("etcd", make).unwrap()).unwrap(), b"etcd"));
+            }
+        });
+        assert_eq!(made.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn what_was_made_by_half_is_made_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache { folder: folder.path().to_owned() };
+        let failure = cache.get("crds", |path| {
+            fs::create_dir(path)?;
+            fs::write(path.join("old"), "")?;
+            anyhow::bail!("the network is gone")
+        });
+        failure.unwrap_err();
+        let crds = cache.get("crds", |path| Ok(fs::create_dir(path)?)).unwrap();
+        assert_eq!(fs::read_dir(crds).unwrap().count(), 0);
+    }
+}

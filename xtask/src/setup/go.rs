@@ -96,3 +96,31 @@ pub(super) fn version(module: &Path, dependency: &str) -> Result<String> {
     let version = version.with_context(|| format!("{} does not require {dependency}", path.display()))?;
     Ok(format!("v{version}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_of_go_are_compared_by_number() {
+        let table = [
+            ("go1.26.0\n", true),
+            ("go1.27rc1", false), // an early one need not build what a release does
+            ("go1.9.7", false),
+            ("go1.100.1", true),
+            ("go2.0", true),
+            ("devel +abc", false),
+        ];
+        for (version, is_new_enough) in table {
+            assert_eq!(parse(version).is_some_and(|version| version >= OLDEST), is_new_enough, "{version}");
+        }
+    }
+
+    #[test]
+    fn every_go_mod_says_the_version_of_what_it_builds() {
+        assert!(
+            version(&super::super::programs::folder("kubernetes"), "k8s.io/kubernetes").unwrap().starts_with("v1.")
+        );
+        assert!(version(&super::super::programs::folder("helm"), "helm.sh/helm/v4").unwrap().starts_with("v4."));
+    }
+}
