@@ -104,22 +104,18 @@ pub fn wan_cluster(cluster: &WanCluster) -> Vec<Problem> {
     check.problems
 }
 
-/// What is wrong with a `ServiceExport` by itself.
+/// What is wrong with a `ServiceExport` by itself. Whether there is the tier that it names, [`crate::translate`] tells.
 pub fn service_export(export: &ServiceExport) -> Vec<Problem> {
     let ObjectMeta { namespace, name, .. } = export.metadata.clone();
     let mut check =
         Check::new(ObjectRef { kind: ServiceExport::KIND.to_owned(), namespace, name: name.unwrap_or_default() });
     check.own_names();
-    if let Some(tier) = export.default_tier() {
-        check.label("metadata.annotations", tier);
-    }
     check.problems
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::WAN_POLICY_ANNOTATION;
     use crate::gather::files::Gathered;
 
     /// The fields that errors name, of the only object in a document.
@@ -218,27 +214,6 @@ mod tests {
         ];
         for (spec, expected, message) in table {
             assert_eq!(fields(&mk("WANCluster", "c", &spec)), expected, "{message}");
-        }
-    }
-
-    #[test]
-    fn a_service_export_by_itself() {
-        let table: [(&str, &str, &[&str], &str); 3] = [
-            ("payment", "low", &[], "sound"),
-            ("pay.ment", "low", &["metadata.name"], "a bad name"),
-            ("payment", "lo.w", &["metadata.annotations"], "a bad tier name"),
-        ];
-        for (name, tier, expected, message) in table {
-            let annotations = [(WAN_POLICY_ANNOTATION.to_owned(), tier.to_owned())];
-            let metadata = ObjectMeta {
-                namespace: Some("secure".to_owned()),
-                name: Some(name.to_owned()),
-                annotations: Some(annotations.into()),
-                ..ObjectMeta::default()
-            };
-            let problems = service_export(&ServiceExport { metadata, ..ServiceExport::default() });
-            let fields: Vec<_> = problems.iter().filter_map(|problem| problem.field.as_deref()).collect();
-            assert_eq!(fields, expected, "{message}");
         }
     }
 
