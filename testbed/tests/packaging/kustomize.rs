@@ -37,6 +37,7 @@ pub(super) async fn install(cluster: &TestCluster) -> Result<()> {
     let overlay = overlay()?;
     let folder = overlay.path().to_str().context("a folder with a name that is not text")?;
     cluster.kubectl(&["apply", "--server-side", "--kustomize", folder]).await?;
+    cluster.kubectl(&["wait", "--for=condition=Established", "customresourcedefinition", "--all"]).await?;
     Ok(())
 }
 

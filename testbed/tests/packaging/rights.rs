@@ -1,12 +1,14 @@
-//! What the controller's service account may do. That it may do what it must is seen where the controller runs.
+//! What the controller's service account may do.
 
 use anyhow::{Context, Result};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
 use kube::Api;
 use kube::api::PostParams;
-use mcwan_testbed::cluster::TestCluster;
+use mcwan_testbed::cluster::{Crds, TestCluster};
+use mcwan_testbed::tools;
+use tokio::process::Command;
 
-use super::{SYSTEM, kustomize};
+use super::{SYSTEM, kustomize, manifests, run};
 
 /// Asks whether `user` may do something: `VERB GROUP/RESOURCE[/SUBRESOURCE] NAMESPACE [NAME]`, the core group being
 /// `core` and no namespace `*`.
@@ -87,6 +89,22 @@ async fn the_controller_may_do_its_work_and_no_more() -> Result<()> {
         ("delete core/namespaces * secure", false),
     ] {
         assert_eq!(may(&cluster, &controller, question).await?, expected, "{question}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn whatever_the_controller_emits_it_may_write_and_delete() -> Result<()> {
+    let cluster = TestCluster::start_with(&[Crds::GatewayApi, Crds::Istio]).await?;
+    kustomize::install(&cluster).await?;
+    cluster.kubectl(&["create", "namespace", "secure"]).await?;
+    let kubeconfig = cluster.kubeconfig(SYSTEM, "mcwan").await?;
+    let cache = tempfile::tempdir()?;
+    let golden = manifests().with_file_name("controller/tests/golden/kubernetes");
+    for task in ["apply --server-side --force-conflicts", "delete --wait=false --ignore-not-found"] {
+        let mut kubectl = Command::new(tools::program("kubectl")?);
+        kubectl.arg("--kubeconfig").arg(&kubeconfig).arg("--cache-dir").arg(cache.path());
+        run(kubectl.args(task.split(' ')).arg("--filename").arg(&golden)).await?;
     }
     Ok(())
 }
