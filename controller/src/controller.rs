@@ -8,6 +8,7 @@ mod batch;
 mod desired;
 mod emission;
 mod engine;
+mod polling;
 mod retirement;
 mod statuses;
 mod unit;
@@ -29,12 +30,14 @@ use crate::api::{DataPlane, McsVersion, REGISTRY_NAMESPACE};
 use crate::apply::{self, Applier};
 use crate::emit::kubernetes::{Module, Settings};
 use crate::events::Events;
+use crate::gateways::GatewayReader;
 use crate::leader::{self, Candidate, Leader};
 use crate::module::{ModuleCheck, ModuleStatus};
 use crate::steering_secret;
 use crate::translate::{Options, Steering};
 use crate::watch::{Source, Watches};
 use engine::Engine;
+use polling::Polling;
 use statuses::Statuses;
 use world::News;
 
@@ -66,6 +69,8 @@ pub struct Config {
     pub timing: Timing,
     /// How hard the API server is worked.
     pub apply: apply::Options,
+    /// Where gateway pods serve their statistics.
+    pub gateway_stats_port: u16,
 }
 
 /// Runs until it is told to end. If we lead then, the lease is let go.
@@ -127,7 +132,8 @@ async fn work(
     };
     let applier = Applier::new(&source, leading.clone(), config.apply);
     let statuses = Statuses::new(Events::new(client, Some(config.identity)));
-    let mut engine = Engine::new(options, settings, applier, statuses, Arc::clone(&metrics), config.timing);
+    let polling = Polling::new(GatewayReader::new(config.gateway_stats_port)?);
+    let mut engine = Engine::new(options, settings, applier, statuses, polling, Arc::clone(&metrics), config.timing);
     let mut is_active = false;
     loop {
         let mut news = News::default();
@@ -141,6 +147,7 @@ async fn work(
             }
             changed = leading.changed(), if !is_busy => changed.context("leader election has ended")?,
             changed = module.changed(), if !is_busy => changed.context("the check of the module has ended")?,
+            answer = engine.polling.answer(), if !is_busy => engine.heard(answer.context("nobody asks gateways")?).await,
             () = sleep_until(wake_up), if !is_busy => {}
             () = std::future::ready(()), if is_busy => {}
         }

@@ -78,11 +78,13 @@ impl GatewayReader {
     /// Asks pods, some at a time. The answers are in their order; none where a pod could not be asked,
     /// which says nothing about its health.
     pub async fn read(&self, pods: &[GatewayPod]) -> Vec<Option<GatewayReport>> {
-        let reports = stream::iter(pods).map(async |pod| match self.read_one(pod.address).await {
-            Ok(report) => Some(report),
-            Err(error) => {
-                debug!(namespace = &*pod.namespace, pod = &*pod.name, %error, "a gateway cannot be asked");
-                None
+        let reports = stream::iter(pods.to_vec()).map(|pod| async move {
+            match self.read_one(pod.address).await {
+                Ok(report) => Some(report),
+                Err(error) => {
+                    debug!(namespace = &*pod.namespace, pod = &*pod.name, %error, "a gateway cannot be asked");
+                    None
+                }
             }
         });
         reports.buffered(CONCURRENCY).collect().await

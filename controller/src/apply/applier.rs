@@ -112,6 +112,13 @@ impl Applier {
         self.requests.read(id).await.map_err(|failure| self.failed(id, None, failure))
     }
 
+    /// Changes nothing of an object that anybody reads, so that those who watch it look again.
+    pub async fn touch(&self, id: &ObjectId) {
+        if let Err(failure) = self.requests.touch(id).await {
+            tracing::debug!(key = %id.key, ?failure, "cannot touch");
+        }
+    }
+
     /// Deletes objects of ours, all at once. What is gone, or going, counts as deleted; what is not ours stays.
     pub async fn delete_all(&mut self, observed: &mut Observed, ids: Vec<ObjectId>) -> Vec<(ObjectId, Outcome)> {
         let mut outcomes = Vec::with_capacity(ids.len());

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use http::Request as HttpRequest;
+use k8s_openapi::jiff::Timestamp;
 use kube::Client;
 use kube::api::{DeleteParams, GetParams, Patch, PatchParams, Preconditions, ValidationDirective};
 use kube::core::{DynamicObject, Request, Resource, request};
@@ -20,6 +21,10 @@ use crate::watch::{Source, Watched};
 
 /// A version that no object has: an apply that asks for it creates the object, or is refused.
 const NO_VERSION: &str = "1";
+/// The annotation that says when an object was touched.
+const TOUCHED: &str = "mc-wan.l7mp.io/touched-at";
+/// The field manager of that annotation: it is no part of what is compared.
+const TOUCHER: &str = "mcwan-touch";
 /// How often an object that changes while it is deleted is looked at again.
 const DELETE_TRIES: usize = 3;
 
@@ -53,6 +58,15 @@ impl Requests {
         let params = PatchParams::apply(FIELD_MANAGER).force();
         let request = at(resource, key).patch_subresource("status", &key.name, &params, &Patch::Apply(body));
         self.answer(&self.source.client, request).await.map(drop)
+    }
+
+    /// Changes an annotation of an object that only we write, and not as what we apply.
+    pub(super) async fn touch(&self, id: &ObjectId) -> Result<(), Failure> {
+        let now = Timestamp::now().to_string();
+        let patch = serde_json::json!({"metadata": {"annotations": {TOUCHED: now}}});
+        let params = PatchParams { field_manager: Some(TOUCHER.to_owned()), ..PatchParams::default() };
+        let request = at(&id.kind.api_resource(), &id.key).patch(&id.key.name, &params, &Patch::Merge(&patch));
+        self.answer(self.client(id.kind), request).await.map(drop)
     }
 
     /// Deletes an object of ours, if it still is.

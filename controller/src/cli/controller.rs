@@ -10,11 +10,15 @@ use clap::{Args, ValueEnum};
 use kube::{Client, Config as KubeConfig};
 use tokio::runtime::Builder;
 use tracing::Level;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use super::answer::Answer;
 use super::cluster::SYSTEM_NAMESPACE;
 use super::render::DataPlane;
 use crate::controller::{self, Config, Timing};
+use crate::gateways::STATS_PORT;
 use crate::leader;
 use crate::module::{ModuleCheck, ModuleRef, use_ring};
 use crate::{api, apply};
@@ -67,6 +71,9 @@ pub(super) struct Controller {
     /// Seconds for which targets stay in the routes after the rules no longer name them
     #[arg(long, env = "MCWAN_TARGET_GRACE_SECONDS", value_name = "SECONDS", default_value_t = 30)]
     target_grace_seconds: u64,
+    /// The port where gateway pods serve their statistics
+    #[arg(long, env = "MCWAN_GATEWAY_STATS_PORT", value_name = "PORT", default_value_t = STATS_PORT)]
+    gateway_stats_port: u16,
     /// Requests to the API server at once
     #[arg(long, env = "MCWAN_CONCURRENCY", value_name = "NUMBER", default_value_t = 16)]
     concurrency: usize,
@@ -128,14 +135,17 @@ impl Controller {
                 grace: Duration::from_secs(self.target_grace_seconds),
             },
             apply: apply::Options { concurrency: self.concurrency, ..apply::Options::default() },
+            gateway_stats_port: self.gateway_stats_port,
         })
     }
 
+    /// Logs what we say at the level that is asked for, and of the libraries only what is wrong.
     fn start_log(&self) {
+        let levels = Targets::new().with_target("mcwan", self.log_level).with_default(Level::WARN);
         let log = tracing_subscriber::fmt().with_max_level(self.log_level).with_writer(io::stderr);
         match self.log_format {
-            LogFormat::Text => log.with_ansi(false).init(),
-            LogFormat::Json => log.json().flatten_event(true).init(),
+            LogFormat::Text => log.with_ansi(false).finish().with(levels).init(),
+            LogFormat::Json => log.json().flatten_event(true).finish().with(levels).init(),
         }
     }
 }

@@ -11,6 +11,7 @@ use super::agenda::Agenda;
 use super::batch::Batch;
 use super::desired::Desired;
 use super::emission::Emission;
+use super::polling::{Answer, Polling};
 use super::retirement::Retirements;
 use super::statuses::Statuses;
 use super::unit::{Part, Unit};
@@ -18,7 +19,7 @@ use super::world::{News, World};
 use crate::admin::Metrics;
 use crate::api::REGISTRY_NAMESPACE;
 use crate::apply::{Applier, Live, Outcome};
-use crate::emit::kubernetes::{Settings, Shipped, steering_value_of};
+use crate::emit::kubernetes::{Settings, Shipped, names, steering_value_of};
 use crate::emit::object::{Kind, Object, ObjectId};
 use crate::gather::Key;
 use crate::gather::change::Change;
@@ -65,6 +66,7 @@ pub(super) struct Engine {
     problems: BTreeMap<Unit, Vec<Problem>>,
     shipped: BTreeMap<Arc<str>, Shipped>,
     pub(super) statuses: Statuses,
+    pub(super) polling: Polling,
     /// Whether everything has been looked at since we lead: only then it is known what is not to be.
     is_complete: bool,
 }
@@ -75,6 +77,7 @@ impl Engine {
         settings: Settings,
         applier: Applier,
         statuses: Statuses,
+        polling: Polling,
         metrics: Arc<Metrics>,
         timing: Timing,
     ) -> Self {
@@ -94,6 +97,7 @@ impl Engine {
             problems: BTreeMap::new(),
             shipped: BTreeMap::new(),
             statuses,
+            polling,
             is_complete: false,
         }
     }
@@ -119,9 +123,34 @@ impl Engine {
         self.consider(&news.changes);
     }
 
+    /// Works out what gateway pods have said.
+    pub(super) async fn heard(&mut self, answer: Answer) {
+        let Some(finding) = self.polling.heard(answer, &self.statuses.module) else { return };
+        if finding.is_everywhere {
+            // Nothing steers to what the rules no longer name.
+            self.retirements.release(&finding.namespace, Instant::now());
+        }
+        if finding.reload {
+            let plugin =
+                ObjectId { kind: Kind::WasmPlugin, key: Key::new(Arc::clone(&finding.namespace), names::PLUGIN) };
+            tracing::info!(
+                namespace = &*finding.namespace,
+                "a gateway could not fetch the module: it is told to try again"
+            );
+            self.applier.touch(&plugin).await;
+        }
+        self.statuses.looked_at(&Unit::egress(&finding.namespace), &self.world.snapshot);
+    }
+
     fn consider(&mut self, changes: &[Change]) {
         let affected = self.translator.update(&self.world.snapshot, changes);
         self.statuses.concern(changes, &affected, &self.world.snapshot);
+        for change in changes {
+            if let Change::GatewayPods(namespace) = change {
+                self.polling.pods_changed(namespace, &self.world.snapshot);
+                self.statuses.looked_at(&Unit::egress(namespace), &self.world.snapshot);
+            }
+        }
         Unit::affected(&affected).into_iter().for_each(|unit| self.agenda.add(unit));
     }
 
@@ -133,7 +162,8 @@ impl Engine {
     /// When there is something to do next, if nothing happens before.
     pub(super) fn next(&self) -> Option<Instant> {
         let deletion = self.has_strays().then_some(self.delete_at);
-        [self.agenda.next(), self.retirements.next(), self.statuses.next(), deletion].into_iter().flatten().min()
+        let others = [self.agenda.next(), self.retirements.next(), self.statuses.next(), self.polling.next()];
+        others.into_iter().chain([deletion]).flatten().min()
     }
 
     fn has_strays(&self) -> bool {
@@ -166,6 +196,7 @@ impl Engine {
             }
             self.delete_strays().await;
         }
+        self.polling.ask(start);
         self.report().await;
         if !is_idle {
             self.metrics.reconciled(start.elapsed());
@@ -246,6 +277,7 @@ impl Engine {
             self.problems.insert(unit.clone(), problems);
         }
         if unit.part == Part::Egress {
+            self.polling.shipped(&unit.namespace, shipped, &self.world.snapshot);
             match shipped {
                 Some(shipped) => drop(self.shipped.insert(Arc::clone(&unit.namespace), shipped)),
                 None => drop(self.shipped.remove(&unit.namespace)),
@@ -345,6 +377,7 @@ impl Engine {
             failures: &self.failures,
             problems: &self.problems,
             settings: &self.settings,
+            polling: &self.polling,
         };
         self.statuses.report(&known, &mut self.world.snapshot, &self.applier, &self.metrics).await;
     }

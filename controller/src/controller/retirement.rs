@@ -70,6 +70,12 @@ impl Retirements {
         self.units.values().any(|retirement| retirement.objects.contains(id))
     }
 
+    /// Nothing of the imports of a namespace need stay any longer.
+    pub(super) fn release(&mut self, namespace: &str, now: Instant) {
+        let units = self.units.iter_mut().filter(|(unit, _)| &*unit.namespace == namespace);
+        units.for_each(|(_, retirement)| retirement.until = now);
+    }
+
     /// The units of which nothing need stay any longer, and what is left of them.
     pub(super) fn due(&mut self, now: Instant) -> Vec<(Unit, BTreeSet<ObjectId>)> {
         let due: Vec<_> =

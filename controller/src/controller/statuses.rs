@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use super::agenda::Agenda;
 use super::desired::Desired;
+use super::polling::Polling;
 use super::unit::{Part, Unit};
 use crate::admin::Metrics;
 use crate::api::{DataPlane, McsVersion, ServiceImportStatus, WanPolicyStatus};
@@ -55,6 +56,7 @@ pub(super) struct Known<'k> {
     pub(super) failures: &'k HashMap<ObjectId, Outcome>,
     pub(super) problems: &'k BTreeMap<Unit, Vec<Problem>>,
     pub(super) settings: &'k Settings,
+    pub(super) polling: &'k Polling,
 }
 
 impl Statuses {
@@ -248,6 +250,7 @@ impl Known<'_> {
                 ModuleStatus::Ok => ModuleState::Fetchable,
                 ModuleStatus::Failed(error) => ModuleState::NotFetched(format!("{}: {error}", error.reason())),
             };
+            delivery.gateways = self.polling.state(&key.namespace);
         }
         delivery
     }
