@@ -20,19 +20,21 @@ fn backends(objects: &[Object]) -> Vec<(String, u64)> {
 
 #[test]
 fn several_clusters_share_requests_by_their_ready_pods() {
-    let gateway = |number: usize| format!("gateways: [10.20.{number}.7]");
+    let source =
+        |pods: u32, gateway: &str| format!("ports: [{{port: 8080}}], readyPods: {pods}, gateways: [{gateway}]");
+    let other_port = source(9, "10.20.2.7").replace("8080", "9090");
     let table = [
-        (vec![(3, gateway(1))], vec![1], "one cluster: no split"),
-        (vec![(3, gateway(1)), (1, gateway(2))], vec![3, 1], "by pods"),
-        (vec![(3, gateway(1)), (0, gateway(2))], vec![3, 0], "without a pod: nothing"),
-        (vec![(0, gateway(1)), (0, gateway(2))], vec![1, 1], "none has a pod: unknown is not down"),
-        (vec![(3, gateway(1)), (9, String::from("gateways: []"))], vec![3, 0], "without an address: nothing"),
-        (vec![(3, gateway(1)), (9, String::from("gateways: [127.0.0.1]"))], vec![3, 0], "without one of use: nothing"),
+        (vec![source(3, "10.20.1.7")], vec![1], "one cluster: no split"),
+        (vec![source(3, "10.20.1.7"), source(1, "10.20.2.7")], vec![3, 1], "by pods"),
+        (vec![source(3, "10.20.1.7"), source(0, "10.20.2.7")], vec![3, 0], "without a pod: nothing"),
+        (vec![source(0, "10.20.1.7"), source(0, "10.20.2.7")], vec![1, 1], "none has a pod: unknown is not down"),
+        (vec![source(3, "10.20.1.7"), source(9, "")], vec![3, 0], "without an address: nothing"),
+        (vec![source(3, "10.20.1.7"), source(9, "127.0.0.1")], vec![3, 0], "without one of use: nothing"),
+        (vec![source(3, "10.20.1.7"), other_port.clone()], vec![3, 0], "without the port: nothing"),
+        (vec![source(0, "10.20.1.7"), other_port], vec![1, 0], "without the port: nothing, if others have no pod, too"),
     ];
     for (clusters, expected, message) in table {
-        let exports = clusters.iter().enumerate().map(|(number, (pods, gateways))| {
-            mk_export(&format!("c{number}"), &format!("ports: [{{port: 8080}}], readyPods: {pods}, {gateways}"))
-        });
+        let exports = clusters.iter().enumerate().map(|(number, fields)| mk_export(&format!("c{number}"), fields));
         let documents: Vec<_> = exports.chain([mk_import("payment", &[to_high("")])]).collect();
         let objects = objects(&World::new(&documents));
         let (names, weights): (Vec<_>, Vec<_>) = backends(&objects).into_iter().unzip();

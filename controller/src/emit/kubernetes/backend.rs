@@ -79,7 +79,7 @@ fn shares(import: &Import, destination: &Destination, port: u16) -> Vec<(Service
         Destination::Tier { name } => {
             let Some(tier) = import.tier(name) else { return Vec::new() };
             let service = |(service, share)| ((TIER_NAMESPACE.to_owned(), service, tier.port), share);
-            tier::shares(import, tier).into_iter().map(service).collect()
+            tier::shares(import, tier, port).into_iter().map(service).collect()
         }
         Destination::Service { .. } => vec![(service(import, destination, port), 1)],
     }

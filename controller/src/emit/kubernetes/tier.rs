@@ -31,12 +31,10 @@ pub(super) fn objects(import: &Import, objects: &mut Vec<Object>, problems: &mut
         for source in &tier.sources {
             slices(import, &tier.service, tier.port, source, objects);
         }
-        if let Some(split) = split(import, tier) {
-            for (source, (name, _)) in tier.sources.iter().zip(split) {
-                objects.push(service(import, &name, tier.port));
-                slices(import, &name, tier.port, source, objects);
-                services.push(name);
-            }
+        for (source, name) in tier.sources.iter().zip(source_services(import, tier)) {
+            objects.push(service(import, &name, tier.port));
+            slices(import, &name, tier.port, source, objects);
+            services.push(name);
         }
     }
     for (number, services) in services.chunks(GRANT_REFERENCES).enumerate() {
@@ -45,27 +43,31 @@ pub(super) fn objects(import: &Import, objects: &mut Vec<Object>, problems: &mut
     unusable_addresses(import, problems);
 }
 
-/// The Services that requests over a tier are shared between, by the pods behind them. Clusters without a ready pod
-/// or without an address take part only where no other has them.
-pub(super) fn shares(import: &Import, tier: &Tier) -> Vec<(String, u32)> {
-    split(import, tier).unwrap_or_else(|| vec![(tier.service.clone(), 1)])
+/// The Services that requests for a port are shared between over a tier, by the pods behind them. Clusters without the
+/// port take no part; clusters without a ready pod or an address only where no other has them.
+pub(super) fn shares(import: &Import, tier: &Tier, port: u16) -> Vec<(String, u32)> {
+    let services = source_services(import, tier);
+    if services.is_empty() {
+        return vec![(tier.service.clone(), 1)];
+    }
+    let has_port = |source: &Source| source.ports.contains(&port);
+    let ready = |source: &Source| {
+        let is_reachable = has_port(source) && source.gateways.iter().copied().any(is_usable);
+        if is_reachable { source.ready_pods.min(MOST_WEIGHT) } else { 0 }
+    };
+    let any_ready = tier.sources.iter().any(|source| ready(source) > 0);
+    let share = |source: &Source| if any_ready { ready(source) } else { u32::from(has_port(source)) };
+    services.into_iter().zip(tier.sources.iter().map(share)).collect()
 }
 
-/// The same where several clusters export the service, but no more than a route can name.
-fn split(import: &Import, tier: &Tier) -> Option<Vec<(String, u32)>> {
+/// The tier service of each cluster, where several export the service, but no more than a route can name.
+fn source_services(import: &Import, tier: &Tier) -> Vec<String> {
     if !(2..=route::RULE_BACKENDS).contains(&tier.sources.len()) {
-        return None;
+        return Vec::new();
     }
-    let weight = |source: &Source| {
-        let reachable = source.gateways.iter().copied().any(is_usable);
-        if reachable { source.ready_pods.min(MOST_WEIGHT) } else { 0 }
-    };
-    let any_ready = tier.sources.iter().any(|source| weight(source) > 0);
-    let share = |source: &Source| {
-        let name = names::source_service(&import.wire.namespace, &import.wire.name, &tier.name, &source.cluster);
-        (name, if any_ready { weight(source) } else { 1 })
-    };
-    Some(tier.sources.iter().map(share).collect())
+    let wire = &import.wire;
+    let name = |source: &Source| names::source_service(&wire.namespace, &wire.name, &tier.name, &source.cluster);
+    tier.sources.iter().map(name).collect()
 }
 
 fn service(import: &Import, name: &str, port: u16) -> Object {
