@@ -108,6 +108,7 @@ async fn after_a_bad_update_the_old_rules_stay() {
     let file = folder.path().join("filter.json");
     let filter = discover(&mut setup.config, &file);
     publish(&file, &filter, "good");
+    let revision = setup.plugin.table.revision();
     let testbed = setup.start().await.unwrap();
     assert_all_as_expected(&testbed, &example, "before any update").await;
 
@@ -131,6 +132,10 @@ async fn after_a_bad_update_the_old_rules_stay() {
         .unwrap_or_else(|error| panic!("{message}: {error}"));
         assert_all_as_expected(&testbed, &example, message).await;
     }
+
+    let stats = testbed.envoy().stats("mcwan.config").await.unwrap();
+    let said = ["revision", "rejected"].map(|what| stats.get(&format!("wasmcustom.mcwan.config.{what}")).copied());
+    assert_eq!(said, [revision, u64::try_from(table.len()).ok()], "{stats:?}");
 
     publish(&file, &with_rules(&filter, r#"{"version": 1, "imports": []}"#), "good again");
     until(
