@@ -92,9 +92,7 @@ impl TestCluster {
             _folder: folder,
             loopback,
         };
-        for crds in crds {
-            cluster.install_crds(*crds).await?;
-        }
+        cluster.install_all_crds(crds).await?;
         // Only now: it learns every 30 seconds which kinds there are to collect.
         cluster.start_controllers(&kubeconfig).await?;
         Ok(cluster)
@@ -163,9 +161,19 @@ impl TestCluster {
     /// # Errors
     /// They are missing, refused, or not served in time.
     pub async fn install_crds(&self, crds: Crds) -> Result<()> {
-        let folder = crds.folder()?;
-        let folder = folder.to_str().context("the folder of the tools has a name that is not text")?;
-        self.kubectl(&["apply", "--server-side", "--force-conflicts", "-f", folder]).await?;
+        self.install_all_crds(&[crds]).await
+    }
+
+    async fn install_all_crds(&self, crds: &[Crds]) -> Result<()> {
+        let folders: Vec<_> = crds.iter().map(|crds| crds.folder()).collect::<Result<_>>()?;
+        if folders.is_empty() {
+            return Ok(());
+        }
+        let mut arguments = vec!["apply", "--server-side", "--force-conflicts"];
+        for folder in &folders {
+            arguments.extend(["-f", folder.to_str().context("the folder of the tools has a name that is not text")?]);
+        }
+        self.kubectl(&arguments).await?;
         let definitions: Api<CustomResourceDefinition> = Api::all(self.client());
         until(START, "all custom resources are served", async || {
             let all = definitions.list(&ListParams::default()).await?;

@@ -85,9 +85,9 @@ mod tests {
     fn what_many_want_is_made_once() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache { folder: folder.path().join("go") };
-        let made = AtomicU32::new(0);
+        let times = AtomicU32::new(0);
         let make = |path: &Path| {
-            made.fetch_add(1, Ordering::Relaxed);
+            times.fetch_add(1, Ordering::Relaxed);
             Ok(fs::write(path, "etcd")?)
         };
         thread::scope(|scope| {
@@ -95,7 +95,7 @@ mod tests {
                 scope.spawn(|| assert_eq!(fs::read(cache.get("etcd", make).unwrap()).unwrap(), b"etcd"));
             }
         });
-        assert_eq!(made.load(Ordering::Relaxed), 1);
+        assert_eq!(times.load(Ordering::Relaxed), 1);
     }
 
     #[test]
