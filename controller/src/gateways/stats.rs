@@ -87,7 +87,9 @@ envoy_server_uptime{} 12
 
     fn read(pieces: &[&[u8]]) -> GatewayReport {
         let mut stats = Stats::default();
-        pieces.iter().for_each(|piece| stats.read(piece));
+        for piece in pieces {
+            stats.read(piece);
+        }
         stats.finish()
     }
 
