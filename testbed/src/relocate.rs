@@ -96,7 +96,7 @@ mod tests {
     fn a_port_tells_the_destination() {
         let wan_policies = vec![mk_tier("high", 31111), mk_tier("low", 31112)];
         let endpoint_slices = vec![mk_slice(9080), mk_slice(9080)];
-        let snapshot = Snapshot { wan_policies, endpoint_slices, ..Snapshot::default() };
+        let snapshot = Snapshot { wan_policies: wan_policies.into(), endpoint_slices: endpoint_slices.into(), ..Snapshot::default() };
         let service = Destination::Service { namespace: "secure".to_owned(), name: "payment-v2".to_owned() };
         let expected = [
             (9080, service),
@@ -109,7 +109,11 @@ mod tests {
     #[test]
     fn two_destinations_may_not_share_a_port() {
         let wan_policies = vec![mk_tier("high", 9080)];
-        let snapshot = Snapshot { wan_policies, endpoint_slices: [mk_slice(9080)].into(), ..Snapshot::default() };
+        let snapshot = Snapshot {
+            wan_policies: wan_policies.into(),
+            endpoint_slices: [mk_slice(9080)].into(),
+            ..Snapshot::default()
+        };
         let error = destinations(&snapshot).unwrap_err().to_string();
         assert_eq!(error, "high and secure/payment-v2 share port 9080");
     }

@@ -7,7 +7,7 @@ use anyhow::{Context, Error, Result};
 
 use crate::process::{self, cargo};
 use crate::setup::WASM_TARGET;
-use crate::{Demo, Output, spelling};
+use crate::{Benchmark, Demo, Output, spelling};
 
 const START_WITH_CARGO: &str = "start me as `cargo xtask`";
 
@@ -36,9 +36,11 @@ pub(crate) fn cluster() -> Error {
 }
 
 /// Measures; returns only where that cannot be started.
-pub(crate) fn bench(output: Output) -> Result<()> {
-    let mut bench = cargo();
-    bench.args(["bench", "--package", "mcwan-wasm-tests", "--bench", "numbers", "--"]);
+pub(crate) fn bench(what: Benchmark, output: Output) -> Result<()> {
+    let mut bench = match what {
+        Benchmark::Module => arguments(cargo(), "bench --package mcwan-wasm-tests --bench numbers --"),
+        Benchmark::Controller => arguments(cargo(), "bench --package mcwan-testbed --bench controller --"),
+    };
     bench.args(["--output", &spelling(&output)]);
     Err(process::become_program(&mut bench, START_WITH_CARGO))
 }

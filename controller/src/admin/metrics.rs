@@ -79,10 +79,13 @@ impl Metrics {
         self.objects_pruned.get_or_create(&[("kind", kind.to_owned())]).inc();
     }
 
-    /// So many imports have this status of this condition.
-    pub fn imports(&self, condition: &str, status: &str, count: u64) {
-        let labels = [("condition", condition.to_owned()), ("status", status.to_owned())];
-        self.imports.get_or_create(&labels).set(count);
+    /// How many imports have which status of which condition.
+    pub fn imports<'c>(&self, counts: impl IntoIterator<Item = (&'c str, &'c str, u64)>) {
+        self.imports.clear();
+        for (condition, status, count) in counts {
+            let labels = [("condition", condition.to_owned()), ("status", status.to_owned())];
+            self.imports.get_or_create(&labels).set(count);
+        }
     }
 
     /// The bytes of the filter's configurations, one for each namespace.
@@ -179,7 +182,7 @@ mod tests {
         metrics.applied("HTTPRoute");
         metrics.applied("HTTPRoute");
         metrics.pruned("Service");
-        metrics.imports("Accepted", "True", 3);
+        metrics.imports([("Accepted", "True", 3)]);
         metrics.configs([100, 300, 200]);
         metrics.leader(true);
         metrics.watch_restarted("Service");

@@ -156,7 +156,8 @@ impl Engine {
 
     /// Whether there is something to do at once.
     pub(super) fn is_busy(&self) -> bool {
-        self.agenda.is_due() || (self.has_strays() && self.delete_at <= Instant::now())
+        let has_strays = self.has_strays() && self.delete_at <= Instant::now();
+        self.agenda.is_due() || self.statuses.is_due() || has_strays
     }
 
     /// When there is something to do next, if nothing happens before.
@@ -380,5 +381,18 @@ impl Engine {
             polling: &self.polling,
         };
         self.statuses.report(&known, &mut self.world.snapshot, &self.applier, &self.metrics).await;
+        if self.is_complete && !self.agenda.is_due() && !self.statuses.is_due() {
+            self.count_imports();
+        }
+    }
+
+    /// Tells how many imports have which conditions, once nothing is left to be done.
+    fn count_imports(&self) {
+        let mut counts = BTreeMap::<_, u64>::new();
+        let statuses = self.world.snapshot.service_imports.iter().filter_map(|import| import.status.as_ref());
+        for condition in statuses.flat_map(|status| &status.conditions) {
+            *counts.entry((condition.type_.as_str(), condition.status.as_str())).or_default() += 1;
+        }
+        self.metrics.imports(counts.into_iter().map(|((condition, status), count)| (condition, status, count)));
     }
 }

@@ -135,9 +135,8 @@ impl Statuses {
         }
         self.not_before = None;
         let now = Time(Timestamp::now());
-        let (later, due): (BTreeSet<_>, BTreeSet<_>) =
-            std::mem::take(&mut self.due).into_iter().partition(|target| known.awaits(target));
-        self.due = later;
+        // Once what they wait for has been looked at, they are due again.
+        let due = std::mem::take(&mut self.due).into_iter().filter(|target| !known.awaits(target));
         let mut patches: [BTreeMap<Key, (Target, StatusPatch)>; 3] = Default::default();
         for target in due {
             if patches.iter().map(BTreeMap::len).sum::<usize>() >= BATCH {

@@ -3,11 +3,11 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
+use mcwan_numbers::Number;
 use mcwan_policy::wire::PluginConfig;
 use mcwan_wasm_tests::{Callback, Effects, Host, Module, Request, Update};
 
 use crate::configs::{config, config_with_method, request};
-use crate::report::Number;
 
 /// Positions at which a large configuration is asked.
 const SAMPLES: usize = 100;

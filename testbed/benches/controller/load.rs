@@ -1,0 +1,75 @@
+//! What the cluster and the registry hold.
+
+use serde_json::{Value, json};
+
+use crate::{IMPORTS, NAMESPACES};
+
+/// A namespace by its number.
+pub(crate) fn namespace(number: usize) -> String {
+    format!("team-{number:02}")
+}
+
+/// Namespace and name of an import by its number.
+pub(crate) fn name(number: usize) -> (String, String) {
+    (namespace(number % NAMESPACES), format!("service-{number:04}"))
+}
+
+/// The tiers, and the cluster that exports everything.
+pub(crate) fn surroundings() -> Vec<Value> {
+    let tier = |name: &str, port: u16| {
+        json!({"apiVersion": "mc-wan.l7mp.io/v1alpha1", "kind": "WANPolicy", "metadata": {"name": name}, "spec": {"port": port}})
+    };
+    let cluster = json!({
+        "apiVersion": "mc-wan.l7mp.io/v1alpha1", "kind": "WANCluster",
+        "metadata": {"name": "cluster-1", "namespace": "mc-wan-registry"},
+        "spec": {"tiers": [{"name": "high", "port": 31111}, {"name": "low", "port": 31112}]},
+    });
+    vec![tier("high", 31111), tier("low", 31112), cluster]
+}
+
+/// The namespaces.
+pub(crate) fn namespaces() -> Vec<Value> {
+    let namespace = |number| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace(number)}});
+    (0..NAMESPACES).map(namespace).collect()
+}
+
+/// What the other cluster exports.
+pub(crate) fn exported_services() -> Vec<Value> {
+    (0..IMPORTS).map(exported_service).collect()
+}
+
+fn exported_service(number: usize) -> Value {
+    let (namespace, name) = name(number);
+    json!({
+        "apiVersion": "mc-wan.l7mp.io/v1alpha1", "kind": "ExportedService",
+        "metadata": {"name": format!("cluster-1.{namespace}.{name}"), "namespace": "mc-wan-registry"},
+        "spec": {
+            "cluster": "cluster-1", "namespace": namespace, "name": name,
+            "exportedAt": "2026-11-20T08:00:00Z", "ports": [{"name": "http", "port": 8080, "protocol": "TCP"}],
+            "defaultTier": "low", "gateways": ["10.20.0.7", "10.20.0.8"], "readyPods": 3,
+        },
+    })
+}
+
+/// The rules: three for each service.
+pub(crate) fn service_imports() -> Vec<Value> {
+    (0..IMPORTS).map(|number| service_import(number, 0)).collect()
+}
+
+/// The rules of one service; `change` tells one state of them from another.
+pub(crate) fn service_import(number: usize, change: usize) -> Value {
+    let (namespace, name) = name(number);
+    let rule = |path: String, tier: &str| {
+        json!({
+            "matches": [{"path": {"type": "PathPrefix", "value": path}}],
+            "backendRefs": [{"group": "mc-wan.l7mp.io", "kind": "WANPolicy", "name": tier}],
+        })
+    };
+    json!({
+        "apiVersion": "mc-wan.l7mp.io/v1alpha1", "kind": "ServiceImport",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"http": {"rules": [
+            rule(format!("/api/{change}"), "high"), rule("/stats".to_owned(), "low"), rule("/reports".to_owned(), "low"),
+        ]}},
+    })
+}
