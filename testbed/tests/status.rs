@@ -1,7 +1,6 @@
 //! `mcwan status` and `mcwan diff` as a person runs them, on a real API server. What the controller would make is
 //! applied by the test.
 
-use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -72,19 +71,9 @@ struct Ran {
     log: String,
 }
 
-/// The command line, which `cargo test` of this package alone does not build.
-async fn program() -> Result<PathBuf> {
-    let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "--quiet", "--package", "mcwan", "--bin", "mcwan"]);
-    ensure!(build.status().await.context("cannot start cargo")?.success(), "mcwan does not build");
-    let tests = std::env::current_exe()?;
-    let folder = tests.ancestors().nth(2).context("the test is in no target folder")?;
-    Ok(folder.join("mcwan"))
-}
-
 /// Runs `mcwan` with something on its standard input.
 async fn mcwan(cluster: &TestCluster, arguments: &[&str], input: &str) -> Result<Ran> {
-    let mut command = Command::new(program().await?);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mcwan-under-test"));
     command.args(arguments).env("KUBECONFIG", cluster.admin_kubeconfig()).kill_on_drop(true);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     if let Some(mut stdin) = child.stdin.take() {

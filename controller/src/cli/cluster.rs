@@ -11,6 +11,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 use tokio::runtime::{Builder, Runtime};
 
+use crate::api::DataPlane;
 use crate::gather::change::Change;
 use crate::gather::live::Live;
 use crate::translate::{Options, Steering, SteeringKey, Translator};
@@ -103,9 +104,18 @@ impl Environment {
             Err(kube::Error::Api(status)) if status.is_forbidden() => None,
             answer => answer.context("the API server does not answer")?,
         };
-        let spec = deployment.and_then(|deployment| deployment.spec?.template.spec);
-        let variables = spec.into_iter().flat_map(|spec| spec.containers).flat_map(variables);
-        Ok(Self(variables.collect()))
+        Ok(deployment.map(Self::of).unwrap_or_default())
+    }
+
+    fn of(deployment: Deployment) -> Self {
+        let containers = deployment.spec.and_then(|spec| spec.template.spec).map(|spec| spec.containers);
+        Self(containers.into_iter().flatten().flat_map(variables).collect())
+    }
+
+    /// Who applies the rules of imports that do not say.
+    pub(super) fn data_plane(&self) -> DataPlane {
+        let is_native = self.get("MCWAN_DATA_PLANE").is_some_and(|name| name.eq_ignore_ascii_case("native"));
+        if is_native { DataPlane::Native } else { DataPlane::Wasm }
     }
 
     pub(super) fn get(&self, variable: &str) -> Option<&str> {
@@ -115,4 +125,22 @@ impl Environment {
 
 fn variables(container: Container) -> impl Iterator<Item = (String, String)> {
     container.env.into_iter().flatten().filter_map(|variable| Some((variable.name, variable.value?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_controller_is_configured_by_its_environment() {
+        let env = json!([{"name": "MCWAN_CLUSTER_ID", "value": "c1"}, {"name": "MCWAN_DATA_PLANE", "value": "native"}]);
+        let pod = json!({"spec": {"containers": [{"name": "mcwan", "env": env}]}});
+        let deployment = json!({"metadata": {}, "spec": {"selector": {}, "template": pod}});
+        let environment = Environment::of(serde_json::from_value(deployment).unwrap());
+        assert_eq!(environment.get("MCWAN_CLUSTER_ID"), Some("c1"));
+        assert_eq!(environment.data_plane(), DataPlane::Native);
+        assert_eq!(Environment::default().data_plane(), DataPlane::Wasm, "nothing is known");
+    }
 }

@@ -14,7 +14,6 @@ use super::cluster::{self, Cluster, World};
 use super::input::{Files, Findings};
 use super::output::{self, Output};
 use super::report;
-use crate::api::DataPlane;
 use crate::emit::kubernetes::{Module, Settings, everything};
 use crate::emit::object::Object;
 use crate::gather::Snapshot;
@@ -80,10 +79,7 @@ impl Diff {
                 url: environment.get("MCWAN_MODULE").unwrap_or_default().to_owned(),
                 sha256: environment.get("MCWAN_MODULE_SHA256").map(str::to_owned),
             },
-            data_plane: match environment.get("MCWAN_DATA_PLANE") {
-                Some("Native") => DataPlane::Native,
-                _ => DataPlane::Wasm,
-            },
+            data_plane: environment.data_plane(),
         };
         let (before, known) = outcome(&translator, &live.snapshot, &settings);
         let Overlay { snapshot, mut changes } =

@@ -103,7 +103,7 @@ async fn list(client: &Client, kind: InputKind, mcs: McsVersion) -> Result<Optio
     loop {
         let list = match api.list(&page).await {
             Ok(list) => list,
-            Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(None),
+            Err(error) if is_not_there(&error) => return Ok(None),
             Err(error) => return Err(error),
         };
         for object in list.items {
@@ -117,6 +117,11 @@ async fn list(client: &Client, kind: InputKind, mcs: McsVersion) -> Result<Optio
             None => return Ok(Some(all)),
         }
     }
+}
+
+/// Whether what was asked for is not there, or is of a kind that is not installed: then the answer has no reason.
+pub fn is_not_there(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
 /// Whether mcwan writes objects of a kind that are then no input.

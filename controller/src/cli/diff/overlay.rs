@@ -122,7 +122,7 @@ fn as_written(object: Value) -> Value {
     let Value::Object(mut object) = object else { return object };
     object.remove("status");
     if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
-        NOT_WRITTEN.iter().for_each(|field| drop(metadata.remove(*field)));
+        metadata.retain(|field, _| !NOT_WRITTEN.contains(&field.as_str()));
         if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
             annotations.remove(LAST_APPLIED);
             if annotations.is_empty() {

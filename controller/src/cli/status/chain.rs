@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::Client;
 use serde::Serialize;
 use serde_json::Value;
@@ -38,7 +39,7 @@ pub(super) struct Chain {
 /// One step.
 #[derive(Debug, Serialize)]
 struct Step {
-    step: &'static str,
+    stage: &'static str,
     ok: bool,
     message: String,
     /// What to do.
@@ -62,7 +63,7 @@ impl Chain {
         if !is_native {
             steps.push(plugin(&found, namespace, name));
         }
-        steps.push(gateway_step(world, &found, namespace, gateway));
+        steps.push(pods(world, &found, namespace, gateway));
         steps.extend(conditions(world, import));
         let ok = steps.iter().all(|step| step.ok);
         Ok(Self { namespace: namespace.clone(), name: name.clone(), ok, steps })
@@ -70,9 +71,9 @@ impl Chain {
 
     /// Prints a line for each step, and what to do below.
     pub(super) fn text(&self, out: &mut impl Write) -> io::Result<()> {
-        for Step { step, ok, message, hint } in &self.steps {
+        for Step { stage, ok, message, hint } in &self.steps {
             let (style, word) = if *ok { (OK, "ok") } else { (BROKEN, "broken") };
-            writeln!(out, "{style}{word:<6}{style:#}  {step:<12}  {}", printable(message))?;
+            writeln!(out, "{style}{word:<6}{style:#}  {stage:<12}  {}", printable(message))?;
             if let Some(hint) = hint {
                 writeln!(out, "{:22}hint: {}", "", printable(hint))?;
             }
@@ -86,12 +87,12 @@ impl Chain {
 }
 
 impl Step {
-    fn ok(step: &'static str, message: impl Into<String>) -> Self {
-        Self { step, ok: true, message: message.into(), hint: None }
+    fn ok(stage: &'static str, message: impl Into<String>) -> Self {
+        Self { stage, ok: true, message: message.into(), hint: None }
     }
 
-    fn broken(step: &'static str, message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { step, ok: false, message: message.into(), hint: Some(hint.into()) }
+    fn broken(stage: &'static str, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { stage, ok: false, message: message.into(), hint: Some(hint.into()) }
     }
 }
 
@@ -209,12 +210,12 @@ fn plugin(found: &Found, namespace: &str, name: &str) -> Step {
     }
 }
 
-fn gateway_step(world: &World, found: &Found, namespace: &str, gateway: &str) -> Step {
+fn pods(world: &World, found: &Found, namespace: &str, gateway: &str) -> Step {
     if found.gateway.is_none() {
         return Step::broken("gateway", format!("there is no Gateway {namespace}/{gateway}"), SEE_THE_LOG);
     }
-    let pods = world.live.snapshot.gateway_pods.in_namespace(namespace);
-    let pods: Vec<_> = pods.filter(|pod| gateway_of(pod) == Some(gateway)).collect();
+    let all = world.live.snapshot.gateway_pods.in_namespace(namespace);
+    let pods: Vec<_> = all.filter(|pod| gateway_of(pod) == Some(gateway)).collect();
     let ready = pods.iter().filter(|pod| is_ready(pod)).count();
     let message = format!("{ready} of {} pods of Gateway {namespace}/{gateway} are ready", pods.len());
     if ready > 0 {
@@ -232,20 +233,20 @@ fn gateway_step(world: &World, found: &Found, namespace: &str, gateway: &str) ->
 fn conditions(world: &World, import: &Import) -> Vec<Step> {
     let Some(written) = world.live.snapshot.service_imports.get(&import.wire.namespace, &import.wire.name) else {
         let problems = import::problems(import).into_iter();
-        return problems.map(|problem| Step { step: "rules", ok: false, message: problem, hint: None }).collect();
+        return problems.map(|problem| Step { stage: "rules", ok: false, message: problem, hint: None }).collect();
     };
     let subject = Subject::service_import(written);
     if subject.conditions.is_empty() {
         let hint = "the controller writes it: see its log";
         return vec![Step::broken("status", "the ServiceImport has none", hint)];
     }
-    let step = |condition: &k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition| {
+    let step = |condition: &Condition| {
         let is_bad = (condition.status == "True") == (condition.type_ == "PartiallyInvalid");
         let is_old = condition.observed_generation != subject.metadata.generation;
         let old = if is_old { ", of an earlier generation" } else { "" };
         let message =
             format!("{} is {} ({}{old}): {}", condition.type_, condition.status, condition.reason, condition.message);
-        Step { step: "status", ok: !is_bad && !is_old, message, hint: None }
+        Step { stage: "status", ok: !is_bad && !is_old, message, hint: None }
     };
     subject.conditions.iter().map(step).collect()
 }

@@ -9,6 +9,7 @@ use crate::api::TIER_NAMESPACE;
 use crate::emit::kubernetes::names::PLUGIN;
 use crate::emit::kubernetes::{IMPORT_LABEL, NAMESPACE_LABEL};
 use crate::emit::object::Kind;
+use crate::gather::live::is_not_there;
 
 /// What the controller has made for one import, as the API server has it.
 #[derive(Debug, Default)]
@@ -38,7 +39,7 @@ impl Found {
 async fn list(client: &Client, kind: Kind, namespace: &str, labels: &str) -> anyhow::Result<Vec<Value>> {
     let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &kind.api_resource());
     let list = match api.list(&ListParams::default().labels(labels)).await {
-        Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(Vec::new()),
+        Err(error) if is_not_there(&error) => return Ok(Vec::new()),
         answer => answer.with_context(|| format!("{} objects of {namespace} cannot be listed", kind.name()))?,
     };
     Ok(list.items.into_iter().map(serde_json::to_value).collect::<Result<_, _>>()?)

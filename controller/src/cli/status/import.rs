@@ -113,11 +113,9 @@ impl ImportStatus {
 
 /// Who applies the rules of an import.
 pub(super) fn data_plane(import: &Import, world: &World) -> &'static str {
-    match import.data_plane {
-        Some(DataPlane::Wasm) => "Wasm",
-        Some(DataPlane::Native) => "Native",
-        None if world.environment.get("MCWAN_DATA_PLANE") == Some("Native") => "Native",
-        None => "Wasm",
+    match import.data_plane.unwrap_or_else(|| world.environment.data_plane()) {
+        DataPlane::Wasm => "Wasm",
+        DataPlane::Native => "Native",
     }
 }
 
