@@ -10,10 +10,18 @@ pub enum WatchError {
     /// Our rights do not suffice. What is there is unknown.
     #[error("not allowed to list and watch: {0}")]
     Forbidden(String),
+    /// The API server refuses for another reason.
+    #[error("the API server answers {code}: {message}")]
+    Refused {
+        /// The HTTP status.
+        code: u16,
+        /// What it says.
+        message: String,
+    },
     /// The API server did not answer in time.
-    #[error("the API server did not answer in time")]
+    #[error("the API server does not answer in time")]
     Timeout,
-    /// Anything else.
+    /// There is no connection to the API server, or no sense in what it says.
     #[error(transparent)]
     Other(watcher::Error),
 }
@@ -21,36 +29,33 @@ pub enum WatchError {
 impl WatchError {
     /// Whether the kind is not there at all.
     pub(super) fn is_not_installed(&self) -> bool {
-        self.status().is_some_and(Status::is_not_found)
+        matches!(self, Self::Refused { code: 404, .. })
     }
 
     /// Whether a watch cannot go on from where it was, so that it takes a new list: what the API server answers to a
     /// version that it has never had, or no longer has. That it is busy or away passes.
     pub(super) fn is_beyond_recovery(&self) -> bool {
-        let is_passing = |status: &Status| status.code == 429 || status.code >= 500;
-        self.status().is_some_and(|status| !is_passing(status) || status.message.contains("Too large resource version"))
-    }
-
-    /// What the API server answered.
-    fn status(&self) -> Option<&Status> {
         match self {
-            Self::Other(
-                watcher::Error::InitialListFailed(kube::Error::Api(status))
-                | watcher::Error::WatchStartFailed(kube::Error::Api(status))
-                | watcher::Error::WatchFailed(kube::Error::Api(status))
-                | watcher::Error::WatchError(status),
-            ) => Some(status),
-            Self::Other(_) | Self::Forbidden(_) | Self::Timeout => None,
+            Self::Refused { code, message } => {
+                (*code < 500 && *code != 429) || message.contains("Too large resource version")
+            }
+            Self::Forbidden(_) => true,
+            Self::Timeout | Self::Other(_) => false,
         }
     }
 }
 
 impl From<watcher::Error> for WatchError {
     fn from(error: watcher::Error) -> Self {
-        let error = Self::Other(error);
-        match error.status() {
-            Some(status) if status.is_forbidden() => Self::Forbidden(status.message.clone()),
-            _ => error,
+        match error {
+            watcher::Error::InitialListFailed(kube::Error::Api(status))
+            | watcher::Error::WatchStartFailed(kube::Error::Api(status))
+            | watcher::Error::WatchFailed(kube::Error::Api(status))
+            | watcher::Error::WatchError(status) => match *status {
+                Status { code: 403, message, .. } => Self::Forbidden(message),
+                Status { code, message, .. } => Self::Refused { code, message: message.trim().to_owned() },
+            },
+            error => Self::Other(error),
         }
     }
 }

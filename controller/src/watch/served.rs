@@ -47,7 +47,7 @@ pub(super) async fn superseded(client: Client, kind: Watched, used: McsVersion) 
 async fn is_served(client: &Client, version: McsVersion) -> kube::Result<bool> {
     match client.list_api_group_resources(&format!("{MCS_GROUP}/{}", version.as_str())).await {
         Ok(list) => Ok(list.resources.iter().any(|resource| resource.kind == ServiceExport::KIND)),
-        Err(kube::Error::Api(status)) if status.is_not_found() => Ok(false),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
         Err(error) => Err(error),
     }
 }
