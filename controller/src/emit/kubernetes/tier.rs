@@ -22,8 +22,9 @@ const GRANT_REFERENCES: usize = 16;
 /// The greatest weight of a backendRef (Gateway API, `BackendRef`).
 const MOST_WEIGHT: u32 = 1_000_000;
 
-/// The tier services of an import with their endpoints, and what admits the routes of its namespace to them.
-pub(super) fn objects(import: &Import, objects: &mut Vec<Object>, problems: &mut Vec<Problem>) {
+/// The tier services of an import with their endpoints, and what admits the routes of its namespace to them, and to
+/// those that rules in its live routes still name.
+pub(super) fn objects(import: &Import, retained: &[Value], objects: &mut Vec<Object>, problems: &mut Vec<Problem>) {
     let mut services = Vec::new();
     for tier in &import.tiers {
         services.push(tier.service.clone());
@@ -37,10 +38,21 @@ pub(super) fn objects(import: &Import, objects: &mut Vec<Object>, problems: &mut
             services.push(name);
         }
     }
+    for service in retained.iter().flat_map(tier_services_of) {
+        if !services.iter().any(|known| known == service) {
+            services.push(service.to_owned());
+        }
+    }
     for (number, services) in services.chunks(GRANT_REFERENCES).enumerate() {
         objects.push(grant(import, number, services));
     }
     unusable_addresses(import, problems);
+}
+
+/// The tier services that a rule of an `HTTPRoute` of ours sends requests to.
+fn tier_services_of(rule: &Value) -> impl Iterator<Item = &str> {
+    let backends = rule.get("backendRefs").and_then(Value::as_array).into_iter().flatten();
+    backends.filter(|backend| backend["namespace"] == TIER_NAMESPACE).filter_map(|backend| backend["name"].as_str())
 }
 
 /// The Services that requests for a port are shared between over a tier, by the pods behind them. Clusters without the
