@@ -14,12 +14,20 @@ pub(super) mod tests;
 /// What our field manager owns of an object by server-side apply; none if it has not applied it.
 pub(super) fn applied(object: &Value) -> Option<&Map<String, Value>> {
     let entries = object.pointer("/metadata/managedFields")?.as_array()?;
-    entries.iter().find(|entry| is_ours(entry))?.get("fieldsV1")?.as_object()
+    entries.iter().find(|entry| is_by(entry, "Apply"))?.get("fieldsV1")?.as_object()
 }
 
-fn is_ours(entry: &Value) -> bool {
+/// The entries but for those of our field manager's updates; none if there is none of these.
+pub(super) fn without_updates(object: &Value) -> Option<Vec<&Value>> {
+    let entries = object.pointer("/metadata/managedFields")?.as_array()?;
+    let others: Vec<_> = entries.iter().filter(|entry| !is_by(entry, "Update")).collect();
+    (others.len() < entries.len()).then_some(others)
+}
+
+/// Whether an entry is of our field manager, of the object itself.
+fn is_by(entry: &Value, operation: &str) -> bool {
     let text = |field| entry.get(field).and_then(Value::as_str).unwrap_or_default();
-    text("manager") == FIELD_MANAGER && text("operation") == "Apply" && text("subresource").is_empty()
+    text("manager") == FIELD_MANAGER && text("operation") == operation && text("subresource").is_empty()
 }
 
 /// A node of the tree.

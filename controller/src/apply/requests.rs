@@ -39,18 +39,29 @@ pub(super) struct Requests {
 impl Requests {
     /// Applies an object: to the one of ours with this uid, or else creates it.
     pub(super) async fn apply(&self, mut object: Object, uid: Option<&str>) -> Result<Live, Failure> {
-        let ObjectId { kind, key } = object.id;
-        let resource = kind.api_resource();
         let metadata = object.body.get_mut("metadata").and_then(Value::as_object_mut);
         let (field, value) = uid.map_or(("resourceVersion", NO_VERSION), |uid| ("uid", uid));
         metadata.map(|metadata| metadata.insert(field.to_owned(), value.into()));
+        match self.send(&object, uid.is_some()).await {
+            Ok(live) => Ok(Live::of(&live)),
+            // The object itself may be sound, and what somebody has made of it in the way.
+            Err(Failure::Lasting { reason: "Invalid", message }) if uid.is_some() => {
+                self.repair(&object).await.map_err(|_| Failure::Lasting { reason: "Invalid", message })
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Applies a body as it is; with `force` the fields of others, too.
+    pub(super) async fn send(&self, object: &Object, force: bool) -> Result<Value, Failure> {
         let params = PatchParams {
+            force,
             field_validation: Some(ValidationDirective::Strict),
-            ..if uid.is_some() { PatchParams::apply(FIELD_MANAGER).force() } else { PatchParams::apply(FIELD_MANAGER) }
+            ..PatchParams::apply(FIELD_MANAGER)
         };
-        let request = at(&resource, &key).patch(&key.name, &params, &Patch::Apply(&object.body));
-        let answer = self.answer(self.client(kind), request).await?;
-        Ok(Live::of(&answer))
+        let ObjectId { kind, key } = &object.id;
+        let request = at(&kind.api_resource(), key).patch(&key.name, &params, &Patch::Apply(&object.body));
+        self.answer(self.client(*kind), request).await
     }
 
     /// Applies the status of an object, which is sent whole, as a manifest.
@@ -107,12 +118,12 @@ impl Requests {
         }
     }
 
-    fn client(&self, kind: Kind) -> &Client {
+    pub(super) fn client(&self, kind: Kind) -> &Client {
         if Watched::Emitted(kind).is_in_registry() { &self.source.registry } else { &self.source.client }
     }
 
     /// Sends a request, unless we do not lead, and waits for its answer, unless we stop leading.
-    async fn answer(
+    pub(super) async fn answer(
         &self,
         client: &Client,
         request: Result<HttpRequest<Vec<u8>>, request::Error>,
@@ -131,7 +142,7 @@ impl Requests {
 }
 
 /// Where the objects of a kind are.
-fn at(resource: &ApiResource, key: &Key) -> Request {
+pub(super) fn at(resource: &ApiResource, key: &Key) -> Request {
     let namespace = (!key.namespace.is_empty()).then_some(&*key.namespace);
     Request::new(DynamicObject::url_path(resource, namespace))
 }

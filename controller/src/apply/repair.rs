@@ -1,0 +1,45 @@
+//! What an apply alone cannot put right.
+//!
+//! Whoever changes what tells an item of a list apart (the number of a Service's port, the name of a listener) takes
+//! our item away and puts one of his own in. Applied again, ours comes beside his, and the API server refuses the two:
+//! they have the same name, or the same port. So the lists are replaced first.
+
+use kube::api::{Patch, PatchParams};
+use serde_json::{Value, json};
+
+use super::FIELD_MANAGER;
+use super::failure::Failure;
+use super::fields;
+use super::live::Live;
+use super::requests::{Requests, at};
+use crate::emit::object::Object;
+
+/// How often somebody else may be faster.
+const TRIES: usize = 3;
+
+impl Requests {
+    /// Replaces what differs, and applies the object then.
+    pub(super) async fn repair(&self, object: &Object) -> Result<Live, Failure> {
+        self.merge(object, &object.body).await?;
+        let mut live = self.send(object, true).await?;
+        // By the first request we own everything once more, as one who updates. What we own twice would not go when
+        // we no longer apply it.
+        for _ in 0..TRIES {
+            let Some(owners) = fields::without_updates(&live) else { break };
+            let version = live.pointer("/metadata/resourceVersion");
+            let patch = json!({"metadata": {"resourceVersion": version, "managedFields": owners}});
+            live = match self.merge(object, &patch).await {
+                Err(Failure::Conflict) => self.read(&object.id).await?.unwrap_or_default(),
+                answer => answer?,
+            };
+        }
+        Ok(Live::of(&live))
+    }
+
+    async fn merge(&self, object: &Object, patch: &Value) -> Result<Value, Failure> {
+        let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+        let (kind, key) = (object.id.kind, &object.id.key);
+        let request = at(&kind.api_resource(), key).patch(&key.name, &params, &Patch::Merge(patch));
+        self.answer(self.client(kind), request).await
+    }
+}
