@@ -31,7 +31,7 @@ use crate::gather::Key;
 use task::Task;
 
 /// How many events wait for the consumer; the watches wait for it, too.
-const WAITING_EVENTS: usize = 256;
+const WAITING_EVENTS: usize = 2_048;
 
 /// What a watch saw.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ pub enum Event {
         /// What [`Observed`](crate::apply::Observed) keeps of it; none for a kind that we do not write.
         live: Option<Live>,
         /// The object, for the snapshot, without `managedFields`. None for a kind that is no input, and for what we wrote
-        /// ourselves: that is no input (any more).
+        /// ourselves, except into the registry: that is no input (any more).
         input: Option<Value>,
     },
     /// An object is gone.

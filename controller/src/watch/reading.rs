@@ -24,7 +24,7 @@ pub(super) struct Reading {
     live: Live,
     /// The cluster that wrote it into the registry.
     writer: Option<Box<str>>,
-    /// Without what no part of us reads; none of what is certainly ours.
+    /// Without what no part of us reads; none of what is ours, outside the registry.
     object: Value,
 }
 
@@ -48,10 +48,11 @@ impl Reading {
         self.live.version
     }
 
-    /// What of it is ours, and the object where it is not.
+    /// What of it is ours, and the object where it is not or in the registry: what is told there depends on what was.
     pub(super) fn seen_from(self, cluster: &str) -> (Live, Option<Value>) {
         let live = self.live.seen_from(cluster, self.writer.as_deref());
-        let object = (!live.is_ours()).then_some(self.object);
+        let is_told = self.writer.is_some();
+        let object = (is_told || !live.is_ours()).then_some(self.object);
         (live, object)
     }
 }
