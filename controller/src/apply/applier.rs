@@ -41,8 +41,6 @@ pub struct Status {
     pub resource: ApiResource,
     /// Its namespace and name.
     pub key: Key,
-    /// Its uid: another object of the name is not meant.
-    pub uid: Option<String>,
     /// What to say. The conditions of others stay; those of ours that are not in it go.
     pub status: Value,
 }
@@ -237,9 +235,6 @@ impl Status {
         let mut metadata = serde_json::Map::from_iter([("name".to_owned(), Value::from(&*self.key.name))]);
         if !self.key.namespace.is_empty() {
             metadata.insert("namespace".to_owned(), Value::from(&*self.key.namespace));
-        }
-        if let Some(uid) = &self.uid {
-            metadata.insert("uid".to_owned(), Value::from(uid.as_str()));
         }
         serde_json::json!({
             "apiVersion": self.resource.api_version,

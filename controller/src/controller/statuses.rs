@@ -276,7 +276,6 @@ fn status_of(patch: &StatusPatch) -> Status {
     Status {
         resource: patch.kind.api_resource(),
         key: patch.key.clone(),
-        uid: patch.uid.clone(),
         status: patch.body["status"].clone(),
     }
 }

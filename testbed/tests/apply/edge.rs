@@ -1,0 +1,139 @@
+//! The controller's edge to the API server, and what it has told so far.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use kube::Client;
+use mcwan::apply::{Applier, Observed, Options, Outcome};
+use mcwan::emit::object::{Object, ObjectId};
+use mcwan::gather::Key;
+use mcwan::watch::{Event, Source, WatchError, Watched, Watches};
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+/// How long anything may take.
+const DEADLINE: Duration = Duration::from_mins(2);
+/// The cluster that the controller is of.
+pub(crate) const CLUSTER: &str = "cluster-2";
+
+/// What a consumer of the watches knows.
+pub(crate) struct Edge {
+    pub(crate) observed: Observed,
+    pub(crate) applier: Applier,
+    pub(crate) inputs: BTreeMap<(Watched, Key), Value>,
+    pub(crate) synced: BTreeSet<Watched>,
+    pub(crate) forbidden: BTreeSet<Watched>,
+    /// What happened, in a word, and to what.
+    pub(crate) deleted: Vec<(Watched, Key)>,
+    pub(crate) events: Vec<String>,
+    /// Whether we lead.
+    pub(crate) leading: watch::Sender<bool>,
+    watches: Watches,
+}
+
+impl Edge {
+    /// Starts to watch, as the leader.
+    pub(crate) fn new(client: &Client) -> Self {
+        let source = Source {
+            client: client.clone(),
+            registry: client.clone(),
+            registry_namespace: "mc-wan-registry".into(),
+            cluster: CLUSTER.into(),
+        };
+        let (leading, is_leading) = watch::channel(true);
+        Self {
+            observed: Observed::default(),
+            applier: Applier::new(&source, is_leading, Options::default()),
+            inputs: BTreeMap::new(),
+            synced: BTreeSet::new(),
+            forbidden: BTreeSet::new(),
+            deleted: Vec::new(),
+            events: Vec::new(),
+            leading,
+            watches: Watches::start(&source),
+        }
+    }
+
+    /// Starts to watch, and waits until everything is known.
+    pub(crate) async fn synced(client: &Client) -> Result<Self> {
+        let mut edge = Self::new(client);
+        edge.until("everything is known", |edge| Watched::all().all(|kind| edge.synced.contains(&kind))).await?;
+        Ok(edge)
+    }
+
+    /// Takes note of events until a condition holds.
+    pub(crate) async fn until(&mut self, what: &str, condition: impl Fn(&Self) -> bool) -> Result<()> {
+        let wait = async {
+            while !condition(self) {
+                let Some(event) = self.watches.next().await else { bail!("a watch has ended") };
+                self.hear(event);
+            }
+            Ok(())
+        };
+        let result = timeout(DEADLINE, wait).await;
+        result.with_context(|| format!("waited in vain until {what}; synced: {:?}, complaints: {:?}", self.synced, self.events))?
+    }
+
+    /// Applies one object.
+    pub(crate) async fn apply(&mut self, object: &Object) -> Outcome {
+        one(self.applier.apply_all(&mut self.observed, vec![object.clone()]).await)
+    }
+
+    /// Applies one object until that works, and fails if it is refused.
+    pub(crate) async fn apply_until_done(&mut self, object: &Object) -> Result<()> {
+        loop {
+            match self.apply(object).await {
+                Outcome::Applied | Outcome::Same => return Ok(()),
+                Outcome::Retry { after, .. } => {
+                    // While we wait, the watches go on.
+                    let _ = timeout(after, self.until("never", |_| false)).await;
+                }
+                outcome => bail!("{:?}: {outcome:?}", object.id),
+            }
+        }
+    }
+
+    /// Deletes one object.
+    pub(crate) async fn delete(&mut self, id: &ObjectId) -> Outcome {
+        one(self.applier.delete_all(&mut self.observed, vec![id.clone()]).await)
+    }
+
+    fn hear(&mut self, event: Event) {
+        match event {
+            Event::Changed { kind, key, live, input } => {
+                if let (Some(emitted), Some(live)) = (kind.emitted(), live) {
+                    self.observed.changed(emitted, &key, live);
+                }
+                let _ = match input {
+                    Some(object) => self.inputs.insert((kind, key), object),
+                    None => self.inputs.remove(&(kind, key)),
+                };
+            }
+            Event::Deleted { kind, key, version } => {
+                if let Some(emitted) = kind.emitted() {
+                    self.observed.deleted(emitted, &key, version);
+                }
+                self.inputs.remove(&(kind, key.clone()));
+                self.deleted.push((kind, key));
+            }
+            Event::Synced { kind } => {
+                self.synced.insert(kind);
+            }
+            Event::Failed { kind, error: WatchError::Forbidden(_) } => {
+                self.forbidden.insert(kind);
+            }
+            Event::Failed { kind, error } => self.events.push(format!("{}: {error}", kind.name())),
+            Event::McsVersion(version) => self.events.push(version.as_str().to_owned()),
+        }
+    }
+}
+
+fn one<T>(outcomes: Vec<(T, Outcome)>) -> Outcome {
+    let mut outcomes = outcomes.into_iter().map(|(_, outcome)| outcome);
+    match (outcomes.next(), outcomes.next()) {
+        (Some(outcome), None) => outcome,
+        other => panic!("one outcome, not {other:?}"),
+    }
+}

@@ -1,0 +1,78 @@
+//! Objects to apply.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use mcwan::api::{DataPlane, McsVersion};
+use mcwan::emit::kubernetes::{Module, Settings, everything};
+use mcwan::emit::object::{Kind, Object, ObjectId};
+use mcwan::gather::Key;
+use mcwan::gather::change::Change;
+use mcwan::gather::files::Gathered;
+use mcwan::translate::{Options, Steering, Translator};
+use serde_json::{Value, json};
+
+use super::edge::CLUSTER;
+
+/// What comes of every example, with either data plane.
+pub(crate) fn of_all_examples() -> Vec<Object> {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
+    let mut objects = BTreeMap::new();
+    for example in std::fs::read_dir(examples).unwrap() {
+        let manifests = example.unwrap().path().join("manifests.yaml");
+        if manifests.exists() {
+            for data_plane in [DataPlane::Wasm, DataPlane::Native] {
+                let emitted = of_example(&manifests, data_plane);
+                objects.extend(emitted.into_iter().map(|object| (object.id.clone(), object)));
+            }
+        }
+    }
+    objects.into_values().collect()
+}
+
+fn of_example(manifests: &Path, data_plane: DataPlane) -> Vec<Object> {
+    let gathered = Gathered::from_paths(&[manifests]);
+    let cluster = Some(CLUSTER.to_owned());
+    let options = Options {
+        cluster: cluster.clone(),
+        steering_key: "a-key-of-the-tests".parse().unwrap(),
+        steering: Steering::RouteHeader,
+        mcs_version: McsVersion::default(),
+    };
+    let url = format!("oci://registry.example.com/mcwan-filter@sha256:{}", "0".repeat(64));
+    let module = Module { url, sha256: None };
+    let settings = Settings { cluster, wan_cluster: None, gateway_class: "istio".to_owned(), module, data_plane };
+    let mut translator = Translator::new(options);
+    translator.update(&gathered.snapshot, &[Change::Everything]);
+    everything(&translator, &gathered.snapshot, &settings).0
+}
+
+/// The namespaces that objects need.
+pub(crate) fn namespaces(objects: &[Object]) -> BTreeSet<String> {
+    let needed = objects.iter().map(|object| object.id.key.namespace.to_string());
+    needed.filter(|namespace| namespace != "default").collect()
+}
+
+/// A Service of namespace `default`.
+pub(crate) fn mk_service(name: &str) -> Object {
+    mk_service_on(name, 80)
+}
+
+/// The same on another port.
+pub(crate) fn mk_service_on(name: &str, port: u16) -> Object {
+    let port = json!({"name": "http", "port": port, "protocol": "TCP", "targetPort": 80});
+    mk_object(Kind::Service, name, json!({"spec": {"clusterIP": "None", "ports": [port]}}))
+}
+
+/// A `ConfigMap` of namespace `default`.
+pub(crate) fn mk_config_map(name: &str) -> Object {
+    mk_object(Kind::ConfigMap, name, json!({"data": {"deployment": "{}"}}))
+}
+
+fn mk_object(kind: Kind, name: &str, mut body: Value) -> Object {
+    body["apiVersion"] = json!(kind.api_version());
+    body["kind"] = json!(kind.name());
+    body["metadata"] =
+        json!({"name": name, "namespace": "default", "labels": {"app.kubernetes.io/managed-by": "mcwan"}});
+    Object { id: ObjectId { kind, key: Key::new("default", name) }, body }
+}
