@@ -35,8 +35,9 @@ const ABOUT: &str = "Which request to an imported service takes which tier of th
 const LONG_ABOUT: &str = "\
 Which request to an imported service takes which tier of the WAN.
 
-mcwan reads Kubernetes resources from files: its own (WANPolicy, ServiceImport, ExportedService, WANCluster), and the \
-Services, EndpointSlices and ReferenceGrants that their rules refer to.";
+validate, explain and render read Kubernetes resources from files: mcwan's own (WANPolicy, ServiceImport, \
+ExportedService, WANCluster), and the Services, EndpointSlices and ReferenceGrants that their rules refer to. status and \
+diff ask a cluster, as kubectl does; controller keeps one as its resources say.";
 
 const AFTER_HELP: &str = "\
 Exit status: 0 if all is well, 1 if the answer is no (something is wrong with the files, a config cannot be made), \
