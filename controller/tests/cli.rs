@@ -52,7 +52,7 @@ const TO_HIGH: &str = "backendRefs: [{group: mc-wan.l7mp.io, kind: WANPolicy, na
 
 #[test]
 fn the_examples_are_valid() -> Result {
-    for name in ["payment", "canary", "split", "rewrite"] {
+    for name in ["payment", "canary", "split", "rewrite", "export"] {
         let ran = mcwan(&["validate", &example(name)], "")?;
         assert_eq!((ran.status, ran.out.as_str()), (Some(0), "all is well\n"), "{name}");
     }
@@ -186,6 +186,30 @@ fn render_prints_nothing_where_an_object_is_missing() -> Result {
 }
 
 #[test]
+fn render_prints_the_objects_of_a_cluster() -> Result {
+    let payment = example("payment");
+    let render = |more: &[&str]| {
+        let arguments = ["render", &payment, "--to", "kubernetes", "--module", "oci://example.com/filter@sha256:00"];
+        mcwan(&[&arguments, more].concat(), "")
+    };
+    let kinds = |out: &str| -> Vec<String> {
+        let documents =
+            out.split("---\n").filter_map(|document| document.lines().find_map(|line| line.strip_prefix("kind: ")));
+        documents.map(str::to_owned).collect()
+    };
+    let wasm = render(&[])?;
+    assert_eq!(wasm.status, Some(0), "{wasm:?}");
+    let named: Vec<_> =
+        kinds(&wasm.out).into_iter().filter(|kind| ["WasmPlugin", "Gateway", "HTTPRoute"].contains(&&**kind)).collect();
+    assert_eq!(named, ["WasmPlugin", "Gateway", "HTTPRoute"], "in the order of creation");
+    let native = render(&["--data-plane", "native", "--cluster", "cluster-2"])?;
+    assert!(!kinds(&native.out).iter().any(|kind| kind == "WasmPlugin"), "{}", native.out);
+    assert!(native.out.contains("kind: WANCluster\nmetadata:\n  name: cluster-2\n"), "{}", native.out);
+    assert!(native.log.contains("UnsupportedStatus"), "{}", native.log);
+    Ok(())
+}
+
+#[test]
 fn a_steering_key_makes_the_config_repeatable() -> Result {
     let render = |key: Option<&str>| {
         let key = key.map(|key| format!("--steering-key={key}"));
@@ -283,11 +307,13 @@ fn a_seed_makes_choices_repeatable() -> Result {
 #[test]
 fn wrong_usage_has_a_status_of_its_own() -> Result {
     let payment = example("payment");
-    let table: [&[&str]; 7] = [
+    let table: [&[&str]; 9] = [
         &[],
         &["nosuch"],
         &["validate"],
         &["render", &payment],
+        &["render", &payment, "--to", "kubernetes"],
+        &["render", &payment, "--to", "kubernetes", "--module", "oci://a", "--steering", "cluster-header"],
         &["explain", &payment],
         &["explain", &payment, "--host", "a", "-H", "no colon"],
         &["explain", &payment, "--host", "a", "--requests", "b"],
