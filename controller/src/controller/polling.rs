@@ -46,6 +46,8 @@ struct Poll {
     pods: Vec<GatewayPod>,
     /// None: nothing is known yet of the configuration that was shipped last.
     progress: Option<Progress>,
+    /// Nothing was known of an earlier configuration, either.
+    is_first: bool,
     /// None: an answer is under way, or there is nobody to ask.
     next: Option<Instant>,
     reload: Reload,
@@ -68,8 +70,9 @@ impl Polling {
         if known.is_some_and(|known| known.revision == revision && known.pods == pods) {
             return;
         }
+        let is_first = known.is_none_or(|known| known.is_first && known.progress.is_none());
         let next = (!pods.is_empty()).then(Instant::now);
-        let poll = Poll { revision, pods, progress: None, next, reload: Reload::default() };
+        let poll = Poll { revision, pods, progress: None, is_first, next, reload: Reload::default() };
         self.namespaces.insert(Arc::clone(namespace), poll);
     }
 
@@ -116,6 +119,12 @@ impl Polling {
         let reload = poll.reload.is_due(now, module, progress);
         let is_news = poll.progress.replace(progress) != Some(progress);
         (is_news || reload).then(|| Finding { namespace, is_everywhere: progress.is_everywhere(), reload })
+    }
+
+    /// Whether the gateway of a namespace is about to say for the first time whether it does what it was told.
+    pub(super) fn awaits(&self, namespace: &str) -> bool {
+        let poll = self.namespaces.get(namespace);
+        poll.is_some_and(|poll| poll.is_first && poll.progress.is_none() && !poll.pods.is_empty())
     }
 
     /// Whether the gateway of a namespace does what it was told.

@@ -95,8 +95,9 @@ impl Statuses {
                 self.due.insert(Target::Export(Key::new(Arc::clone(namespace), Arc::clone(name))));
             }
             Part::Egress => {
-                let imports = snapshot.service_imports.in_namespace(namespace);
-                self.due.extend(imports.map(|import| Target::Import(Key::of(&import.metadata))));
+                let readable = snapshot.service_imports.in_namespace(namespace).map(|import| &import.metadata);
+                let unreadable = snapshot.unreadable_imports.in_namespace(namespace).map(|import| &import.metadata);
+                self.due.extend(readable.chain(unreadable).map(Key::of).map(Target::Import));
             }
             Part::Ingress => {
                 let exports = snapshot.service_exports.in_namespace(namespace);
@@ -109,7 +110,9 @@ impl Statuses {
     /// Whether the module can be fetched has changed.
     pub(super) fn module_changed(&mut self, module: ModuleStatus, snapshot: &Snapshot) {
         self.module = module;
-        self.due.extend(snapshot.service_imports.iter().map(|import| Target::Import(Key::of(&import.metadata))));
+        let readable = snapshot.service_imports.iter().map(|import| &import.metadata);
+        let unreadable = snapshot.unreadable_imports.values().map(|import| &import.metadata);
+        self.due.extend(readable.chain(unreadable).map(Key::of).map(Target::Import));
     }
 
     /// When statuses are to be written that wait.
@@ -136,7 +139,8 @@ impl Statuses {
         self.not_before = None;
         let now = Time(Timestamp::now());
         // Once what they wait for has been looked at, they are due again.
-        let due = std::mem::take(&mut self.due).into_iter().filter(|target| !known.awaits(target));
+        let waits = |target: &Target| known.awaits(target, &self.module);
+        let due = std::mem::take(&mut self.due).into_iter().filter(|target| !waits(target)).collect::<Vec<_>>();
         let mut patches: [BTreeMap<Key, (Target, StatusPatch)>; 3] = Default::default();
         for target in due {
             if patches.iter().map(BTreeMap::len).sum::<usize>() >= BATCH {
@@ -222,12 +226,16 @@ impl Statuses {
 }
 
 impl Known<'_> {
-    /// Whether what an object causes has still to be looked at.
-    fn awaits(&self, target: &Target) -> bool {
+    /// Whether what an object causes has still to be looked at, the module and the gateways for the first time
+    /// included: after a restart, what was said before holds until they are.
+    fn awaits(&self, target: &Target, module: &ModuleStatus) -> bool {
         match target {
             Target::Policy(_) => false,
             Target::Import(key) => {
-                self.agenda.awaits(&Unit::import(key)) || self.agenda.awaits(&Unit::egress(&key.namespace))
+                self.agenda.awaits(&Unit::import(key))
+                    || self.agenda.awaits(&Unit::egress(&key.namespace))
+                    || *module == ModuleStatus::Unknown
+                    || self.polling.awaits(&key.namespace)
             }
             Target::Export(key) => {
                 self.agenda.awaits(&Unit::export(key)) || self.agenda.awaits(&Unit::ingress(&key.namespace))
