@@ -106,6 +106,8 @@ impl Translator {
                     affected.import(Key::new(namespace, name));
                 }
                 affected.import(service.clone());
+                // They may disagree about its ports.
+                affected.export(snapshot, service);
             }
             Change::Service(key) => {
                 self.referrers_of(&key.namespace, Some(&key.name)).for_each(|import| affected.import(import));
