@@ -1,9 +1,10 @@
 //! A translation that is kept up to date means what a new one would.
 
-use mcwan::api::McsVersion;
+use mcwan::api::{McsVersion, WanClusterSpec};
 use mcwan::gather::change::{Change, Input, InputKind};
-use mcwan::gather::{Key, Snapshot, input};
-use mcwan::translate::{Options, Steering, Translator};
+use mcwan::gather::{Key, Keyed, Snapshot, input};
+use mcwan::problem::Problem;
+use mcwan::translate::{Import, Options, Steering, Translator};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -160,6 +161,59 @@ proptest! {
                 prop_assert!(same || affected.exports.contains(&key), "export {} by {:?}", key, event);
             }
         }
+    }
+}
+
+#[test]
+fn the_payment_example_means_the_same_in_every_order() {
+    let text = include_str!("../../examples/payment/manifests.yaml");
+    let objects = text.split("\n---\n").map(|document| serde_saphyr::from_str::<Value>(document).unwrap());
+    let mut events: Vec<_> = objects.map(created).collect();
+    events.push(created(mk_cluster_scoped("Namespace", "secure", &json!({}))));
+    let expected = outcome(&events);
+    assert_eq!(expected.0.len(), 1, "there is one import");
+    let mut orders = 0;
+    permute(&mut events, 0, &mut |order| {
+        orders += 1;
+        assert_eq!(outcome(order), expected, "in the order {order:#?}");
+    });
+    assert_eq!(orders, 720, "all orders of six objects");
+}
+
+/// An object of the example, as an API server has it.
+fn created(mut object: Value) -> Event {
+    object["metadata"]["creationTimestamp"] = "2026-11-20T08:00:00Z".into();
+    let kind = match object["kind"].as_str().unwrap() {
+        "WANPolicy" => InputKind::WanPolicy,
+        "WANCluster" => InputKind::WanCluster,
+        "ExportedService" => InputKind::ExportedService,
+        "ServiceImport" => InputKind::ServiceImport,
+        "Namespace" => InputKind::Namespace,
+        other => panic!("the example has a {other}"),
+    };
+    Event::Put(kind, object)
+}
+
+/// What events come to, one after the other.
+fn outcome(events: &[Event]) -> (Keyed<Import>, Vec<Problem>, WanClusterSpec) {
+    let mut snapshot = Snapshot { namespaces: Some([].into()), ..Snapshot::default() };
+    let mut translator = mk_translator();
+    for event in events {
+        let changes = happen(&mut snapshot, event);
+        translator.update(&snapshot, &changes);
+    }
+    (translator.imports().clone(), translator.problems(), translator.cluster(&snapshot))
+}
+
+/// Visits all orders of what comes from this place on.
+fn permute(events: &mut [Event], place: usize, visit: &mut impl FnMut(&[Event])) {
+    if place == events.len() {
+        return visit(events);
+    }
+    for other in place..events.len() {
+        events.swap(place, other);
+        permute(events, place + 1, visit);
+        events.swap(place, other);
     }
 }
 
