@@ -12,6 +12,7 @@ mod fields;
 mod live;
 mod observed;
 mod outcome;
+mod repair;
 mod requests;
 mod waits;
 

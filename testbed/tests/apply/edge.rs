@@ -73,7 +73,9 @@ impl Edge {
             Ok(())
         };
         let result = timeout(DEADLINE, wait).await;
-        result.with_context(|| format!("waited in vain until {what}; synced: {:?}, complaints: {:?}", self.synced, self.events))?
+        result.with_context(|| {
+            format!("waited in vain until {what}; synced: {:?}, complaints: {:?}", self.synced, self.events)
+        })?
     }
 
     /// Applies one object.

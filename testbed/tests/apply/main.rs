@@ -188,11 +188,8 @@ async fn writes_only_as_the_leader(cluster: &TestCluster, edge: &mut Edge) -> Re
     edge.leading.send_replace(false);
     assert_eq!(edge.apply(&late).await, Outcome::NotLeading, "an apply");
     assert_eq!(edge.delete(&ours.id).await, Outcome::NotLeading, "a deletion");
-    let status = Status {
-        resource: Kind::Service.api_resource(),
-        key: ours.id.key.clone(),
-        status: json!({"conditions": []}),
-    };
+    let status =
+        Status { resource: Kind::Service.api_resource(), key: ours.id.key.clone(), status: json!({"conditions": []}) };
     let outcomes = edge.applier.apply_statuses(vec![status]).await;
     assert_eq!(outcomes, [(ours.id.key.clone(), Outcome::NotLeading)], "a status");
     assert!(api(cluster, &late.id).get_opt("late").await?.is_none(), "nothing was written");
