@@ -4,6 +4,8 @@
 mod helm;
 mod images;
 mod kustomize;
+mod pod;
+mod removal;
 mod rights;
 
 use std::path::{Path, PathBuf};
@@ -18,6 +20,12 @@ const SYSTEM: &str = "mc-wan-system";
 
 fn manifests() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("manifests")
+}
+
+/// The folder of what the controller emits for the examples.
+fn golden() -> Result<String> {
+    let folder = manifests().with_file_name("controller/tests/golden/kubernetes");
+    Ok(folder.to_str().context("the working tree has a name that is not text")?.to_owned())
 }
 
 /// Runs a program to its end and returns what it prints.

@@ -8,7 +8,7 @@ use mcwan_testbed::cluster::{Crds, TestCluster};
 use mcwan_testbed::tools;
 use tokio::process::Command;
 
-use super::{SYSTEM, kustomize, manifests, run};
+use super::{SYSTEM, golden, kustomize, run};
 
 /// Asks whether `user` may do something: `VERB GROUP/RESOURCE[/SUBRESOURCE] NAMESPACE [NAME]`, the core group being
 /// `core` and no namespace `*`.
@@ -100,7 +100,7 @@ async fn whatever_the_controller_emits_it_may_write_and_delete() -> Result<()> {
     cluster.kubectl(&["create", "namespace", "secure"]).await?;
     let kubeconfig = cluster.kubeconfig(SYSTEM, "mcwan").await?;
     let cache = tempfile::tempdir()?;
-    let golden = manifests().with_file_name("controller/tests/golden/kubernetes");
+    let golden = golden()?;
     for task in ["apply --server-side --force-conflicts", "delete --wait=false --ignore-not-found"] {
         let mut kubectl = Command::new(tools::program("kubectl")?);
         kubectl.arg("--kubeconfig").arg(&kubeconfig).arg("--cache-dir").arg(cache.path());
