@@ -137,7 +137,7 @@ fn a_status_that_routes_do_not_answer_is_told() {
         (to_high(""), "", 0, "everything matches"),
     ];
     for (rule, no_match, told, message) in table {
-        let import = mk_import("payment", &[rule.clone()]).replace(
+        let import = mk_import("payment", std::slice::from_ref(&rule)).replace(
             &format!("  http:\n    rules:\n    - {rule}\n"),
             &format!("  http: {{{no_match}rules: [{rule}]}}\n"),
         );

@@ -57,9 +57,10 @@ pub(crate) fn mk_plain_export() -> String {
 
 /// An import of namespace `secure` with these rules.
 pub(crate) fn mk_import(name: &str, rules: &[String]) -> String {
-    let rules: String = rules.iter().map(|rule| format!("    - {rule}\n")).collect();
-    let list = if rules.is_empty() { " []".to_owned() } else { format!("\n{rules}") };
-    format!("{HEAD} ServiceImport\nmetadata: {{name: {name}, namespace: secure}}\nspec:\n  http:\n    rules:{list}\n")
+    let rules = rules.join("\n    - ");
+    format!(
+        "{HEAD} ServiceImport\nmetadata: {{name: {name}, namespace: secure}}\nspec:\n  http:\n    rules:\n    - {rules}\n"
+    )
 }
 
 /// A rule that sends everything over the tier, with more fields.
