@@ -155,6 +155,9 @@ async fn work(
             let Some(event) = watches.try_next() else { break };
             engine.world.hear(event, &mut news);
         }
+        if let Some(version) = news.mcs_version {
+            engine.serve_mcs(version);
+        }
         for kind in &news.failed {
             metrics.watch_restarted(kind.name());
         }

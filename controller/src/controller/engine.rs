@@ -17,7 +17,7 @@ use super::statuses::Statuses;
 use super::unit::{Part, Unit};
 use super::world::{News, World};
 use crate::admin::Metrics;
-use crate::api::REGISTRY_NAMESPACE;
+use crate::api::{McsVersion, REGISTRY_NAMESPACE};
 use crate::apply::{Applier, Live, Outcome};
 use crate::emit::kubernetes::{Settings, Shipped, names, steering_value_of};
 use crate::emit::object::{Kind, Object, ObjectId};
@@ -108,12 +108,14 @@ impl Engine {
         self.consider(&[Change::Everything]);
     }
 
+    /// This version of the Multi-Cluster Services API is served.
+    pub(super) fn serve_mcs(&mut self, version: McsVersion) {
+        self.statuses.mcs_version = version;
+        self.translator.serve_mcs(version);
+    }
+
     /// Works out what events concern.
     pub(super) fn think(&mut self, news: News) {
-        if let Some(version) = news.mcs_version {
-            self.statuses.mcs_version = version;
-            self.translator.serve_mcs(version);
-        }
         for id in news.touched {
             match self.desired.unit_of(&id) {
                 Some(unit) => self.agenda.add(unit.clone()),
