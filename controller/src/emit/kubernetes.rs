@@ -19,6 +19,7 @@ pub mod names;
 mod native;
 mod native_match;
 mod route;
+mod service;
 mod tier;
 mod wasm_plugin;
 

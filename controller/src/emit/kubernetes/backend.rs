@@ -8,7 +8,8 @@ use crate::api::TIER_NAMESPACE;
 use crate::translate::{Destination, HeaderChanges, Import};
 
 use super::forwarding::{self, Unsayable};
-use super::{route, tier};
+use super::service::{Service, service};
+use super::tier;
 
 /// The greatest weight of a backendRef (Gateway API, `BackendRef`).
 const MOST_WEIGHT: u64 = 1_000_000;
@@ -20,14 +21,11 @@ pub(super) struct Backend<'b> {
     pub(super) headers: HeaderChanges,
 }
 
-/// A Service's namespace, name and port.
-type Service = (String, String, u16);
-
 /// The backendRefs of a rule for requests that came by a port. Each sets what mcwan itself tells the far gateway,
 /// so that the rule's own filters have room for all that users may ask for.
 pub(super) fn refs(import: &Import, backends: &[Backend<'_>], port: u16) -> Result<Vec<Value>, Unsayable> {
     let mut shares: Vec<_> = backends.iter().map(|backend| shares(import, backend.destination, port)).collect();
-    if shares.iter().map(Vec::len).sum::<usize>() > route::RULE_BACKENDS {
+    if shares.iter().map(Vec::len).sum::<usize>() > tier::RULE_BACKENDS {
         let whole = |backend: &Backend<'_>| vec![(service(import, backend.destination, port), 1)];
         shares = backends.iter().map(whole).collect();
     }
@@ -59,18 +57,6 @@ pub(super) fn refs(import: &Import, backends: &[Backend<'_>], port: u16) -> Resu
         }
     }
     Ok(refs)
-}
-
-/// The one Service that stands for a destination.
-pub(super) fn service(import: &Import, destination: &Destination, port: u16) -> Service {
-    match destination {
-        Destination::Tier { name } => {
-            let tier = import.tier(name);
-            let service = tier.map(|tier| tier.service.clone()).unwrap_or_default();
-            (TIER_NAMESPACE.to_owned(), service, tier.map(|tier| tier.port).unwrap_or_default())
-        }
-        Destination::Service { namespace, name, port: own } => (namespace.clone(), name.clone(), own.unwrap_or(port)),
-    }
 }
 
 /// The Services that requests to a destination are shared between.

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::api::Cors;
 use crate::translate::{Forwarding, HeaderChanges, Import, Mirror};
 
-use super::backend;
+use super::service::service;
 
 /// Filters of one rule (Gateway API, `HTTPRouteRule`).
 const RULE_FILTERS: usize = 16;
@@ -135,7 +135,7 @@ pub(super) fn precise_hostname(hostname: &str) -> Result<&str, Unsayable> {
 
 fn mirror_filter(import: &Import, mirror: &Mirror, port: u16) -> Value {
     let Mirror { destination, per_million } = mirror;
-    let (namespace, name, port) = backend::service(import, destination, port);
+    let (namespace, name, port) = service(import, destination, port);
     let mut filter = json!({
         "backendRef": {"group": "", "kind": "Service", "name": name, "namespace": namespace, "port": port},
     });

@@ -19,8 +19,6 @@ const ROUTE_RULES: usize = 16;
 const ROUTE_MATCHES: usize = 128;
 /// Hostnames of one `HTTPRoute`.
 const ROUTE_HOSTNAMES: usize = 16;
-/// backendRefs of one rule (Gateway API, `HTTPRouteRule`).
-pub(super) const RULE_BACKENDS: usize = 16;
 
 /// Adds the routes of an import whose requests the filter steers.
 pub(super) fn steered(import: &Import, retained: &[Value], objects: &mut Vec<Object>, problems: &mut Vec<Problem>) {

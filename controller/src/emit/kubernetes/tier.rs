@@ -14,10 +14,13 @@ use crate::problem::{ObjectRef, Problem};
 use crate::translate::{Import, Source, Tier};
 
 use super::draft::Draft;
-use super::{MANAGER, SOURCE_CLUSTER_LABEL, names, route};
+use super::{MANAGER, SOURCE_CLUSTER_LABEL, names};
 
 /// References of one `ReferenceGrant` (Gateway API, `ReferenceGrantSpec`).
 const GRANT_REFERENCES: usize = 16;
+
+/// backendRefs of one rule (Gateway API, `HTTPRouteRule`).
+pub(super) const RULE_BACKENDS: usize = 16;
 
 /// The greatest weight of a backendRef (Gateway API, `BackendRef`).
 const MOST_WEIGHT: u32 = 1_000_000;
@@ -74,7 +77,7 @@ pub(super) fn shares(import: &Import, tier: &Tier, port: u16) -> Vec<(String, u3
 
 /// The tier service of each cluster, where several export the service, but no more than a route can name.
 fn source_services(import: &Import, tier: &Tier) -> Vec<String> {
-    if !(2..=route::RULE_BACKENDS).contains(&tier.sources.len()) {
+    if !(2..=RULE_BACKENDS).contains(&tier.sources.len()) {
         return Vec::new();
     }
     let wire = &import.wire;
