@@ -69,3 +69,46 @@ impl From<kube::Error> for Failure {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn failure(code: u16, message: &str, details: &Value) -> Failure {
+        let status = json!({"code": code, "message": message, "details": details});
+        Failure::answered(&serde_json::from_value(status).unwrap())
+    }
+
+    #[test]
+    fn answers_are_told_apart_by_what_helps() {
+        let cause = |reason, field| json!({"causes": [{"reason": reason, "message": "", "field": field}]});
+        let terminating = cause("NamespaceTerminating", "metadata.namespace");
+        let another_uid = cause("FieldValueInvalid", "metadata.uid");
+        let table = [
+            (409, "", json!({}), "Conflict", "somebody else's"),
+            (422, "", another_uid, "Conflict", "another object of the name"),
+            (422, "", cause("FieldValueInvalid", "spec.ports"), "Lasting Invalid", "what cannot be"),
+            (403, "", json!({}), "Lasting Forbidden", "our rights do not suffice"),
+            (403, "", terminating, "Passing NamespaceTerminating", "the namespace goes"),
+            (404, "", json!({"kind": "namespaces"}), "Passing NamespaceNotFound", "the namespace is gone"),
+            (404, "404 page not found", json!({}), "NotFound", "the kind is not installed"),
+            (429, "", json!({"retryAfterSeconds": 7}), "Passing TooManyRequests 7s", "too much at once"),
+            (500, "etcdserver: request is too large", json!({}), "Lasting TooLarge", "too much in one object"),
+            (500, "failed calling webhook", json!({}), "Passing ServerError", "a webhook is away"),
+            (401, "", json!({}), "Passing Unauthorized", "a token that has run out"),
+        ];
+        for (code, text, details, expected, message) in table {
+            let found = match failure(code, text, &details) {
+                Failure::Conflict => "Conflict".to_owned(),
+                Failure::NotFound { .. } => "NotFound".to_owned(),
+                Failure::Passing { reason, after: Some(after), .. } => format!("Passing {reason} {after:?}"),
+                Failure::Passing { reason, .. } => format!("Passing {reason}"),
+                Failure::Lasting { reason, .. } => format!("Lasting {reason}"),
+                Failure::NotLeading => "NotLeading".to_owned(),
+            };
+            assert_eq!(found, expected, "{message}");
+        }
+    }
+}

@@ -142,3 +142,85 @@ impl Observed {
         self.kinds.get_mut(&id.kind)?.get_mut(&id.key.namespace, &id.key.name)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn digest(content: &str) -> Digest {
+        Digest::of_desired(&json!({"spec": content}))
+    }
+
+    fn mk_id() -> ObjectId {
+        ObjectId { kind: Kind::Service, key: Key::new("secure", "payment-clusterset") }
+    }
+
+    fn mk_live(version: u64, content: &str) -> Live {
+        Live { version, uid: "a".into(), owner: Owner::Ours(digest(content)), deleting: false }
+    }
+
+    /// What the API server has after these states, in the order in which they were told; with what of it was news.
+    fn mk_observed<const N: usize>(told: [(u64, &str); N]) -> (Observed, [bool; N]) {
+        let mut observed = Observed::default();
+        let id = mk_id();
+        let news = told.map(|(version, content)| observed.changed(id.kind, &id.key, mk_live(version, content)));
+        (observed, news)
+    }
+
+    #[test]
+    fn states_are_taken_in_the_order_of_their_versions() {
+        let table = [
+            (mk_observed([(9, "a"), (10, "b")]), [true, true], "b", "one after the other"),
+            (mk_observed([(10, "b"), (9, "a")]), [true, false], "b", "an older one that comes late"),
+            (mk_observed([(9, "a"), (10, "a")]), [true, false], "a", "another's change, or the echo of ours"),
+        ];
+        for ((observed, found), news, content, message) in table {
+            assert_eq!(found, news, "{message}: what is news");
+            assert_eq!(observed.compare(&mk_id(), digest(content)), Comparison::Same, "{message}: what is there");
+        }
+    }
+
+    #[test]
+    fn a_deletion_ends_only_what_is_older() {
+        let id = mk_id();
+        let table = [
+            (Some(11), true, "the deletion of what is there"),
+            (Some(9), false, "of what was there before"),
+            (None, true, "a deletion that nobody saw"),
+        ];
+        for (version, is_news, message) in table {
+            let (mut observed, _) = mk_observed([(10, "a")]);
+            assert_eq!(observed.deleted(id.kind, &id.key, version), is_news, "{message}");
+            assert_eq!(observed.get(&id).is_none(), is_news, "{message}: whether it is gone");
+            assert!(!observed.deleted(id.kind, &Key::new("secure", "other"), version), "{message}: of another object");
+        }
+    }
+
+    #[test]
+    fn what_the_api_server_changes_at_once_is_not_applied_again_and_again() {
+        let id = mk_id();
+        let (mut observed, _) = mk_observed([(9, "a")]);
+        assert!(observed.applied(&id, digest("b"), mk_live(10, "b")), "it came back as it was sent");
+        assert!(!observed.applied(&id, digest("c"), mk_live(11, "c, and a default")), "it did not");
+        assert_eq!(observed.compare(&id, digest("c")), Comparison::Same, "once is enough");
+        observed.changed(id.kind, &id.key, mk_live(12, "c, and a default"));
+        assert_eq!(observed.compare(&id, digest("c")), Comparison::Same, "after another's change");
+        observed.changed(id.kind, &id.key, mk_live(13, "d"));
+        let uid = "a".into();
+        assert_eq!(observed.compare(&id, digest("c")), Comparison::Different { uid }, "after an edit of ours");
+    }
+
+    #[test]
+    fn what_is_not_ours_or_about_to_go_is_told_apart() {
+        let id = mk_id();
+        let (mut observed, _) = mk_observed([(9, "a")]);
+        observed.going(&id);
+        assert_eq!(observed.compare(&id, digest("a")), Comparison::Deleting, "asked to go");
+        assert_eq!(observed.ours(id.kind).count(), 0, "what is about to go need not be deleted");
+        observed.changed(id.kind, &id.key, Live { owner: Owner::Foreign, ..mk_live(10, "a") });
+        assert_eq!(observed.compare(&id, digest("a")), Comparison::Foreign, "another's");
+        assert_eq!(observed.ours(id.kind).count(), 0, "another's must not be deleted");
+    }
+}

@@ -10,7 +10,7 @@ use crate::api::ServiceExport;
 use crate::api::service_export::{MCS_GROUP, McsVersion};
 
 /// How often it is looked whether a newer version is served.
-const PERIOD: Duration = Duration::from_mins(1);
+const PERIOD: Duration = Duration::from_secs(30);
 
 /// What the API server serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

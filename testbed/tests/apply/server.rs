@@ -83,6 +83,10 @@ async fn kinds_may_come_later() -> Result<()> {
     a_broken_object_harms_itself(&cluster, &mut edge).await?;
     conditions_of_others_stay(&cluster, &mut edge).await?;
 
+    cluster.install_crds(Crds::McsV1Beta1).await?;
+    let is_newer = |edge: &Edge| edge.events.last().is_some_and(|event| event == "v1beta1");
+    edge.until("the newer version is found", is_newer).await?;
+
     // With the definition, all of its objects go.
     cluster.kubectl(&["delete", "crd", "wanpolicies.mc-wan.l7mp.io"]).await?;
     edge.until("the policies are gone", |edge| !edge.inputs.keys().any(|(kind, _)| *kind == Watched::WanPolicy)).await
