@@ -103,7 +103,9 @@ impl Controller {
         let runtime =
             Builder::new_multi_thread().worker_threads(2).enable_all().build().context("there is no runtime")?;
         runtime.block_on(async {
-            let kube = KubeConfig::infer().await.context("there is no cluster: set KUBECONFIG, or run in a pod")?;
+            let mut kube = KubeConfig::infer().await.context("there is no cluster: set KUBECONFIG, or run in a pod")?;
+            // We wait by ourselves before we try again, and do something else meanwhile.
+            kube.default_retry = false;
             controller::run(Client::try_from(kube)?, config).await
         })?;
         Ok(Answer::Yes)
