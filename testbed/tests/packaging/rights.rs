@@ -74,6 +74,7 @@ async fn the_controller_may_do_its_work_and_no_more() -> Result<()> {
         ("patch mc-wan.l7mp.io/exportedservices mc-wan-registry cluster-1.secure.payment", true),
         ("patch mc-wan.l7mp.io/exportedservices secure", false),
         ("update coordination.k8s.io/leases mc-wan-system mcwan", true),
+        ("update coordination.k8s.io/leases mc-wan-system other", false),
         ("update coordination.k8s.io/leases kube-system", false),
         ("get core/secrets mc-wan-system mcwan-steering-key", true),
         ("get core/secrets mc-wan-system other", false),
