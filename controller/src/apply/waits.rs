@@ -101,7 +101,7 @@ mod tests {
         tokio::time::advance(after).await;
         assert_eq!(waits.recent(&id, digest("a")), None, "in due time");
 
-        let least = Duration::from_secs(60);
+        let least = Duration::from_mins(1);
         let asked = waits.failed(&id, digest("a"), "TooManyRequests", String::new(), Some(least));
         assert_eq!(asked.retry_after(), Some(least), "what the API server asks for");
         waits.succeeded(&id);
