@@ -1,6 +1,7 @@
 //! The controller on a real API server, with the rights of `manifests/`.
 
 mod bad_input;
+mod chaos;
 mod exports;
 mod history;
 mod leader;

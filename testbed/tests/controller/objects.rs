@@ -48,7 +48,7 @@ pub(crate) fn mk_import(namespace: &str, name: &str, rules: &Value) -> Value {
 
 /// A rule that sends everything to one backend.
 pub(crate) fn mk_rule(backend: Value) -> Value {
-    json!({"backendRefs": [backend]})
+    json!({"backendRefs": vec![backend]})
 }
 
 /// The tier of a rule.

@@ -81,8 +81,11 @@ impl Scene {
         self.settled().await?;
         let forbidden = controller.metric("mcwan_api_errors_total{reason=\"Forbidden\"}").await?;
         ensure!(forbidden.is_none(), "{forbidden:?} requests were forbidden");
+        // Watches are, where the API server has just started and does not know any role yet.
         let log = controller.log()?;
-        let refused: Vec<_> = log.lines().filter(|line| line.contains("is forbidden: User")).collect();
+        let is_write = |line: &&str| line.contains("not applied") || line.contains("an event cannot be sent");
+        let refused = log.lines().filter(is_write).filter(|line| line.contains("is forbidden: User"));
+        let refused: Vec<_> = refused.collect();
         ensure!(refused.is_empty(), "{}", refused.join("\n"));
         controller.stop().await
     }
@@ -170,8 +173,8 @@ impl Scene {
         Ok(())
     }
 
-    /// Waits until a condition has this status and reason, and a message that begins so.
-    async fn until_said(&self, id: &str, expected: &str, beginning: &str) -> Result<String> {
+    /// Waits until a condition has this status and reason, and a message that begins so. Gives the message.
+    pub(crate) async fn until_said(&self, id: &str, expected: &str, beginning: &str) -> Result<String> {
         let (condition, _) = expected.split_once('=').context("want `TYPE=STATUS/REASON`")?;
         let (mut found, mut message) = (String::new(), String::new());
         let what = format!("{id} has {expected}: {beginning}");
