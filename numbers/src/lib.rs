@@ -58,7 +58,8 @@ impl Number {
 
     /// The best, which is the least, of several runs.
     pub fn best_of(name: &'static str, values: &[f64], unit: &'static str, limit: f64) -> Self {
-        let [least, greatest] = [f64::min, f64::max].map(|pick| values.iter().copied().reduce(pick).unwrap_or(f64::NAN));
+        let [least, greatest] =
+            [f64::min, f64::max].map(|pick| values.iter().copied().reduce(pick).unwrap_or(f64::NAN));
         Self { spread: Some([least, greatest]), ..Self::limited(name, least, unit, limit) }
     }
 
@@ -87,9 +88,8 @@ fn print_table(numbers: &[Number]) {
     for Number { name, value, unit, limit, ok, spread } in numbers {
         let limit = limit.map_or_else(String::new, |limit| limit.to_string());
         let missed = if *ok { "" } else { "  MISSED" };
-        let spread = spread.map_or_else(String::new, |[least, greatest]| {
-            format!("  ({} to {})", round(least), round(greatest))
-        });
+        let spread =
+            spread.map_or_else(String::new, |[least, greatest]| format!("  ({} to {})", round(least), round(greatest)));
         println!("{name:width$}  {:>14} {unit:9} {limit:>8}{missed}{spread}", round(*value));
     }
 }

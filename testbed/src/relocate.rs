@@ -96,7 +96,11 @@ mod tests {
     fn a_port_tells_the_destination() {
         let wan_policies = vec![mk_tier("high", 31111), mk_tier("low", 31112)];
         let endpoint_slices = vec![mk_slice(9080), mk_slice(9080)];
-        let snapshot = Snapshot { wan_policies: wan_policies.into(), endpoint_slices: endpoint_slices.into(), ..Snapshot::default() };
+        let snapshot = Snapshot {
+            wan_policies: wan_policies.into(),
+            endpoint_slices: endpoint_slices.into(),
+            ..Snapshot::default()
+        };
         let service = Destination::Service { namespace: "secure".to_owned(), name: "payment-v2".to_owned() };
         let expected = [
             (9080, service),

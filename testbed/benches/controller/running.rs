@@ -180,7 +180,9 @@ async fn breakdown(controller: &Controller) -> Result<String> {
     let rounds = controller.metric("mcwan_reconcile_duration_seconds_count").await?.unwrap_or_default();
     let spent = controller.metric("mcwan_reconcile_duration_seconds_sum").await?.unwrap_or_default();
     let own = cpu_seconds(controller)?;
-    Ok(format!("{rounds} rounds of {spent:.1} s in all, {own:.1} s of CPU in the controller, the rest in the API server"))
+    Ok(format!(
+        "{rounds} rounds of {spent:.1} s in all, {own:.1} s of CPU in the controller, the rest in the API server"
+    ))
 }
 
 /// The most memory that the controller has had, in MiB.

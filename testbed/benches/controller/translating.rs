@@ -28,7 +28,8 @@ pub(crate) fn numbers() -> Vec<Number> {
         assert_eq!(translator.imports().len(), IMPORTS, "every import is translated");
         let mut worst = 0.0_f64;
         for change in 1..=CHANGES {
-            let changes = put(&mut snapshot, InputKind::ServiceImport, &load::service_import(change * 97 % IMPORTS, change));
+            let changes =
+                put(&mut snapshot, InputKind::ServiceImport, &load::service_import(change * 97 % IMPORTS, change));
             let start = Instant::now();
             translator.update(&snapshot, &changes);
             worst = worst.max(milliseconds(start));
