@@ -167,8 +167,9 @@ impl Scene {
         self.until_said(id, expected, "").await
     }
 
-    /// Waits until everything that an import is made of is there. Here, no gateway runs that could do it.
+    /// Waits until everything that an import is made of by now is there. Here, no gateway runs that could do it.
     pub(crate) async fn until_delivered(&self, import: &str) -> Result<()> {
+        self.settled().await?;
         self.until_said(import, "Programmed=False/Pending", "no pod of Gateway").await?;
         Ok(())
     }
