@@ -14,9 +14,10 @@ mod statuses;
 mod unit;
 mod world;
 
+use std::error::Error;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use kube::Client;
@@ -28,13 +29,14 @@ pub use engine::Timing;
 use crate::admin::{Admin, Health, Metrics};
 use crate::api::{DataPlane, McsVersion, REGISTRY_NAMESPACE};
 use crate::apply::{self, Applier};
+use crate::backoff::Backoff;
 use crate::emit::kubernetes::{Module, Settings};
 use crate::events::Events;
 use crate::gateways::GatewayReader;
 use crate::leader::{self, Candidate, Leader};
 use crate::module::{ModuleCheck, ModuleStatus};
-use crate::steering_secret;
-use crate::translate::{Options, Steering};
+use crate::steering_secret::{self, SteeringSecretError};
+use crate::translate::{Options, Steering, SteeringKey};
 use crate::watch::{Source, Watches};
 use engine::Engine;
 use polling::Polling;
@@ -108,7 +110,7 @@ async fn work(
     health: Arc<Health>,
     metrics: Arc<Metrics>,
 ) -> anyhow::Result<()> {
-    let steering_key = steering_secret::read_or_create(client.clone(), &config.namespace).await?;
+    let steering_key = steering_key(&client, &config.namespace).await?;
     let mut module = config.module.clone().watch();
     let source = Source {
         client: client.clone(),
@@ -183,6 +185,20 @@ async fn work(
         is_active = leads;
         if is_active {
             engine.round().await;
+        }
+    }
+}
+
+/// The key of the cluster; waits for an API server that does not answer.
+async fn steering_key(client: &Client, namespace: &str) -> Result<SteeringKey, SteeringSecretError> {
+    let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(15));
+    loop {
+        match steering_secret::read_or_create(client.clone(), namespace).await {
+            Err(error @ SteeringSecretError::Api { .. }) => {
+                tracing::warn!(error = &error as &dyn Error, "no steering key yet");
+                tokio::time::sleep(backoff.failed()).await;
+            }
+            known => return known,
         }
     }
 }

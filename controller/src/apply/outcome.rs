@@ -33,8 +33,9 @@ pub enum Outcome {
     NotLeading,
 }
 
-/// How long what was refused is left alone. Nothing tells us when a policy or a quota changes.
-pub(super) const REFUSED_WAIT: Duration = Duration::from_mins(2);
+/// How long what was refused is left alone. Nothing tells us when a policy or a quota changes, and an API server that has
+/// just started refuses everything until it knows its roles.
+pub(super) const REFUSED_WAIT: Duration = Duration::from_secs(30);
 
 impl Outcome {
     /// When to ask for the same again, if no event does it before.

@@ -71,7 +71,11 @@ impl Waits {
         after: Duration,
         outcome: Outcome,
     ) -> Outcome {
-        let until = Instant::now() + after;
+        let now = Instant::now();
+        let until = now + after;
+        if self.0.len() >= CAPACITY {
+            self.0.retain(|_, wait| wait.until > now);
+        }
         if self.0.len() < CAPACITY || self.0.contains_key(id) {
             self.0.insert(id.clone(), Wait { wanted, backoff, until, outcome: outcome.clone() });
         }

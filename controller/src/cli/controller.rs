@@ -32,7 +32,7 @@ pub(super) struct Controller {
     /// The name of this cluster in the registry: a DNS label that no other cluster has
     #[arg(long, env = "MCWAN_CLUSTER_ID", value_name = "NAME")]
     cluster_id: String,
-    /// The filter's module: oci://HOST/REPOSITORY@sha256:…, or https://HOST/PATH with --module-sha256
+    /// The filter's module: `oci://HOST/REPOSITORY@sha256:…`, or `https://HOST/PATH` with --module-sha256
     #[arg(long, env = "MCWAN_MODULE", value_name = "URL")]
     module: String,
     /// The SHA-256 of the module in hexadecimal, where its URL does not name a digest
@@ -63,13 +63,16 @@ pub(super) struct Controller {
     #[arg(long, env = "POD_NAME", value_name = "NAME", default_value = "mcwan")]
     replica: String,
     /// Seconds for which a leader may be silent before another replica takes over
-    #[arg(long, env = "MCWAN_LEASE_SECONDS", value_name = "SECONDS", default_value_t = 15)]
+    #[arg(long, env = "MCWAN_LEASE_SECONDS", value_name = "SECONDS", default_value_t = 15,
+        value_parser = clap::value_parser!(u64).range(3..=3_600))]
     lease_seconds: u64,
     /// Milliseconds that gateways get to learn new targets before the filter steers to them
-    #[arg(long, env = "MCWAN_TARGET_LEAD_MS", value_name = "MS", default_value_t = 1_000)]
+    #[arg(long, env = "MCWAN_TARGET_LEAD_MS", value_name = "MS", default_value_t = 1_000,
+        value_parser = clap::value_parser!(u64).range(..=600_000))]
     target_lead_ms: u64,
     /// Seconds for which targets stay in the routes after the rules no longer name them
-    #[arg(long, env = "MCWAN_TARGET_GRACE_SECONDS", value_name = "SECONDS", default_value_t = 30)]
+    #[arg(long, env = "MCWAN_TARGET_GRACE_SECONDS", value_name = "SECONDS", default_value_t = 30,
+        value_parser = clap::value_parser!(u64).range(..=86_400))]
     target_grace_seconds: u64,
     /// The port where gateway pods serve their statistics
     #[arg(long, env = "MCWAN_GATEWAY_STATS_PORT", value_name = "PORT", default_value_t = STATS_PORT)]
@@ -121,7 +124,7 @@ impl Controller {
         Ok(Config {
             cluster: self.cluster_id.clone(),
             namespace: self.namespace.clone(),
-            identity: self.replica.clone(),
+            identity: format!("{}_{:016x}", self.replica, fastrand::u64(..)),
             admin: self.admin_address,
             gateway_class: self.gateway_class.clone(),
             data_plane: api::DataPlane::from(self.data_plane),

@@ -36,6 +36,10 @@ impl Agenda {
     /// A unit must not be looked at before then, and is to be looked at then.
     pub(super) fn hold(&mut self, unit: Unit, until: Instant) {
         self.now.remove(&unit);
+        let until = match self.later.get(&unit) {
+            Some(Wait::Held(known)) => until.max(*known),
+            Some(Wait::Retry(_)) | None => until,
+        };
         self.later.insert(unit, Wait::Held(until));
     }
 
@@ -45,8 +49,9 @@ impl Agenda {
             return;
         }
         match self.later.get(&unit) {
-            Some(wait) if wait.until() <= then => {}
-            _ => drop(self.later.insert(unit, Wait::Retry(then))),
+            Some(Wait::Held(_)) => {}
+            Some(Wait::Retry(known)) if *known <= then => {}
+            Some(Wait::Retry(_)) | None => drop(self.later.insert(unit, Wait::Retry(then))),
         }
     }
 
@@ -115,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_change_ends_the_wait_after_a_failure_but_no_hold() {
-        let (now, soon) = (Instant::now(), Instant::now() + Duration::from_secs(60));
+        let (now, soon) = (Instant::now(), Instant::now() + Duration::from_mins(1));
         let (failed, held) = (mk_unit("a", Part::Ingress), mk_unit("a", Part::Egress));
         let mut agenda = Agenda::default();
         agenda.retry(failed.clone(), soon);

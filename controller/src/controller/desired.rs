@@ -16,7 +16,12 @@ impl Desired {
     /// Replaces what a unit consists of; gives what is no longer to be.
     pub(super) fn replace(&mut self, unit: &Unit, objects: Vec<ObjectId>) -> Vec<ObjectId> {
         let mut before = self.objects.remove(unit).unwrap_or_default();
-        before.iter().for_each(|id| drop(self.unit_of.remove(id)));
+        for id in &before {
+            // Another unit may have it by now.
+            if self.unit_of.get(id) == Some(unit) {
+                self.unit_of.remove(id);
+            }
+        }
         self.unit_of.extend(objects.iter().map(|id| (id.clone(), unit.clone())));
         if !objects.is_empty() {
             self.objects.insert(unit.clone(), objects);
@@ -33,5 +38,28 @@ impl Desired {
     /// What a unit consists of.
     pub(super) fn objects_of(&self, unit: &Unit) -> &[ObjectId] {
         self.objects.get(unit).map_or(&[], Vec::as_slice)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::unit::Part;
+    use super::*;
+    use crate::emit::object::Kind;
+    use crate::gather::Key;
+
+    #[test]
+    fn an_object_may_move_from_one_unit_to_another() {
+        let [import, egress] =
+            [Part::Import("payment".into()), Part::Egress].map(|part| Unit { namespace: "secure".into(), part });
+        let route = |name| ObjectId { kind: Kind::HttpRoute, key: Key::new("secure", name) };
+        for (first, second, message) in [(&import, &egress, "to the later unit"), (&egress, &import, "to the earlier")]
+        {
+            let mut desired = Desired::default();
+            desired.replace(first, vec![route("moved"), route("gone")]);
+            assert_eq!(desired.replace(second, vec![route("moved")]), [], "{message}: nothing goes");
+            assert_eq!(desired.replace(first, Vec::new()), [route("gone")], "{message}: what nobody wants goes");
+            assert_eq!(desired.unit_of(&route("moved")), Some(second), "{message}: it is the other unit's");
+        }
     }
 }

@@ -10,7 +10,7 @@ use crate::emit::kubernetes::{
 use crate::emit::object::Object;
 use crate::gather::Snapshot;
 use crate::problem::Problem;
-use crate::translate::Translator;
+use crate::translate::{Outgoing, Translator};
 
 /// What a unit consists of.
 #[derive(Debug, Default)]
@@ -49,7 +49,7 @@ impl Emission {
                 Self { objects: egress.objects, problems: egress.problems, shipped: egress.shipped }
             }
             Part::Ingress => {
-                if !translator.outgoing().in_namespace(namespace).any(|outgoing| outgoing.is_exported()) {
+                if !translator.outgoing().in_namespace(namespace).any(Outgoing::is_exported) {
                     return Self::default();
                 }
                 let admitted = translator.admitted(snapshot, namespace);

@@ -1,11 +1,10 @@
 //! From what is known to what is written: one round after the other.
 
+mod overlap;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use serde_json::Value;
 
 use super::agenda::Agenda;
 use super::batch::Batch;
@@ -17,14 +16,14 @@ use super::statuses::Statuses;
 use super::unit::{Part, Unit};
 use super::world::{News, World};
 use crate::admin::Metrics;
-use crate::api::{McsVersion, REGISTRY_NAMESPACE};
-use crate::apply::{Applier, Live, Outcome};
-use crate::emit::kubernetes::{Settings, Shipped, names, steering_value_of};
-use crate::emit::object::{Kind, Object, ObjectId};
+use crate::api::McsVersion;
+use crate::apply::{Applier, Outcome};
+use crate::emit::kubernetes::{Settings, Shipped, names};
+use crate::emit::object::{Kind, ObjectId};
 use crate::gather::Key;
 use crate::gather::change::Change;
 use crate::problem::Problem;
-use crate::translate::{Import, Options, Translator};
+use crate::translate::{Options, Translator};
 
 /// How many units are looked at in one round: the more, the more of their objects are applied at once, and the longer
 /// a change waits for its turn.
@@ -67,7 +66,9 @@ pub(super) struct Engine {
     shipped: BTreeMap<Arc<str>, Shipped>,
     pub(super) statuses: Statuses,
     pub(super) polling: Polling,
-    /// Whether everything has been looked at since we lead: only then it is known what is not to be.
+    /// What has not been looked at since we lead.
+    unseen: BTreeSet<Unit>,
+    /// Whether everything has been: only then it is known what is not to be.
     is_complete: bool,
 }
 
@@ -98,6 +99,7 @@ impl Engine {
             shipped: BTreeMap::new(),
             statuses,
             polling,
+            unseen: BTreeSet::new(),
             is_complete: false,
         }
     }
@@ -105,7 +107,7 @@ impl Engine {
     /// Looks at everything anew, as one who begins to lead.
     pub(super) fn begin(&mut self) {
         self.is_complete = false;
-        self.consider(&[Change::Everything]);
+        self.unseen = self.consider(&[Change::Everything]).into_iter().collect();
     }
 
     /// This version of the Multi-Cluster Services API is served.
@@ -133,18 +135,17 @@ impl Engine {
             self.retirements.release(&finding.namespace, Instant::now());
         }
         if finding.reload {
-            let plugin =
-                ObjectId { kind: Kind::WasmPlugin, key: Key::new(Arc::clone(&finding.namespace), names::PLUGIN) };
             tracing::info!(
                 namespace = &*finding.namespace,
                 "a gateway could not fetch the module: it is told to try again"
             );
-            self.applier.touch(&plugin).await;
+            self.applier.touch(&plugin(&finding.namespace)).await;
         }
         self.statuses.looked_at(&Unit::egress(&finding.namespace), &self.world.snapshot);
     }
 
-    fn consider(&mut self, changes: &[Change]) {
+    /// Works out what changes concern, and gives it.
+    fn consider(&mut self, changes: &[Change]) -> Vec<Unit> {
         let affected = self.translator.update(&self.world.snapshot, changes);
         self.statuses.concern(changes, &affected, &self.world.snapshot);
         for change in changes {
@@ -153,7 +154,11 @@ impl Engine {
                 self.statuses.looked_at(&Unit::egress(namespace), &self.world.snapshot);
             }
         }
-        Unit::affected(&affected).into_iter().for_each(|unit| self.agenda.add(unit));
+        let units = Unit::affected(&affected);
+        for unit in &units {
+            self.agenda.add(unit.clone());
+        }
+        units
     }
 
     /// Whether there is something to do at once.
@@ -176,27 +181,42 @@ impl Engine {
     /// Does some of what there is to do.
     pub(super) async fn round(&mut self) {
         let start = Instant::now();
-        let mut released = BTreeSet::new();
-        for (unit, objects) in self.retirements.due(start) {
-            self.strays.extend(objects);
+        let (agenda, failures) = (&self.agenda, &self.failures);
+        let due = self.retirements.due(start, |namespace| {
+            !agenda.awaits(&Unit::egress(namespace)) && !failures.contains_key(&plugin(namespace))
+        });
+        let mut released = BTreeMap::new();
+        for (unit, retirement) in due {
+            self.strays.extend(retirement.objects);
             self.agenda.add(unit.clone());
-            released.insert(unit);
+            released.insert(unit, retirement.values);
         }
         let units = self.agenda.take(BATCH, start);
         let is_idle = units.is_empty();
         let mut batch = Batch::default();
+        let mut held = BTreeSet::new();
         for unit in &units {
-            match self.emit(unit, released.contains(unit), &mut batch).await {
+            if unit.part == Part::Egress && held.contains(&unit.namespace) {
+                continue;
+            }
+            match self.emit(unit, released.get(unit), &mut batch).await {
                 Ok(emission) => self.take_note(unit, emission, &mut batch),
-                Err(outcome) => self.agenda.retry(unit.clone(), start + outcome.retry_after().unwrap_or_default()),
+                Err(outcome) => {
+                    // The filter must not steer to what no gateway knows.
+                    let then = start + outcome.retry_after().unwrap_or_default();
+                    self.metrics.reconcile_failed("RoutesUnreadable");
+                    self.agenda.retry(unit.clone(), then);
+                    self.agenda.hold(Unit::egress(&unit.namespace), then);
+                    held.insert(Arc::clone(&unit.namespace));
+                }
             }
         }
         self.write(batch).await;
-        if !self.agenda.is_due() {
-            if !self.is_complete {
-                self.is_complete = true;
-                self.strays.extend(Kind::ALL.into_iter().flat_map(|kind| self.world.observed.ours(kind)));
-            }
+        if !self.is_complete && self.unseen.is_empty() {
+            self.is_complete = true;
+            self.strays.extend(Kind::ALL.into_iter().flat_map(|kind| self.world.observed.ours(kind)));
+        }
+        if self.is_complete && !self.agenda.is_due() {
             self.delete_strays().await;
         }
         self.polling.ask(start);
@@ -207,71 +227,14 @@ impl Engine {
         }
     }
 
-    /// Works out what a unit consists of. Rules of live routes for targets that it no longer has stay for a while,
-    /// unless that has passed.
-    ///
-    /// # Errors
-    /// The live routes cannot be read.
-    async fn emit(&mut self, unit: &Unit, is_released: bool, batch: &mut Batch) -> Result<Emission, Outcome> {
-        let wanted = self.emission(unit, &[]);
-        let Part::Import(name) = &unit.part else { return Ok(wanted) };
-        if is_released || wanted.objects.is_empty() {
-            self.strays.extend(self.retirements.end(unit).into_iter().flatten());
-            return Ok(wanted);
-        }
-        let routes = self.differing_routes(unit, &wanted);
-        let mut rules = Vec::new();
-        for id in &routes {
-            let mut live = self.applier.read(id).await?;
-            let live = live.as_mut().and_then(|route| route.pointer_mut("/spec/rules"));
-            rules.extend(live.and_then(|rules| rules.as_array_mut().map(std::mem::take)).into_iter().flatten());
-        }
-        if rules.is_empty() {
-            return Ok(wanted);
-        }
-        let import = self.translator.imports().get(&unit.namespace, name);
-        let mut new_targets = import.map(Import::steering_values).unwrap_or_default();
-        let known = new_targets.clone();
-        rules.retain(|rule| {
-            steering_value_of(rule).is_some_and(|value| {
-                new_targets.remove(value);
-                !known.contains(value)
-            })
-        });
-        if !new_targets.is_empty() {
-            batch.lead(&unit.namespace);
-        }
-        if rules.is_empty() {
-            self.strays.extend(self.retirements.end(unit).into_iter().flatten());
-            return Ok(wanted);
-        }
-        self.retirements.retain(unit, &rules, Instant::now());
-        Ok(self.emission(unit, &rules))
-    }
-
-    fn emission(&self, unit: &Unit, retained: &[Value]) -> Emission {
-        Emission::of(unit, &self.translator, &self.world.snapshot, &self.settings, retained)
-    }
-
-    /// An import's live routes, where these are not as they are to be.
-    fn differing_routes(&self, unit: &Unit, wanted: &Emission) -> BTreeSet<ObjectId> {
-        let is_route = |id: &&ObjectId| id.kind == Kind::HttpRoute;
-        let is_same = |object: &Object| object.id.kind != Kind::HttpRoute || self.world.observed.is_same(object);
-        let wanted_routes: BTreeSet<_> = wanted.objects.iter().map(|object| &object.id).filter(is_route).collect();
-        let mut before = self.desired.objects_of(unit).iter().filter(is_route);
-        if wanted.objects.iter().all(is_same) && before.all(|id| wanted_routes.contains(id)) {
-            return BTreeSet::new();
-        }
-        let before = self.desired.objects_of(unit).iter().filter(is_route);
-        let is_ours = |id: &&ObjectId| self.world.observed.get(id).is_some_and(Live::is_ours);
-        wanted_routes.into_iter().chain(before).filter(is_ours).cloned().collect()
-    }
-
     fn take_note(&mut self, unit: &Unit, emission: Emission, batch: &mut Batch) {
         let Emission { objects, problems, shipped } = emission;
+        self.unseen.remove(unit);
         let ids = objects.iter().map(|object| object.id.clone()).collect();
         let gone = self.desired.replace(unit, ids);
-        gone.iter().for_each(|id| drop(self.failures.remove(id)));
+        for id in &gone {
+            self.failures.remove(id);
+        }
         let gone = self.retirements.keep(unit, gone);
         self.strays.extend(gone);
         if problems.is_empty() {
@@ -308,12 +271,19 @@ impl Engine {
         let now = Instant::now();
         for (id, outcome) in outcomes {
             match &outcome {
-                Outcome::Applied => self.metrics.applied(id.kind.name()),
+                Outcome::Applied => {
+                    self.metrics.applied(id.kind.name());
+                    if id.kind == Kind::WasmPlugin {
+                        self.retirements.restart(&id.key.namespace, now);
+                    }
+                }
                 Outcome::Retry { reason, message, .. } | Outcome::Refused { reason, message } => {
                     self.metrics.api_error(reason);
+                    self.metrics.reconcile_failed(reason);
                     tracing::debug!(kind = id.kind.name(), key = %id.key, reason, message, "not applied");
                 }
-                Outcome::Same | Outcome::Deleted | Outcome::Conflict | Outcome::NotLeading => {}
+                Outcome::Conflict => self.metrics.reconcile_failed("Conflict"),
+                Outcome::Same | Outcome::Deleted | Outcome::NotLeading => {}
             }
             let unit = self.desired.unit_of(&id).cloned();
             if let (Some(unit), Some(after)) = (unit, outcome.retry_after()) {
@@ -333,21 +303,14 @@ impl Engine {
 
     /// What we tell the registry of exports belongs to what we tell it of the cluster.
     fn own_cluster(&mut self) {
-        let Some(cluster) = self.settings.cluster.clone() else { return };
-        let id = ObjectId { kind: Kind::WanCluster, key: Key::new(REGISTRY_NAMESPACE, cluster.as_str()) };
-        let live = self.world.observed.get(&id).filter(|live| live.is_ours());
-        let owner = live.map(|live| OwnerReference {
-            api_version: id.kind.api_version(),
-            kind: id.kind.name().to_owned(),
-            name: cluster,
-            uid: live.uid.to_string(),
-            controller: Some(true),
-            block_owner_deletion: None,
-        });
+        let cluster = self.settings.cluster.as_deref();
+        let owner = cluster.and_then(|cluster| self.world.observed.wan_cluster(cluster));
         if owner != self.settings.wan_cluster {
             self.settings.wan_cluster = owner;
             let exports: Vec<Key> = self.translator.outgoing().iter().map(|(key, _)| key).collect();
-            exports.iter().for_each(|export| self.agenda.add(Unit::export(export)));
+            for export in &exports {
+                self.agenda.add(Unit::export(export));
+            }
         }
     }
 
@@ -358,17 +321,19 @@ impl Engine {
             is_ours && self.desired.unit_of(id).is_none() && !self.retirements.keeps(id)
         };
         let strays: Vec<_> = std::mem::take(&mut self.strays).into_iter().filter(is_to_go).collect();
+        let mut waits = Vec::new();
         for kind in Kind::ALL.into_iter().rev() {
             let ids: Vec<_> = strays.iter().filter(|id| id.kind == kind).cloned().collect();
             for (id, outcome) in self.applier.delete_all(&mut self.world.observed, ids).await {
                 if outcome == Outcome::Deleted {
                     self.metrics.pruned(kind.name());
                 } else if let Some(after) = outcome.retry_after() {
-                    self.delete_at = Instant::now() + after;
+                    waits.push(after);
                     self.strays.insert(id);
                 }
             }
         }
+        self.delete_at = Instant::now() + waits.into_iter().min().unwrap_or_default();
     }
 
     /// Says in conditions and events what has become of the user's objects.
@@ -397,4 +362,9 @@ impl Engine {
         }
         self.metrics.imports(counts.into_iter().map(|((condition, status), count)| (condition, status, count)));
     }
+}
+
+/// The filter of a namespace.
+fn plugin(namespace: &Arc<str>) -> ObjectId {
+    ObjectId { kind: Kind::WasmPlugin, key: Key::new(Arc::clone(namespace), names::PLUGIN) }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
@@ -13,6 +13,8 @@ use crate::module::ModuleStatus;
 use crate::status::GatewayState;
 use crate::translate::gateway_pods::{EGRESS_GATEWAY, addresses_of, gateway_of, is_ready};
 
+/// How long pods may take to load a configuration before their imports are said not to be programmed.
+const SETTLING: Duration = Duration::from_secs(10);
 /// How many answers wait to be taken note of.
 const WAITING: usize = 256;
 
@@ -46,8 +48,10 @@ struct Poll {
     pods: Vec<GatewayPod>,
     /// None: nothing is known yet of the configuration that was shipped last.
     progress: Option<Progress>,
-    /// Nothing was known of an earlier configuration, either.
-    is_first: bool,
+    /// When it was shipped.
+    since: Instant,
+    /// Whether it is said that pods do not have it yet.
+    is_late: bool,
     /// None: an answer is under way, or there is nobody to ask.
     next: Option<Instant>,
     reload: Reload,
@@ -70,9 +74,9 @@ impl Polling {
         if known.is_some_and(|known| known.revision == revision && known.pods == pods) {
             return;
         }
-        let is_first = known.is_none_or(|known| known.is_first && known.progress.is_none());
-        let next = (!pods.is_empty()).then(Instant::now);
-        let poll = Poll { revision, pods, progress: None, is_first, next, reload: Reload::default() };
+        let now = Instant::now();
+        let next = (!pods.is_empty()).then_some(now);
+        let poll = Poll { revision, pods, progress: None, since: now, is_late: false, next, reload: Reload::default() };
         self.namespaces.insert(Arc::clone(namespace), poll);
     }
 
@@ -117,14 +121,20 @@ impl Polling {
         let now = Instant::now();
         poll.next = Some(now + progress.look_again_after());
         let reload = poll.reload.is_due(now, module, progress);
-        let is_news = poll.progress.replace(progress) != Some(progress);
+        let is_late = now.duration_since(poll.since) >= SETTLING;
+        let is_news = poll.progress.replace(progress) != Some(progress) || poll.is_late != is_late;
+        poll.is_late = is_late;
         (is_news || reload).then(|| Finding { namespace, is_everywhere: progress.is_everywhere(), reload })
     }
 
-    /// Whether the gateway of a namespace is about to say for the first time whether it does what it was told.
+    /// Whether the gateway of a namespace is about to do what it was told: until it does, or takes long, there is
+    /// nothing new to say of its imports.
     pub(super) fn awaits(&self, namespace: &str) -> bool {
-        let poll = self.namespaces.get(namespace);
-        poll.is_some_and(|poll| poll.is_first && poll.progress.is_none() && !poll.pods.is_empty())
+        let Some(poll) = self.namespaces.get(namespace) else { return false };
+        match poll.progress {
+            None => !poll.pods.is_empty(),
+            Some(progress) => progress.awaited > 0 && progress.failing == 0 && !poll.is_late,
+        }
     }
 
     /// Whether the gateway of a namespace does what it was told.

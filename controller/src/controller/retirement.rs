@@ -5,6 +5,7 @@
 //! configuration, and so does what it leads to.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -23,12 +24,12 @@ pub(super) struct Retirements {
 
 /// What of a unit stays for a while.
 #[derive(Debug)]
-struct Retirement {
+pub(super) struct Retirement {
     until: Instant,
     /// The steering values of the targets.
-    values: BTreeSet<String>,
+    pub(super) values: BTreeSet<String>,
     /// Objects that are no longer to be.
-    objects: BTreeSet<ObjectId>,
+    pub(super) objects: BTreeSet<ObjectId>,
 }
 
 impl Retirements {
@@ -37,20 +38,17 @@ impl Retirements {
         Self { grace, units: BTreeMap::new() }
     }
 
-    /// Lets these rules of a unit stay; those that stay already do so for no longer than before.
+    /// Lets these rules of a unit stay. New ones among them make all stay for as long as gateways may take.
     pub(super) fn retain(&mut self, unit: &Unit, rules: &[Value], now: Instant) {
         let values: BTreeSet<_> = rules.iter().filter_map(steering_value_of).map(str::to_owned).collect();
-        match self.units.get_mut(unit) {
-            Some(known) => {
-                if !values.is_subset(&known.values) {
-                    known.until = now + self.grace;
-                }
-                known.values = values;
+        if let Some(known) = self.units.get_mut(unit) {
+            if !values.is_subset(&known.values) {
+                known.until = now + self.grace;
             }
-            None => {
-                let retirement = Retirement { until: now + self.grace, values, objects: BTreeSet::new() };
-                self.units.insert(unit.clone(), retirement);
-            }
+            known.values = values;
+        } else {
+            let retirement = Retirement { until: now + self.grace, values, objects: BTreeSet::new() };
+            self.units.insert(unit.clone(), retirement);
         }
     }
 
@@ -76,11 +74,23 @@ impl Retirements {
         units.for_each(|(_, retirement)| retirement.until = now);
     }
 
-    /// The units of which nothing need stay any longer, and what is left of them.
-    pub(super) fn due(&mut self, now: Instant) -> Vec<(Unit, BTreeSet<ObjectId>)> {
-        let due: Vec<_> =
-            self.units.iter().filter(|(_, known)| known.until <= now).map(|(unit, _)| unit.clone()).collect();
-        due.into_iter().filter_map(|unit| self.end(&unit).map(|objects| (unit, objects))).collect()
+    /// The filter of a namespace has just been told: everything of its imports stays for as long as gateways may take.
+    pub(super) fn restart(&mut self, namespace: &str, now: Instant) {
+        let until = now + self.grace;
+        let units = self.units.iter_mut().filter(|(unit, _)| &*unit.namespace == namespace);
+        units.for_each(|(_, retirement)| retirement.until = until);
+    }
+
+    /// The units of which nothing need stay any longer, and what stayed. Where the filter has not been told yet, all
+    /// stays on.
+    pub(super) fn due(&mut self, now: Instant, is_told: impl Fn(&Arc<str>) -> bool) -> Vec<(Unit, Retirement)> {
+        let grace = self.grace;
+        for (unit, retirement) in &mut self.units {
+            if retirement.until <= now && !is_told(&unit.namespace) {
+                retirement.until = now + grace;
+            }
+        }
+        self.units.extract_if(.., |_, retirement| retirement.until <= now).collect()
     }
 
     /// Lets nothing of a unit stay; gives the objects that did.

@@ -36,7 +36,9 @@ pub(super) struct Statuses {
     pub(super) module: ModuleStatus,
     events: Events,
     due: BTreeSet<Target>,
-    /// Not before then.
+    /// Those that the API server refused.
+    later: BTreeMap<Target, Instant>,
+    /// Where the API server does not answer, none is written before then.
     not_before: Option<Instant>,
 }
 
@@ -66,17 +68,18 @@ impl Statuses {
             module: ModuleStatus::default(),
             events,
             due: BTreeSet::new(),
+            later: BTreeMap::new(),
             not_before: None,
         }
     }
 
     /// Changes may have changed what is said.
     pub(super) fn concern(&mut self, changes: &[Change], affected: &Affected, snapshot: &Snapshot) {
-        let changed = changes.iter().filter_map(|change| match change {
+        let touched = changes.iter().filter_map(|change| match change {
             Change::ImportStatus(key) => Some(Target::Import(key.clone())),
             _ => None,
         });
-        self.due.extend(changed);
+        self.due.extend(touched);
         self.due.extend(affected.exports.iter().cloned().map(Target::Export));
         if affected.tiers {
             self.due.extend(snapshot.wan_policies.iter().map(|policy| Target::Policy(Key::of(&policy.metadata))));
@@ -117,12 +120,15 @@ impl Statuses {
 
     /// When statuses are to be written that wait.
     pub(super) fn next(&self) -> Option<Instant> {
-        self.not_before.filter(|_| !self.due.is_empty())
+        let all = self.not_before.filter(|_| !self.due.is_empty());
+        self.later.values().copied().chain(all).min()
     }
 
     /// Whether statuses are to be written at once.
     pub(super) fn is_due(&self) -> bool {
-        !self.due.is_empty() && self.not_before.is_none_or(|then| then <= Instant::now())
+        let now = Instant::now();
+        let can_be = self.not_before.is_none_or(|then| then <= now);
+        can_be && (!self.due.is_empty() || self.later.values().any(|then| *then <= now))
     }
 
     /// Writes the statuses that are to be, but those of objects that will be looked at soon.
@@ -137,6 +143,8 @@ impl Statuses {
             return;
         }
         self.not_before = None;
+        let moment = Instant::now();
+        self.due.extend(self.later.extract_if(.., |_, then| *then <= moment).map(|(target, _)| target));
         let now = Time(Timestamp::now());
         // Once what they wait for has been looked at, they are due again.
         let waits = |target: &Target| known.awaits(target, &self.module);
@@ -176,10 +184,14 @@ impl Statuses {
                     remember(snapshot, &patch);
                     self.events.publish(&patch).await;
                 }
-                Outcome::Retry { reason, .. } | Outcome::Refused { reason, .. } => {
+                Outcome::Retry { reason, after, .. } => {
                     metrics.api_error(reason);
                     self.due.insert(target);
-                    self.not_before = Some(Instant::now() + outcome.retry_after().unwrap_or(WAIT));
+                    self.not_before = Some(Instant::now() + after);
+                }
+                Outcome::Refused { reason, .. } => {
+                    metrics.api_error(reason);
+                    self.later.insert(target, Instant::now() + outcome.retry_after().unwrap_or(WAIT));
                 }
                 _ => {}
             }
@@ -211,7 +223,7 @@ impl Statuses {
             Target::Export(key) => {
                 let export = snapshot.service_exports.get(&key.namespace, &key.name)?;
                 let outgoing = known.translator.outgoing().get(&key.namespace, &key.name)?;
-                let delivery = known.delivery([Unit::export(key), Unit::ingress(&key.namespace)]);
+                let delivery = known.delivery(&[Unit::export(key), Unit::ingress(&key.namespace)]);
                 status::service_export(
                     Subject::service_export(export),
                     self.mcs_version,
@@ -250,7 +262,7 @@ impl Known<'_> {
 
     fn delivery_of_import(&self, import: &Import, module: &ModuleStatus) -> Delivery {
         let key = import.key();
-        let mut delivery = self.delivery([Unit::import(&key), Unit::egress(&key.namespace)]);
+        let mut delivery = self.delivery(&[Unit::import(&key), Unit::egress(&key.namespace)]);
         if self.settings.data_plane(import) == DataPlane::Wasm {
             delivery.module = match module {
                 ModuleStatus::Unknown => ModuleState::Unknown,
@@ -263,7 +275,7 @@ impl Known<'_> {
     }
 
     /// How far the objects of units have come.
-    fn delivery(&self, units: [Unit; 2]) -> Delivery {
+    fn delivery(&self, units: &[Unit; 2]) -> Delivery {
         let mut delivery = Delivery { gateways: GatewayState::InForce, ..Delivery::default() };
         if self.failures.is_empty() {
             return delivery;
@@ -281,11 +293,7 @@ impl Known<'_> {
 }
 
 fn status_of(patch: &StatusPatch) -> Status {
-    Status {
-        resource: patch.kind.api_resource(),
-        key: patch.key.clone(),
-        status: patch.body["status"].clone(),
-    }
+    Status { resource: patch.kind.api_resource(), key: patch.key.clone(), status: patch.body["status"].clone() }
 }
 
 /// Takes note of conditions that were written: their echo may be long in coming.

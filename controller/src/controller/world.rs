@@ -8,7 +8,7 @@ use crate::api::McsVersion;
 use crate::apply::Observed;
 use crate::emit::object::ObjectId;
 use crate::gather::change::{Change, InputKind};
-use crate::gather::{Key, Objects, Snapshot, Unreadable, input};
+use crate::gather::{Key, Objects, Snapshot, input};
 use crate::watch::{Event, Watched};
 
 /// What is known of the cluster and the registry.
@@ -90,7 +90,8 @@ impl World {
     fn read(&mut self, kind: InputKind, key: &Key, object: &Value) -> Vec<Change> {
         match input::read(kind, object) {
             Ok(input) => self.snapshot.put(input),
-            Err(Unreadable { error, .. }) => {
+            Err(unreadable) => {
+                let error = unreadable.error;
                 tracing::warn!(?kind, %key, error, "an object cannot be read, and is not used");
                 self.snapshot.remove(kind, key)
             }

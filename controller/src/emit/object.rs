@@ -77,23 +77,6 @@ impl Kind {
         ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural)
     }
 
-    /// Whether objects of the kind are in a namespace.
-    pub const fn is_namespaced(self) -> bool {
-        match self {
-            Self::ReferenceGrant
-            | Self::DestinationRule
-            | Self::Service
-            | Self::EndpointSlice
-            | Self::ConfigMap
-            | Self::AuthorizationPolicy
-            | Self::WasmPlugin
-            | Self::Gateway
-            | Self::HttpRoute
-            | Self::WanCluster
-            | Self::ExportedService => true,
-        }
-    }
-
     /// Group, version, kind and plural.
     const fn names(self) -> (&'static str, &'static str, &'static str, &'static str) {
         match self {

@@ -13,6 +13,7 @@ use crate::api::{EgressGateway, ExportedService, ServiceExport, ServiceImport, W
 /// An object that a [`Snapshot`] holds.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "each is described at the snapshot's field")]
+#[expect(clippy::large_enum_variant, reason = "each is passed on at once, and none is kept")]
 pub enum Input {
     WanPolicy(WanPolicy),
     ServiceImport(ServiceImport),

@@ -12,12 +12,12 @@ use crate::problem::Problem;
 ///
 /// # Errors
 /// It has not the form of its kind, or breaks a rule of it that the API server should have enforced.
-pub fn read(kind: InputKind, object: &Value) -> Result<Input, Unreadable> {
+pub fn read(kind: InputKind, object: &Value) -> Result<Input, Box<Unreadable>> {
     match kind {
         InputKind::WanPolicy => sound(object, validate::wan_policy).map(Input::WanPolicy),
         InputKind::ServiceImport => {
             let import = sound(object, validate::service_import).map(Input::ServiceImport);
-            Ok(import.unwrap_or_else(Input::UnreadableImport))
+            Ok(import.unwrap_or_else(|unreadable| Input::UnreadableImport(*unreadable)))
         }
         InputKind::ServiceExport => sound(object, validate::service_export).map(Input::ServiceExport),
         InputKind::ExportedService => sound(object, validate::exported_service).map(Input::ExportedService),
@@ -34,7 +34,7 @@ pub fn read(kind: InputKind, object: &Value) -> Result<Input, Unreadable> {
 fn sound<T: DeserializeOwned + kube::Resource>(
     object: &Value,
     validate: fn(&T) -> Vec<Problem>,
-) -> Result<T, Unreadable> {
+) -> Result<T, Box<Unreadable>> {
     let typed: T = typed(object)?;
     match validate(&typed).into_iter().next() {
         None => Ok(typed),
@@ -44,17 +44,17 @@ fn sound<T: DeserializeOwned + kube::Resource>(
     }
 }
 
-fn typed<T: DeserializeOwned>(object: &Value) -> Result<T, Unreadable> {
+fn typed<T: DeserializeOwned>(object: &Value) -> Result<T, Box<Unreadable>> {
     serde_path_to_error::deserialize(object).map_err(|error| unreadable(object, error.to_string()))
 }
 
 /// What is known of an object all the same.
-fn unreadable(object: &Value, error: String) -> Unreadable {
-    Unreadable {
+fn unreadable(object: &Value, error: String) -> Box<Unreadable> {
+    Box::new(Unreadable {
         metadata: part(object, "/metadata").unwrap_or_default(),
         conditions: part(object, "/status/conditions").unwrap_or_default(),
         error,
-    }
+    })
 }
 
 fn part<T: DeserializeOwned>(object: &Value, pointer: &str) -> Option<T> {

@@ -87,7 +87,7 @@ impl Live {
                 }
                 self.snapshot.put(input);
             }
-            Err(unreadable) => self.unreadable.push((name, unreadable)),
+            Err(unreadable) => self.unreadable.push((name, *unreadable)),
         }
     }
 }

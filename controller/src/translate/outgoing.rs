@@ -43,12 +43,12 @@ impl Outgoing {
         let key = Key::of(&export.metadata);
         let object = ObjectRef::namespaced(ServiceExport::KIND, &*key.namespace, &*key.name);
         let mut problems = Vec::new();
-        let ports = snapshot.services.get(&key.namespace, &key.name).ok_or_else(|| {
-            let message = format!("there is no Service {key}");
-            Problem::error(object.clone(), "NoService", message)
-        });
-        let ports = ports.and_then(|service| ports_of(service, &object)).unwrap_or_else(|problem| {
-            problems.push(problem);
+        let ports = match snapshot.services.get(&key.namespace, &key.name) {
+            Some(service) => ports_of(service, &object),
+            None => Err(Box::new(Problem::error(object.clone(), "NoService", format!("there is no Service {key}")))),
+        };
+        let ports = ports.unwrap_or_else(|problem| {
+            problems.push(*problem);
             Vec::new()
         });
         let default_tier = export.default_tier();
@@ -80,11 +80,11 @@ impl Outgoing {
     }
 }
 
-fn ports_of(service: &Service, object: &ObjectRef) -> Result<Vec<ExportedPort>, Problem> {
+fn ports_of(service: &Service, object: &ObjectRef) -> Result<Vec<ExportedPort>, Box<Problem>> {
     let spec = service.spec.as_ref();
     if spec.and_then(|spec| spec.type_.as_deref()) == Some("ExternalName") {
         let message = format!("{} is of type ExternalName", ObjectRef::of(service));
-        return Err(Problem::error(object.clone(), "InvalidServiceType", message));
+        return Err(Box::new(Problem::error(object.clone(), "InvalidServiceType", message)));
     }
     let ports = spec.iter().flat_map(|spec| &spec.ports).flatten();
     let tcp = ports.filter(|port| port.protocol.as_deref().is_none_or(|protocol| protocol == "TCP"));
@@ -100,7 +100,7 @@ fn ports_of(service: &Service, object: &ObjectRef) -> Result<Vec<ExportedPort>, 
         .collect();
     if ports.is_empty() {
         let message = format!("{} has no TCP port", ObjectRef::of(service));
-        return Err(Problem::error(object.clone(), "InvalidServiceType", message));
+        return Err(Box::new(Problem::error(object.clone(), "InvalidServiceType", message)));
     }
     Ok(ports)
 }

@@ -59,11 +59,17 @@ impl Translator {
             self.everything(snapshot)
         } else {
             let mut affected = Affected::default();
-            changes.into_iter().for_each(|change| self.concern(snapshot, change, &mut affected));
+            for change in changes {
+                self.concern(snapshot, change, &mut affected);
+            }
             affected
         };
-        affected.imports.iter().for_each(|key| self.translate_import(snapshot, key));
-        affected.exports.iter().for_each(|key| self.translate_export(snapshot, key));
+        for key in &affected.imports {
+            self.translate_import(snapshot, key);
+        }
+        for key in &affected.exports {
+            self.translate_export(snapshot, key);
+        }
         affected
     }
 
@@ -89,10 +95,10 @@ impl Translator {
     /// Adds what one change may concern.
     fn concern(&mut self, snapshot: &Snapshot, change: &Change, affected: &mut Affected) {
         match change {
-            Change::Everything => {} // looked at by itself
+            // The one is looked at by itself, the other says nothing of what is wanted.
+            Change::Everything | Change::ImportStatus(_) => {}
             Change::RemoteEgress(namespace) => drop(affected.ingress.insert(Arc::clone(namespace))),
             Change::Import(key) => affected.import(key.clone()),
-            Change::ImportStatus(_) => {} // says nothing of what is wanted
             Change::Exported { service, export } => {
                 // Who shares a name with it may get it, or lose it.
                 let rivals = |exports: &Exports| tier_service::rivals(exports, &service.namespace, &service.name);

@@ -57,7 +57,9 @@ fn snapshot() -> Snapshot {
         (InputKind::ServiceImport, load::service_imports()),
     ];
     for (kind, objects) in all {
-        objects.iter().for_each(|object| drop(put(&mut snapshot, kind, object)));
+        for object in &objects {
+            put(&mut snapshot, kind, object);
+        }
     }
     snapshot
 }

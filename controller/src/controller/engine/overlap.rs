@@ -1,0 +1,82 @@
+//! What a unit consists of while targets come and go: routes and the filter reach gateways by two channels, in no order.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use serde_json::Value;
+
+use super::super::batch::Batch;
+use super::super::emission::Emission;
+use super::super::unit::{Part, Unit};
+use super::Engine;
+use crate::apply::{Live, Outcome};
+use crate::emit::kubernetes::steering_value_of;
+use crate::emit::object::{Kind, Object, ObjectId};
+use crate::translate::Import;
+
+impl Engine {
+    /// Works out what a unit consists of. Rules of live routes for targets that it no longer has stay for a while,
+    /// unless that has passed: then they are `released`.
+    ///
+    /// # Errors
+    /// The live routes cannot be read.
+    pub(super) async fn emit(
+        &mut self,
+        unit: &Unit,
+        released: Option<&BTreeSet<String>>,
+        batch: &mut Batch,
+    ) -> Result<Emission, Outcome> {
+        let wanted = self.emission(unit, &[]);
+        let Part::Import(name) = &unit.part else { return Ok(wanted) };
+        if wanted.objects.is_empty() {
+            self.strays.extend(self.retirements.end(unit).into_iter().flatten());
+            return Ok(wanted);
+        }
+        let routes = self.differing_routes(unit, &wanted);
+        let mut rules = Vec::new();
+        for id in &routes {
+            let mut live = self.applier.read(id).await?;
+            let live = live.as_mut().and_then(|route| route.pointer_mut("/spec/rules"));
+            rules.extend(live.and_then(|rules| rules.as_array_mut().map(std::mem::take)).into_iter().flatten());
+        }
+        if rules.is_empty() {
+            return Ok(wanted);
+        }
+        let import = self.translator.imports().get(&unit.namespace, name);
+        let mut new_targets = import.map(Import::steering_values).unwrap_or_default();
+        let known = new_targets.clone();
+        rules.retain(|rule| {
+            steering_value_of(rule).is_some_and(|value| {
+                new_targets.remove(value);
+                !known.contains(value) && !released.is_some_and(|released| released.contains(value))
+            })
+        });
+        if !new_targets.is_empty() {
+            batch.lead(&unit.namespace);
+        }
+        if rules.is_empty() {
+            self.strays.extend(self.retirements.end(unit).into_iter().flatten());
+            return Ok(wanted);
+        }
+        self.retirements.retain(unit, &rules, Instant::now());
+        Ok(self.emission(unit, &rules))
+    }
+
+    fn emission(&self, unit: &Unit, retained: &[Value]) -> Emission {
+        Emission::of(unit, &self.translator, &self.world.snapshot, &self.settings, retained)
+    }
+
+    /// An import's live routes, where these are not as they are to be.
+    fn differing_routes(&self, unit: &Unit, wanted: &Emission) -> BTreeSet<ObjectId> {
+        let is_route = |id: &&ObjectId| id.kind == Kind::HttpRoute;
+        let is_same = |object: &Object| object.id.kind != Kind::HttpRoute || self.world.observed.is_same(object);
+        let wanted_routes: BTreeSet<_> = wanted.objects.iter().map(|object| &object.id).filter(is_route).collect();
+        let mut before = self.desired.objects_of(unit).iter().filter(is_route);
+        if wanted.objects.iter().all(is_same) && before.all(|id| wanted_routes.contains(id)) {
+            return BTreeSet::new();
+        }
+        let before = self.desired.objects_of(unit).iter().filter(is_route);
+        let is_ours = |id: &&ObjectId| self.world.observed.get(id).is_some_and(Live::is_ours);
+        wanted_routes.into_iter().chain(before).filter(is_ours).cloned().collect()
+    }
+}
