@@ -20,6 +20,7 @@ use kube::api::{ListParams, PostParams};
 use kube::{Api, Client};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
+use tokio::time::timeout;
 
 use crate::child::Process;
 use crate::loopback::Loopback;
@@ -33,6 +34,9 @@ use namespace::Namespace;
 
 /// How long anything may take to start, on a machine that does much else.
 const START: Duration = Duration::from_mins(2);
+
+/// How long one question may take whether the API server is ready.
+const ATTEMPT: Duration = Duration::from_secs(5);
 
 /// A Kubernetes control plane in a network namespace of its own.
 ///
@@ -232,7 +236,9 @@ fn url(loopback: &Loopback) -> String {
 async fn wait_for_api_server(api_server: &mut Process, client: &Client) -> Result<()> {
     let is_ready = async || {
         let request = http::Request::get("/readyz").body(Vec::new())?;
-        Ok(client.request_text(request).await.is_ok_and(|answer| answer == "ok"))
+        // A connection of the time before it listened may never be answered.
+        let answer = timeout(ATTEMPT, client.request_text(request)).await;
+        Ok(matches!(answer, Ok(Ok(answer)) if answer == "ok"))
     };
     api_server.until(START, "the API server is ready", is_ready).await
 }

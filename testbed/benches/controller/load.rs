@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{IMPORTS, NAMESPACES};
+use crate::NAMESPACES;
 
 /// A namespace by its number.
 pub(crate) fn namespace(number: usize) -> String {
@@ -32,8 +32,8 @@ pub(crate) fn namespaces() -> Vec<Value> {
 }
 
 /// What the other cluster exports.
-pub(crate) fn exported_services() -> Vec<Value> {
-    (0..IMPORTS).map(exported_service).collect()
+pub(crate) fn exported_services(imports: usize) -> Vec<Value> {
+    (0..imports).map(exported_service).collect()
 }
 
 fn exported_service(number: usize) -> Value {
@@ -50,8 +50,8 @@ fn exported_service(number: usize) -> Value {
 }
 
 /// The rules: three for each service.
-pub(crate) fn service_imports() -> Vec<Value> {
-    (0..IMPORTS).map(|number| service_import(number, 0)).collect()
+pub(crate) fn service_imports(imports: usize) -> Vec<Value> {
+    (0..imports).map(|number| service_import(number, 0)).collect()
 }
 
 /// The rules of one service; `change` tells one state of them from another.

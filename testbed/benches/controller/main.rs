@@ -6,12 +6,11 @@ mod translating;
 
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Parser;
 use mcwan_numbers::{Number, Options};
 
-/// How many imports there are, and in how many namespaces.
-const IMPORTS: usize = 10_000;
+/// In how many namespaces the imports are.
 const NAMESPACES: usize = 100;
 /// How often what is not too dear is measured.
 const RUNS: usize = 5;
@@ -19,9 +18,18 @@ const RUNS: usize = 5;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<ExitCode> {
     let options = Options::parse();
-    let mut numbers: Vec<Number> = translating::numbers();
-    numbers.extend(running::numbers().await?);
+    let imports = imports()?;
+    let mut numbers: Vec<Number> = translating::numbers(imports);
+    numbers.extend(running::numbers(imports).await?);
     Ok(mcwan_numbers::print(&options, &numbers)?)
+}
+
+/// How many imports there are: ten thousand, or what `MCWAN_IMPORTS` says. The limits are for ten thousand.
+fn imports() -> Result<usize> {
+    match std::env::var("MCWAN_IMPORTS") {
+        Ok(number) => number.parse().context("MCWAN_IMPORTS is no number"),
+        Err(_) => Ok(10_000),
+    }
 }
 
 /// A whole number, as one that can be printed beside others.

@@ -21,7 +21,7 @@ use mcwan_testbed::tools;
 use mcwan_testbed::wait::until;
 use serde_json::Value;
 
-use crate::{IMPORTS, RUNS, float, load};
+use crate::{RUNS, float, load};
 
 /// How many objects are created at once.
 const CONCURRENCY: usize = 16;
@@ -31,14 +31,14 @@ const PATIENCE: Duration = Duration::from_mins(15);
 const CHANGES: usize = 200;
 
 /// The numbers of the running controller.
-pub(crate) async fn numbers() -> Result<Vec<Number>> {
+pub(crate) async fn numbers(imports: usize) -> Result<Vec<Number>> {
     let cluster = TestCluster::start().await?;
     let manifests = concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests");
     cluster.kubectl(&["apply", "--server-side", "--force-conflicts", "--kustomize", manifests]).await?;
     let mut registry = OciRegistry::new()?;
     registry.start().await?;
     let module = format!("oci://{}", registry.push(&tools::image("module")?, "mcwan-filter").await?);
-    let scene = Scene { cluster, insecure: registry.address().to_string(), module };
+    let scene = Scene { cluster, insecure: registry.address().to_string(), module, imports };
     scene.fill().await?;
 
     let start = Instant::now();
@@ -60,6 +60,7 @@ pub(crate) async fn numbers() -> Result<Vec<Number>> {
         scene.steady(&controller).await?;
         restarts.push(start.elapsed().as_secs_f64());
         memory.push(peak_memory(&controller)?);
+        eprintln!("bench: steady again after {:.1?}", start.elapsed());
         ensure!(self::applied(&controller).await? == 0, "a restart writes nothing");
         controller.stop().await?;
     }
@@ -82,6 +83,7 @@ struct Scene {
     /// The OCI registry.
     insecure: String,
     module: String,
+    imports: usize,
 }
 
 impl Scene {
@@ -93,8 +95,8 @@ impl Scene {
         self.cluster.apply(&yaml(load::namespaces())).await?;
         let start = Instant::now();
         for (resource, objects) in [
-            (ExportedService::api_resource(), load::exported_services()),
-            (ServiceImport::api_resource(), load::service_imports()),
+            (ExportedService::api_resource(), load::exported_services(self.imports)),
+            (ServiceImport::api_resource(), load::service_imports(self.imports)),
         ] {
             let create = async |object: Value| -> Result<()> {
                 let object: DynamicObject = serde_json::from_value(object)?;
@@ -105,7 +107,7 @@ impl Scene {
             };
             stream::iter(objects).map(create).buffer_unordered(CONCURRENCY).try_collect::<Vec<()>>().await?;
         }
-        eprintln!("bench: {IMPORTS} imports and their exports created in {:.1?}", start.elapsed());
+        eprintln!("bench: {} imports and their exports created in {:.1?}", self.imports, start.elapsed());
         Ok(())
     }
 
@@ -124,7 +126,7 @@ impl Scene {
     async fn steady(&self, controller: &Controller) -> Result<()> {
         until(PATIENCE, "every import is accepted and nothing is left to do", async || {
             let accepted = controller.metric(r#"mcwan_imports{condition="Accepted",status="True"}"#).await;
-            Ok(accepted.is_ok_and(|accepted| accepted == Some(float(IMPORTS))))
+            Ok(accepted.is_ok_and(|accepted| accepted == Some(float(self.imports))))
         })
         .await
     }
@@ -142,7 +144,7 @@ impl Scene {
         }
         let mut latencies = Vec::new();
         for change in 1..=CHANGES {
-            let number = change * 97 % IMPORTS;
+            let number = change * 97 % self.imports;
             let (namespace, name) = load::name(number);
             let imports: Api<DynamicObject> = api(&client, &namespace, &ServiceImport::api_resource());
             let patch = Patch::Merge(load::service_import(number, change));
