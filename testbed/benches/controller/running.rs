@@ -117,7 +117,7 @@ impl Scene {
             replica: "bench",
             cluster_id: "cluster-2",
             module: &self.module,
-            arguments: &["--insecure-registry", &self.insecure, "--log-level", "info"],
+            arguments: &["--insecure-registry", &self.insecure],
         };
         Controller::begin(&self.cluster, &settings).await
     }
