@@ -2,6 +2,8 @@
 
 mod bad_input;
 mod chaos;
+mod data_plane;
+mod events;
 mod exports;
 mod history;
 mod leader;
