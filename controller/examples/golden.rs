@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use mcwan::api::{DataPlane, McsVersion};
-use mcwan::emit::kubernetes::{Module, Settings, everything};
+use mcwan::emit::kubernetes::{FilterKind, Module, Settings, everything};
 use mcwan::emit::yaml;
 use mcwan::gather::change::Change;
 use mcwan::gather::files::Gathered;
@@ -59,6 +59,7 @@ fn render(example: &str, data_plane: DataPlane) -> Result<String> {
         gateway_class: "istio".to_owned(),
         module: Module { url: MODULE.to_owned(), sha256: None },
         data_plane,
+        filter: FilterKind::default(),
     };
     let mut translator = Translator::new(options);
     translator.update(&gathered.snapshot, &[Change::Everything]);

@@ -30,7 +30,7 @@ use crate::admin::{Admin, Health, Metrics};
 use crate::api::{DataPlane, McsVersion, REGISTRY_NAMESPACE};
 use crate::apply::{self, Applier};
 use crate::backoff::Backoff;
-use crate::emit::kubernetes::{Module, Settings};
+use crate::emit::kubernetes::{FilterKind, Module, Settings};
 use crate::events::Events;
 use crate::gateways::GatewayReader;
 use crate::leader::{self, Candidate, Leader};
@@ -63,6 +63,8 @@ pub struct Config {
     pub gateway_class: String,
     /// Who applies the rules of imports that do not say.
     pub data_plane: DataPlane,
+    /// How istiod is told of the filter.
+    pub filter: FilterKind,
     /// The module of the filter.
     pub module: ModuleCheck,
     /// How fast a lost leader is replaced.
@@ -110,6 +112,7 @@ async fn work(
     health: Arc<Health>,
     metrics: Arc<Metrics>,
 ) -> anyhow::Result<()> {
+    filter_is_served(&client, config.filter).await?;
     let steering_key = steering_key(&client, &config.namespace).await?;
     let mut module = config.module.clone().watch();
     let source = Source {
@@ -131,6 +134,7 @@ async fn work(
         gateway_class: config.gateway_class,
         module: Module { url: config.module.module.url(), sha256: config.module.module.sha256() },
         data_plane: config.data_plane,
+        filter: config.filter,
     };
     let applier = Applier::new(&source, leading.clone(), config.apply);
     let statuses = Statuses::new(Events::new(client, Some(config.identity)));
@@ -186,6 +190,32 @@ async fn work(
         if is_active {
             engine.round().await;
         }
+    }
+}
+
+/// Makes sure that a filter of the kind that is asked for would be taken, before one of the other kind is deleted; waits
+/// for an API server that does not answer.
+async fn filter_is_served(client: &Client, filter: FilterKind) -> anyhow::Result<()> {
+    if filter == FilterKind::WasmPlugin {
+        // Every Istio serves it. Where there is none yet, one may come later.
+        return Ok(());
+    }
+    let kind = filter.kind();
+    let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(15));
+    loop {
+        match client.list_api_group_resources(&kind.api_version()).await {
+            Ok(list) if list.resources.iter().any(|resource| resource.kind == kind.name()) => return Ok(()),
+            Err(kube::Error::Api(status)) if status.code != 404 => {
+                tracing::warn!(error = %status.message, "it is not known whether {} is served", kind.name());
+            }
+            Err(error) if !matches!(error, kube::Error::Api(_)) => {
+                tracing::warn!(error = &error as &dyn Error, "it is not known whether {} is served", kind.name());
+            }
+            Ok(_) | Err(_) => {
+                bail!("the cluster does not serve {}: use --filter-kind wasm-plugin, or Istio 1.30", kind.name());
+            }
+        }
+        tokio::time::sleep(backoff.failed()).await;
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Container;
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -12,9 +12,12 @@ use kube::{Api, Client, Config};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::api::DataPlane;
+use crate::emit::kubernetes::FilterKind;
 use crate::gather::change::Change;
 use crate::gather::live::Live;
 use crate::translate::{Options, Steering, SteeringKey, Translator};
+
+use super::render;
 
 /// The namespace of the controller.
 pub(super) const SYSTEM_NAMESPACE: &str = "mc-wan-system";
@@ -116,6 +119,12 @@ impl Environment {
     pub(super) fn data_plane(&self) -> DataPlane {
         let is_native = self.get("MCWAN_DATA_PLANE").is_some_and(|name| name.eq_ignore_ascii_case("native"));
         if is_native { DataPlane::Native } else { DataPlane::Wasm }
+    }
+
+    /// The resource by which Istio loads the filter.
+    pub(super) fn filter_kind(&self) -> FilterKind {
+        let name = self.get("MCWAN_FILTER_KIND").unwrap_or_default();
+        render::FilterKind::from_str(name, true).unwrap_or_default().into()
     }
 
     pub(super) fn get(&self, variable: &str) -> Option<&str> {

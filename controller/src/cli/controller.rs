@@ -16,7 +16,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use super::answer::Answer;
 use super::cluster::SYSTEM_NAMESPACE;
-use super::render::DataPlane;
+use super::render::{DataPlane, FilterKind};
 use crate::controller::{self, Config, Timing};
 use crate::gateways::STATS_PORT;
 use crate::leader;
@@ -53,6 +53,9 @@ pub(super) struct Controller {
     /// Who applies the rules of imports that do not say
     #[arg(long, env = "MCWAN_DATA_PLANE", value_enum, default_value_t)]
     data_plane: DataPlane,
+    /// The resource by which Istio loads the filter; changed, requests are refused until the gateways have the new one
+    #[arg(long, env = "MCWAN_FILTER_KIND", value_enum, value_name = "KIND", default_value_t)]
+    filter_kind: FilterKind,
     /// Where /livez, /readyz and /metrics are served
     #[arg(long, env = "MCWAN_ADMIN_ADDRESS", value_name = "ADDRESS:PORT", default_value = "0.0.0.0:8080")]
     admin_address: SocketAddr,
@@ -128,6 +131,7 @@ impl Controller {
             admin: self.admin_address,
             gateway_class: self.gateway_class.clone(),
             data_plane: api::DataPlane::from(self.data_plane),
+            filter: self.filter_kind.into(),
             module: ModuleCheck {
                 module: module.parse::<ModuleRef>().context("--module")?,
                 insecure_registries: self.insecure_registry.clone(),

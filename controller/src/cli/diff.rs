@@ -80,6 +80,7 @@ impl Diff {
                 sha256: environment.get("MCWAN_MODULE_SHA256").map(str::to_owned),
             },
             data_plane: environment.data_plane(),
+            filter: environment.filter_kind(),
         };
         let (before, known) = outcome(&translator, &live.snapshot, &settings);
         let Overlay { snapshot, mut changes } =

@@ -13,6 +13,7 @@ use super::answer::Answer;
 use super::gateway::{Gateway, UnknownHosts};
 use super::input::{Files, Findings};
 use crate::api;
+use crate::emit::kubernetes as kubernetes_objects;
 use crate::problem::Severity;
 use crate::translate::{SteeringKey, SteeringKeyError};
 
@@ -73,6 +74,9 @@ struct ForKubernetes {
     /// The class of the Gateways
     #[arg(long, value_name = "CLASS", default_value = "istio")]
     gateway_class: String,
+    /// The resource by which Istio loads the filter
+    #[arg(long, value_enum, value_name = "KIND", default_value_t)]
+    filter_kind: FilterKind,
 }
 
 const AFTER_HELP: &str = "\
@@ -122,6 +126,27 @@ impl Render {
         io::stdout().lock().write_all(text.as_bytes())?;
         findings.print(&mut anstream::stderr().lock())?;
         Ok(if findings.count(Severity::Error) == 0 { Answer::Yes } else { Answer::No })
+    }
+}
+
+/// The resource by which Istio loads the filter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum FilterKind {
+    /// `WasmPlugin`, for now
+    #[default]
+    Auto,
+    /// `WasmPlugin`
+    WasmPlugin,
+    /// `TrafficExtension`, from Istio 1.30 on
+    TrafficExtension,
+}
+
+impl From<FilterKind> for kubernetes_objects::FilterKind {
+    fn from(kind: FilterKind) -> Self {
+        match kind {
+            FilterKind::Auto | FilterKind::WasmPlugin => Self::WasmPlugin,
+            FilterKind::TrafficExtension => Self::TrafficExtension,
+        }
     }
 }
 

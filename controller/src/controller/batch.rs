@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::apply::Observed;
+use crate::apply::{Live, Observed};
+use crate::emit::kubernetes::FilterKind;
 use crate::emit::object::{Kind, Object};
 
 /// The objects of some units.
@@ -12,6 +13,8 @@ pub(super) struct Batch {
     objects: Vec<(Stage, Object)>,
     /// Namespaces where routes have targets that the filter may steer to only when gateways know them.
     leads: BTreeSet<Arc<str>>,
+    /// Namespaces whose filter is not written, as one of the other kind is still there.
+    rivalled: BTreeSet<Arc<str>>,
 }
 
 /// When an object is written. A new namespace gets its filter first, so that no gateway ever runs without; where there
@@ -39,7 +42,18 @@ pub(super) struct Phase {
 impl Batch {
     /// Adds the objects of a unit.
     pub(super) fn add(&mut self, objects: Vec<Object>, observed: &Observed) {
-        self.objects.extend(objects.into_iter().map(|object| (stage(&object, observed), object)));
+        for object in objects {
+            if FilterKind::rival(&object.id).is_some_and(|rival| observed.get(&rival).is_some_and(Live::is_ours)) {
+                self.rivalled.insert(Arc::clone(&object.id.key.namespace));
+            } else {
+                self.objects.push((stage(&object, observed), object));
+            }
+        }
+    }
+
+    /// Namespaces whose filter is not written, as one of the other kind is still there.
+    pub(super) fn rivalled(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.rivalled.iter()
     }
 
     /// Lets the filter of a namespace wait.
@@ -69,14 +83,15 @@ impl Batch {
 
 fn stage(object: &Object, observed: &Observed) -> Stage {
     match object.id.kind {
-        Kind::WasmPlugin if observed.get(&object.id).is_some() => Stage::Filters,
+        Kind::WasmPlugin | Kind::TrafficExtension if observed.get(&object.id).is_some() => Stage::Filters,
         Kind::ReferenceGrant
         | Kind::DestinationRule
         | Kind::Service
         | Kind::EndpointSlice
         | Kind::ConfigMap
         | Kind::AuthorizationPolicy
-        | Kind::WasmPlugin => Stage::First,
+        | Kind::WasmPlugin
+        | Kind::TrafficExtension => Stage::First,
         Kind::Gateway => Stage::Gateways,
         Kind::HttpRoute => Stage::Routes,
         Kind::WanCluster => Stage::Cluster,

@@ -18,7 +18,7 @@ use super::world::{News, World};
 use crate::admin::Metrics;
 use crate::api::McsVersion;
 use crate::apply::{Applier, Outcome};
-use crate::emit::kubernetes::{Settings, Shipped, names};
+use crate::emit::kubernetes::{Settings, Shipped};
 use crate::emit::object::{Kind, ObjectId};
 use crate::gather::Key;
 use crate::gather::change::Change;
@@ -28,6 +28,9 @@ use crate::translate::{Options, Translator};
 /// How many units are looked at in one round: the more, the more of their objects are applied at once, and the longer
 /// a change waits for its turn.
 const BATCH: usize = 256;
+
+/// How soon it is looked again whether a filter of the other kind is gone.
+const RIVAL_WAIT: Duration = Duration::from_millis(500);
 
 /// What the order of routes and plugins takes.
 #[derive(Clone, Copy, Debug)]
@@ -139,7 +142,7 @@ impl Engine {
                 namespace = &*finding.namespace,
                 "a gateway could not fetch the module: it is told to try again"
             );
-            self.applier.touch(&plugin(&finding.namespace)).await;
+            self.applier.touch(&self.settings.filter.object_id(&finding.namespace)).await;
         }
         self.statuses.looked_at(&Unit::egress(&finding.namespace), &self.world.snapshot);
     }
@@ -181,9 +184,9 @@ impl Engine {
     /// Does some of what there is to do.
     pub(super) async fn round(&mut self) {
         let start = Instant::now();
-        let (agenda, failures) = (&self.agenda, &self.failures);
+        let (agenda, failures, filter) = (&self.agenda, &self.failures, self.settings.filter);
         let due = self.retirements.due(start, |namespace| {
-            !agenda.awaits(&Unit::egress(namespace)) && !failures.contains_key(&plugin(namespace))
+            !agenda.awaits(&Unit::egress(namespace)) && !failures.contains_key(&filter.object_id(namespace))
         });
         let mut released = BTreeMap::new();
         for (unit, retirement) in due {
@@ -256,6 +259,9 @@ impl Engine {
     /// Applies a batch, phase by phase. Where a route did not get its new targets, or only just did, the filter has
     /// to wait.
     async fn write(&mut self, batch: Batch) {
+        for namespace in batch.rivalled() {
+            self.agenda.retry(Unit::egress(namespace), Instant::now() + RIVAL_WAIT);
+        }
         for phase in batch.phases() {
             let now = Instant::now();
             for namespace in phase.leads {
@@ -273,7 +279,7 @@ impl Engine {
             match &outcome {
                 Outcome::Applied => {
                     self.metrics.applied(id.kind.name());
-                    if id.kind == Kind::WasmPlugin {
+                    if id.kind == self.settings.filter.kind() {
                         self.retirements.restart(&id.key.namespace, now);
                     }
                 }
@@ -362,9 +368,4 @@ impl Engine {
         }
         self.metrics.imports(counts.into_iter().map(|((condition, status), count)| (condition, status, count)));
     }
-}
-
-/// The filter of a namespace.
-fn plugin(namespace: &Arc<str>) -> ObjectId {
-    ObjectId { kind: Kind::WasmPlugin, key: Key::new(Arc::clone(namespace), names::PLUGIN) }
 }

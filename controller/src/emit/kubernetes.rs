@@ -10,6 +10,7 @@ mod draft;
 mod egress;
 mod everything;
 mod export;
+mod filter;
 mod forwarding;
 mod gateway;
 mod grant;
@@ -21,7 +22,6 @@ mod native_match;
 mod route;
 mod service;
 mod tier;
-mod wasm_plugin;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
@@ -32,11 +32,11 @@ pub use cluster::{cluster_object, common_objects};
 pub use egress::{EgressNamespace, egress_objects};
 pub use everything::everything;
 pub use export::export_objects;
+pub use filter::{FilterKind, Shipped};
 pub use grant::missing_grants;
 pub use import::import_objects;
 pub use ingress::ingress_objects;
 pub use route::steering_value_of;
-pub use wasm_plugin::Shipped;
 
 /// The label of everything that mcwan writes, its value being [`MANAGER`].
 pub const MANAGED_BY_LABEL: &str = "app.kubernetes.io/managed-by";
@@ -66,6 +66,8 @@ pub struct Settings {
     pub module: Module,
     /// Who applies the rules of imports that do not say.
     pub data_plane: DataPlane,
+    /// How istiod is told of the filter.
+    pub filter: FilterKind,
 }
 
 /// Where gateways get the module of the filter.

@@ -19,6 +19,7 @@ pub enum Kind {
     ConfigMap,
     AuthorizationPolicy,
     WasmPlugin,
+    TrafficExtension,
     Gateway,
     HttpRoute,
     WanCluster,
@@ -46,7 +47,7 @@ pub struct Object {
 
 impl Kind {
     /// Every kind, in order.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::ReferenceGrant,
         Self::DestinationRule,
         Self::Service,
@@ -54,6 +55,7 @@ impl Kind {
         Self::ConfigMap,
         Self::AuthorizationPolicy,
         Self::WasmPlugin,
+        Self::TrafficExtension,
         Self::Gateway,
         Self::HttpRoute,
         Self::WanCluster,
@@ -88,6 +90,7 @@ impl Kind {
             Self::ConfigMap => ("", "v1", "ConfigMap", "configmaps"),
             Self::AuthorizationPolicy => ("security.istio.io", "v1", "AuthorizationPolicy", "authorizationpolicies"),
             Self::WasmPlugin => ("extensions.istio.io", "v1alpha1", "WasmPlugin", "wasmplugins"),
+            Self::TrafficExtension => ("extensions.istio.io", "v1alpha1", "TrafficExtension", "trafficextensions"),
             Self::Gateway => ("gateway.networking.k8s.io", "v1", "Gateway", "gateways"),
             Self::HttpRoute => ("gateway.networking.k8s.io", "v1", "HTTPRoute", "httproutes"),
             Self::WanCluster => (api::GROUP, api::VERSION, "WANCluster", "wanclusters"),

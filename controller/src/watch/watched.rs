@@ -49,6 +49,7 @@ impl Watched {
                 | Kind::ConfigMap
                 | Kind::AuthorizationPolicy
                 | Kind::WasmPlugin
+                | Kind::TrafficExtension
                 | Kind::Gateway
                 | Kind::HttpRoute,
             ) => None,
@@ -92,7 +93,7 @@ impl Watched {
     /// How many objects are listed at once: as their text is in memory as a whole, fewer where they can be large.
     pub(super) const fn page(self) -> u32 {
         match self {
-            Self::Emitted(Kind::WasmPlugin) => 20,
+            Self::Emitted(Kind::WasmPlugin | Kind::TrafficExtension) => 20,
             _ => 500,
         }
     }

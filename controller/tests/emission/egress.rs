@@ -1,7 +1,7 @@
 //! The egress of a namespace: gateway and filter.
 
 use mcwan::api::DataPlane;
-use mcwan::emit::kubernetes::{egress_objects, import_objects};
+use mcwan::emit::kubernetes::{FilterKind, Settings, egress_objects, import_objects};
 use mcwan::emit::object::Kind;
 use mcwan::translate::Import;
 use mcwan_policy::limits;
@@ -38,6 +38,28 @@ fn a_native_import_is_not_in_the_filter() {
     assert_eq!(named, ["payment-0"]);
     let gateways: Vec<_> = of_kind(&egress.objects, Kind::Gateway).into_iter().map(|(name, _)| name).collect();
     assert_eq!(gateways, ["mcwan-egress", "mcwan-egress-native"]);
+}
+
+#[test]
+fn a_traffic_extension_says_what_a_wasm_plugin_does() {
+    let imports = mk_imports(2, |_, _| {});
+    let imports: Vec<_> = imports.iter().collect();
+    let of = |filter: FilterKind| {
+        let settings = Settings { filter, ..settings(DataPlane::Wasm) };
+        let egress = egress_objects("secure", &imports, &settings);
+        of_kind(&egress.objects, filter.kind())[0].1.clone()
+    };
+    let [plugin, extension] = [FilterKind::WasmPlugin, FilterKind::TrafficExtension].map(of);
+    assert_eq!(extension["kind"], "TrafficExtension");
+    for field in ["targetRefs", "phase"] {
+        assert_eq!(extension["spec"][field], plugin["spec"][field], "{field}");
+    }
+    for field in ["url", "sha256", "failStrategy", "pluginConfig"] {
+        assert!(!plugin["spec"][field].is_null(), "{field}");
+        assert_eq!(extension["spec"]["wasm"][field], plugin["spec"][field], "{field}");
+    }
+    let egress = egress_objects("secure", &imports, &settings(DataPlane::Wasm));
+    assert!(of_kind(&egress.objects, Kind::TrafficExtension).is_empty(), "a gateway never has both");
 }
 
 #[test]

@@ -36,9 +36,9 @@ async fn until_told(scene: &Scene, object: &str, type_: &str, reason: &str, word
     let what = format!("{object} has an event {type_}/{reason}: {words}");
     let waited = until(PATIENCE, &what, async || {
         told = events.list(&ListParams::default()).await?.into_iter().filter_map(described).collect();
-        Ok(told.iter().any(|event: &String| {
-            event.starts_with(&format!("{object} {type_}/{reason}:")) && event.contains(words)
-        }))
+        Ok(told
+            .iter()
+            .any(|event: &String| event.starts_with(&format!("{object} {type_}/{reason}:")) && event.contains(words)))
     });
     waited.await.with_context(|| told.join("\n"))
 }

@@ -14,7 +14,13 @@ impl Render {
         gathered: &Gathered,
         steering_key: SteeringKey,
     ) -> anyhow::Result<(String, Findings)> {
-        let Self { module, data_plane, gateway, kubernetes: ForKubernetes { module_sha256, gateway_class }, .. } = self;
+        let Self {
+            module,
+            data_plane,
+            gateway,
+            kubernetes: ForKubernetes { module_sha256, gateway_class, filter_kind },
+            ..
+        } = self;
         let options = gateway.options(steering_key);
         if options.steering == Steering::ClusterHeader {
             return Err(usage("Gateway API has no route that takes the Envoy cluster from a header").into());
@@ -25,6 +31,7 @@ impl Render {
             gateway_class: gateway_class.clone(),
             module: Module { url: module.clone().unwrap_or_default(), sha256: module_sha256.clone() },
             data_plane: (*data_plane).into(),
+            filter: (*filter_kind).into(),
         };
         let mut translator = Translator::new(options);
         translator.update(&gathered.snapshot, &[Change::Everything]);

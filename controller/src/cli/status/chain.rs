@@ -15,6 +15,7 @@ use super::leader::Leader;
 use crate::api::{REGISTRY_NAMESPACE, TIER_NAMESPACE};
 use crate::cli::cluster::{SYSTEM_NAMESPACE, World};
 use crate::cli::report::printable;
+use crate::emit::kubernetes::FilterKind;
 use crate::emit::kubernetes::names::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY};
 use crate::status::Subject;
 use crate::translate::gateway_pods::{gateway_of, is_ready};
@@ -52,7 +53,8 @@ impl Chain {
         let (namespace, name) = (&import.wire.namespace, &import.wire.name);
         let is_native = import::data_plane(import, world) == "Native";
         let gateway = if is_native { NATIVE_EGRESS_GATEWAY } else { EGRESS_GATEWAY };
-        let found = Found::read(client, namespace, name, gateway).await?;
+        let filter = world.environment.filter_kind();
+        let found = Found::read(client, namespace, name, gateway, filter).await?;
         let mut steps = vec![controller(leader)];
         steps.extend(exports(world, import));
         for tier in &import.tiers {
@@ -61,7 +63,7 @@ impl Chain {
         }
         steps.extend(routes(&found));
         if !is_native {
-            steps.push(plugin(&found, namespace, name));
+            steps.push(plugin(&found, filter, namespace, name));
         }
         steps.push(pods(world, &found, namespace, gateway));
         steps.extend(conditions(world, import));
@@ -194,19 +196,21 @@ fn route(route: &Value) -> Step {
     }
 }
 
-fn plugin(found: &Found, namespace: &str, name: &str) -> Step {
+fn plugin(found: &Found, filter: FilterKind, namespace: &str, name: &str) -> Step {
+    let kind = filter.kind().name();
     let Some(plugin) = &found.plugin else {
-        return Step::broken("plugin", format!("there is no WasmPlugin in namespace {namespace}"), SEE_THE_LOG);
+        return Step::broken("plugin", format!("there is no {kind} in namespace {namespace}"), SEE_THE_LOG);
     };
-    let imports = plugin.pointer("/spec/pluginConfig/imports").and_then(Value::as_array).into_iter().flatten();
+    let config = plugin.pointer(filter.config_pointer());
+    let imports = config.and_then(|config| config.pointer("/imports")?.as_array()).into_iter().flatten();
     let mut ours = imports.filter(|import| text(import, "/namespace") == namespace && text(import, "/name") == name);
     let plugin = name_of(plugin);
     match ours.next() {
         Some(import) => {
             let rules = import.pointer("/rules").and_then(Value::as_array).map_or(0, Vec::len);
-            Step::ok("plugin", format!("WasmPlugin {namespace}/{plugin} has {rules} rules of it"))
+            Step::ok("plugin", format!("{kind} {namespace}/{plugin} has {rules} rules of it"))
         }
-        None => Step::broken("plugin", format!("WasmPlugin {namespace}/{plugin} does not have it"), SEE_THE_LOG),
+        None => Step::broken("plugin", format!("{kind} {namespace}/{plugin} does not have it"), SEE_THE_LOG),
     }
 }
 

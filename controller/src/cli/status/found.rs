@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::api::TIER_NAMESPACE;
 use crate::emit::kubernetes::names::PLUGIN;
-use crate::emit::kubernetes::{IMPORT_LABEL, NAMESPACE_LABEL};
+use crate::emit::kubernetes::{FilterKind, IMPORT_LABEL, NAMESPACE_LABEL};
 use crate::emit::object::Kind;
 use crate::gather::live::is_not_there;
 
@@ -22,14 +22,20 @@ pub(super) struct Found {
 }
 
 impl Found {
-    pub(super) async fn read(client: &Client, namespace: &str, name: &str, gateway: &str) -> anyhow::Result<Self> {
+    pub(super) async fn read(
+        client: &Client,
+        namespace: &str,
+        name: &str,
+        gateway: &str,
+        filter: FilterKind,
+    ) -> anyhow::Result<Self> {
         let here = format!("{IMPORT_LABEL}={name}");
         let there = format!("{here},{NAMESPACE_LABEL}={namespace}");
         Ok(Self {
             services: list(client, Kind::Service, TIER_NAMESPACE, &there).await?,
             slices: list(client, Kind::EndpointSlice, TIER_NAMESPACE, &there).await?,
             routes: list(client, Kind::HttpRoute, namespace, &here).await?,
-            plugin: get(client, Kind::WasmPlugin, namespace, PLUGIN).await?,
+            plugin: get(client, filter.kind(), namespace, PLUGIN).await?,
             gateway: get(client, Kind::Gateway, namespace, gateway).await?,
         })
     }

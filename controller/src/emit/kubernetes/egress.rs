@@ -10,7 +10,7 @@ use crate::emit::plugin::Plugin;
 use crate::problem::Problem;
 use crate::translate::Import;
 
-use super::wasm_plugin::{self, Shipped};
+use super::filter::{self, Shipped};
 use super::{Settings, gateway, names, native};
 
 /// The egress of an importing namespace.
@@ -33,7 +33,7 @@ pub fn egress_objects(namespace: &str, imports: &[&Import], settings: &Settings)
     let EgressNamespace { objects, problems, shipped } = &mut egress;
     let listeners = gateway::listeners(wasm.iter().copied(), problems);
     if !listeners.is_empty()
-        && let Some((plugin, revision)) = wasm_plugin::object(namespace, &wasm, settings, problems)
+        && let Some((plugin, revision)) = filter::object(namespace, &wasm, settings, problems)
     {
         objects.push(plugin);
         objects.extend(gateway::objects(namespace, names::EGRESS_GATEWAY, &listeners, settings));

@@ -1,16 +1,63 @@
 //! The filter of an importing namespace, with its configuration.
 
+use std::sync::Arc;
+
 use mcwan_policy::limits;
 use mcwan_policy::wire::UnknownHosts;
 use serde_json::{Value, json};
 
-use crate::emit::object::{Kind, Object};
+use crate::emit::object::{Kind, Object, ObjectId};
 use crate::emit::plugin::Plugin;
+use crate::gather::Key;
 use crate::problem::Problem;
 use crate::translate::Import;
 
 use super::draft::Draft;
 use super::{Module, Settings, names};
+
+/// The resource by which istiod loads the filter. Both say the same; a gateway never has both, as what one has steered
+/// the other would judge once more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FilterKind {
+    /// `WasmPlugin`, which every Istio has.
+    #[default]
+    WasmPlugin,
+    /// `TrafficExtension`, its successor since Istio 1.30.
+    TrafficExtension,
+}
+
+impl FilterKind {
+    /// The kind of the object.
+    pub const fn kind(self) -> Kind {
+        match self {
+            Self::WasmPlugin => Kind::WasmPlugin,
+            Self::TrafficExtension => Kind::TrafficExtension,
+        }
+    }
+
+    /// The filter of a namespace.
+    pub fn object_id(self, namespace: &Arc<str>) -> ObjectId {
+        ObjectId { kind: self.kind(), key: Key::new(Arc::clone(namespace), names::PLUGIN) }
+    }
+
+    /// The object that must be gone before this one may be there; none: the object is no filter.
+    pub fn rival(id: &ObjectId) -> Option<ObjectId> {
+        let rival = match id.kind {
+            Kind::WasmPlugin => Self::TrafficExtension,
+            Kind::TrafficExtension => Self::WasmPlugin,
+            _ => return None,
+        };
+        Some(ObjectId { kind: rival.kind(), key: id.key.clone() })
+    }
+
+    /// Where the configuration of the filter is in an object of this kind.
+    pub const fn config_pointer(self) -> &'static str {
+        match self {
+            Self::WasmPlugin => "/spec/pluginConfig",
+            Self::TrafficExtension => "/spec/wasm/pluginConfig",
+        }
+    }
+}
 
 /// The configuration that ships.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,21 +85,18 @@ pub(super) fn object(
     let shipped = Shipped { revision: plugin.table.revision().unwrap_or_default(), bytes: plugin.json.len() };
     let config: Value = serde_json::from_str(&plugin.json).ok()?;
     let Module { url, sha256 } = &settings.module;
-    let mut spec = json!({
-        "targetRefs": [{
-            "group": "gateway.networking.k8s.io",
-            "kind": "Gateway",
-            "name": names::EGRESS_GATEWAY,
-        }],
-        "url": url,
-        "phase": "AUTHN",
-        "failStrategy": "FAIL_CLOSE",
-        "pluginConfig": config,
-    });
+    let mut wasm = json!({"url": url, "failStrategy": "FAIL_CLOSE", "pluginConfig": config});
     if let Some(sha256) = sha256 {
-        spec["sha256"] = sha256.as_str().into();
+        wasm["sha256"] = sha256.as_str().into();
     }
-    Some((Draft::new(Kind::WasmPlugin, namespace, names::PLUGIN).with(json!({"spec": spec})), shipped))
+    let mut spec = match settings.filter {
+        FilterKind::WasmPlugin => wasm,
+        FilterKind::TrafficExtension => json!({"wasm": wasm}),
+    };
+    spec["targetRefs"] =
+        json!([{"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": names::EGRESS_GATEWAY}]);
+    spec["phase"] = "AUTHN".into();
+    Some((Draft::new(settings.filter.kind(), namespace, names::PLUGIN).with(json!({"spec": spec})), shipped))
 }
 
 /// The configuration of the greatest number of imports, in order, that fits and compiles, and that number. What fits
