@@ -23,6 +23,7 @@ use crate::gather::{Key, Snapshot};
 use crate::module::ModuleStatus;
 use crate::problem::Problem;
 use crate::status::{self, Delivery, GatewayState, ModuleState, StatusKind, StatusPatch, Subject};
+use crate::translate::gateway_pods::{NATIVE_EGRESS_GATEWAY, gateway_of, is_ready};
 use crate::translate::{Affected, Import, Translator};
 
 /// How many statuses are written in one round.
@@ -217,7 +218,7 @@ impl Statuses {
                     (None, None) => return None,
                 };
                 let import = known.translator.imports().get(&key.namespace, &key.name)?;
-                let delivery = known.delivery_of_import(import, &self.module);
+                let delivery = known.delivery_of_import(import, &self.module, snapshot);
                 status::service_import(subject, import, exports, &known.problems_of_import(key), &delivery, now)
             }
             Target::Export(key) => {
@@ -260,16 +261,26 @@ impl Known<'_> {
         units.iter().filter_map(|unit| self.problems.get(unit)).flatten().cloned().collect()
     }
 
-    fn delivery_of_import(&self, import: &Import, module: &ModuleStatus) -> Delivery {
+    fn delivery_of_import(&self, import: &Import, module: &ModuleStatus, snapshot: &Snapshot) -> Delivery {
         let key = import.key();
         let mut delivery = self.delivery(&[Unit::import(&key), Unit::egress(&key.namespace)]);
-        if self.settings.data_plane(import) == DataPlane::Wasm {
-            delivery.module = match module {
-                ModuleStatus::Unknown => ModuleState::Unknown,
-                ModuleStatus::Ok => ModuleState::Fetchable,
-                ModuleStatus::Failed(error) => ModuleState::NotFetched(format!("{}: {error}", error.reason())),
-            };
-            delivery.gateways = self.polling.state(&key.namespace);
+        match self.settings.data_plane(import) {
+            DataPlane::Wasm => {
+                delivery.module = match module {
+                    ModuleStatus::Unknown => ModuleState::Unknown,
+                    ModuleStatus::Ok => ModuleState::Fetchable,
+                    ModuleStatus::Failed(error) => ModuleState::NotFetched(format!("{}: {error}", error.reason())),
+                };
+                delivery.gateways = self.polling.state(&key.namespace);
+            }
+            DataPlane::Native => {
+                let namespace = &key.namespace;
+                let mut pods = snapshot.gateway_pods.in_namespace(namespace);
+                if !pods.any(|pod| gateway_of(pod) == Some(NATIVE_EGRESS_GATEWAY) && is_ready(pod)) {
+                    let message = format!("no pod of Gateway {namespace}/{NATIVE_EGRESS_GATEWAY} is ready");
+                    delivery.gateways = GatewayState::Waiting(message);
+                }
+            }
         }
         delivery
     }

@@ -19,8 +19,8 @@ async fn what_becomes_of_a_users_object_is_told_as_an_event_on_it() -> Result<()
     until_told(&scene, "ServiceImport payment", "Normal", "Accepted", "").await?;
 
     let rules = json!([mk_rule(mk_tier_ref("sd-wan-priority-none"))]);
-    scene.put(&mk_import("secure", "payment", &rules)).await?;
-    until_told(&scene, "ServiceImport payment", "Warning", "BackendNotFound", "sd-wan-priority-none").await?;
+    scene.put(&mk_import("secure", "ledger", &rules)).await?;
+    until_told(&scene, "ServiceImport ledger", "Warning", "BackendNotFound", "sd-wan-priority-none").await?;
 
     for name in ["one", "other"] {
         scene.put(&mk_tier(name, 4_000)).await?;
