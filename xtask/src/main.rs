@@ -56,7 +56,11 @@ enum Command {
     Cluster,
     /// Everything that CI runs: set-up, build, formatting, lints, documentation, images and all tests;
     /// these play every example in every mode.
-    Test,
+    Test {
+        /// Run the tests that take long as well, those that cargo calls ignored.
+        #[arg(long)]
+        full: bool,
+    },
     /// Set up and build, then measure; exit status 1 where a limit is missed.
     Bench {
         /// What to measure.
@@ -94,6 +98,15 @@ enum Benchmark {
     Module,
     /// The controller with ten thousand imports, on a real API server; takes some minutes.
     Controller,
+}
+
+/// Which tests are run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// Those that CI runs.
+    Usual,
+    /// All of them.
+    Full,
 }
 
 #[derive(Clone, Copy, Default, ValueEnum)]
@@ -155,10 +168,10 @@ fn run(command: &Command) -> Result<()> {
             setup::cluster(&tools()?)?;
             Err(stages::cluster())
         }
-        Command::Test => {
+        Command::Test { full } => {
             setup::cluster(&tools()?)?;
             build()?;
-            stages::test()
+            stages::test(if *full { Extent::Full } else { Extent::Usual })
         }
         Command::Bench { what, output } => {
             build()?;

@@ -7,7 +7,7 @@ use anyhow::{Context, Error, Result};
 
 use crate::process::{self, cargo};
 use crate::setup::WASM_TARGET;
-use crate::{Benchmark, Demo, Output, spelling};
+use crate::{Benchmark, Demo, Extent, Output, spelling};
 
 const START_WITH_CARGO: &str = "start me as `cargo xtask`";
 
@@ -46,7 +46,11 @@ pub(crate) fn bench(what: Benchmark, output: Output) -> Result<()> {
 }
 
 /// Everything that must hold before a change lands, the quickest first. Stops at the first failure.
-pub(crate) fn test() -> Result<()> {
+pub(crate) fn test(extent: Extent) -> Result<()> {
+    let tests = match extent {
+        Extent::Usual => "test --workspace",
+        Extent::Full => "test --workspace -- --include-ignored",
+    };
     let stages = [
         ("format", arguments(cargo(), "fmt --all --check")),
         ("lints", arguments(cargo(), "clippy --workspace --all-targets -- -D warnings")),
@@ -63,7 +67,7 @@ pub(crate) fn test() -> Result<()> {
             doc
         }),
         ("images", arguments(Command::new(std::env::current_exe()?), "image")),
-        ("tests", arguments(cargo(), "test --workspace")),
+        ("tests", arguments(cargo(), tests)),
     ];
     for (name, mut command) in stages {
         eprintln!("test: {name}");
