@@ -36,6 +36,14 @@ pub fn crds(name: &str) -> Result<PathBuf> {
     tool(&format!("crds/{name}"), "setup")
 }
 
+/// A file of Istio's that its programs read.
+///
+/// # Errors
+/// It is missing; the message says what to run.
+pub fn istio(name: &str) -> Result<PathBuf> {
+    tool(&format!("istio/{name}"), "setup")
+}
+
 /// The folder of an image that is shipped, an OCI image layout: `module` or `controller`.
 ///
 /// # Errors

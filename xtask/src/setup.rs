@@ -5,6 +5,7 @@ mod crds;
 mod envoy;
 mod go;
 mod iproute;
+mod istio;
 mod links;
 mod programs;
 mod python;
@@ -38,7 +39,8 @@ pub(crate) fn cluster(tools: &Path) -> Result<()> {
     iproute::install()?;
     let go = Go::new(tools);
     programs::install(tools, &go)?;
-    crds::install(tools, &go)
+    crds::install(tools, &go)?;
+    istio::install(tools, &go)
 }
 
 /// The tests start their children by it, so that none outlives them.

@@ -33,6 +33,8 @@ const MODULES: [Module; 2] = [
             ("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager"),
             ("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"),
             ("istioctl", "istio.io/istio/istioctl/cmd/istioctl"),
+            ("pilot-agent", "istio.io/istio/pilot/cmd/pilot-agent"),
+            ("pilot-discovery", "istio.io/istio/pilot/cmd/pilot-discovery"),
         ],
     },
     Module {
