@@ -27,6 +27,14 @@ pub(crate) fn log_into(command: &mut Command, log: &Path) -> Result<()> {
     Ok(())
 }
 
+/// As [`log_into`], after what is there already.
+pub(crate) fn log_onto(command: &mut Command, log: &Path) -> Result<()> {
+    let file = File::options().create(true).append(true).open(log);
+    let file = file.with_context(|| format!("cannot make {}", log.display()))?;
+    command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
+    Ok(())
+}
+
 /// The last lines of a log, or nothing where there is none.
 pub(crate) fn log_tail(log: &Path) -> String {
     let log = fs::read(log).unwrap_or_default();
@@ -74,6 +82,14 @@ impl Process {
     /// Its number.
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Whether it has ended.
+    ///
+    /// # Errors
+    /// It cannot be asked for.
+    pub(crate) fn has_ended(&mut self) -> Result<bool> {
+        Ok(self.child.try_wait()?.is_some())
     }
 
     /// Waits until it has ended.

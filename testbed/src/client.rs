@@ -12,7 +12,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::echo::{ECHO_HEADER, Seen};
+use crate::echo::{ECHO_HEADER, NAME_HEADER, Seen};
 
 /// How long a request may take, from the connection to the last byte.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -46,6 +46,12 @@ impl Response {
     /// The values of the header lines of one name, given in lower case.
     pub fn values<'r>(&'r self, name: &'r str) -> impl Iterator<Item = &'r [u8]> {
         self.headers.iter().filter(move |line| line.0 == name).map(|line| &*line.1)
+    }
+
+    /// The name of the [`Echo`](crate::echo::Echo) that answered: `CLUSTER/NAMESPACE/POD`; none where it has none, or
+    /// another answered.
+    pub fn echo_name(&self) -> Option<String> {
+        Some(String::from_utf8_lossy(self.values(NAME_HEADER).next()?).into_owned())
     }
 
     /// What the upstream saw; none where no [`Echo`](crate::echo::Echo) answered.

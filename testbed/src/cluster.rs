@@ -3,9 +3,8 @@
 mod access;
 mod control_plane;
 mod crds;
-mod folder;
-mod forward;
-pub mod namespace;
+pub(crate) mod folder;
+pub(crate) mod forward;
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -13,7 +12,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use k8s_openapi::api::authentication::v1::TokenRequest;
+use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{ListParams, PostParams};
@@ -24,16 +23,21 @@ use tokio::time::timeout;
 
 use crate::child::Process;
 use crate::loopback::Loopback;
+use crate::namespace::Namespace;
+use crate::network::Network;
 use crate::tools;
 use crate::wait::until;
 use access::ADMIN;
+pub(crate) use access::client;
 use control_plane::{Files, PORT};
 pub use crds::Crds;
 use folder::Folder;
-use namespace::Namespace;
 
 /// How long anything may take to start, on a machine that does much else.
 const START: Duration = Duration::from_mins(2);
+
+/// How long a token holds: as long as anybody may play with a cluster.
+const TOKEN_SECONDS: i64 = 24 * 60 * 60;
 
 /// How long one question may take whether the API server is ready.
 const ATTEMPT: Duration = Duration::from_secs(5);
@@ -50,8 +54,10 @@ pub struct TestCluster {
     namespace: Namespace,
     client: Client,
     files: Files,
-    _folder: Folder,
+    network: Network,
     loopback: Loopback,
+    // Last: everything else is in it.
+    folder: Option<Folder>,
 }
 
 impl TestCluster {
@@ -70,9 +76,16 @@ impl TestCluster {
     /// As for [`TestCluster::start`].
     pub async fn start_with(crds: &[Crds]) -> Result<Self> {
         let folder = Folder::new()?;
-        let files = Files::new(folder.path());
+        let mut cluster = Self::start_in(Network::default(), folder.path(), crds).await?;
+        cluster.folder = Some(folder);
+        Ok(cluster)
+    }
+
+    /// Starts a cluster in a network, its files in a folder that outlives it.
+    pub(crate) async fn start_in(network: Network, folder: &Path, crds: &[Crds]) -> Result<Self> {
+        let files = Files::new(folder);
         let loopback = Loopback::take()?;
-        let namespace = Namespace::new().await?;
+        let namespace = network.make().await?;
         let listener = TcpListener::bind((loopback.address(), PORT))?;
         let inside = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT));
         namespace.run(move || forward::forward(listener, inside)).await??;
@@ -81,7 +94,7 @@ impl TestCluster {
         access::admit_admin(&files, &token)?;
         let kubeconfig = access::write_kubeconfig(&files, &url(&loopback), ADMIN, &token)?;
         let etcd = control_plane::etcd(&namespace, &files).await?;
-        let mut api_server = control_plane::api_server(&namespace, &files).await?;
+        let mut api_server = control_plane::api_server(&namespace, &files, network).await?;
         let certificate = files.certificate();
         api_server.until(START, "the API server has a certificate", async || Ok(certificate.exists())).await?;
         let client = access::client(&kubeconfig).await?;
@@ -93,8 +106,9 @@ impl TestCluster {
             namespace,
             client,
             files,
-            _folder: folder,
+            network,
             loopback,
+            folder: None,
         };
         cluster.install_all_crds(crds).await?;
         // Only now: it learns every 30 seconds which kinds there are to collect.
@@ -118,7 +132,8 @@ impl TestCluster {
     /// There is no such service account.
     pub async fn kubeconfig(&self, namespace: &str, service_account: &str) -> Result<PathBuf> {
         let accounts: Api<ServiceAccount> = Api::namespaced(self.client(), namespace);
-        let request = TokenRequest::default();
+        let spec = TokenRequestSpec { expiration_seconds: Some(TOKEN_SECONDS), ..TokenRequestSpec::default() };
+        let request = TokenRequest { spec: Some(spec), ..TokenRequest::default() };
         let answer = accounts.create_token_request(service_account, &PostParams::default(), &request).await;
         let status = answer.with_context(|| format!("no token for {namespace}/{service_account}"))?.status;
         let token = status.and_then(|status| status.token).context("the API server answers without a token")?;
@@ -138,9 +153,29 @@ impl TestCluster {
         url(&self.loopback)
     }
 
+    /// Where the API server listens, for whoever reaches the cluster's network.
+    pub fn inner_url(&self) -> String {
+        format!("https://{}:{PORT}", self.network.control_plane())
+    }
+
+    /// The addresses of the cluster.
+    pub fn network(&self) -> Network {
+        self.network
+    }
+
     /// The network namespace, to start more programs in it.
     pub fn namespace(&self) -> &Namespace {
         &self.namespace
+    }
+
+    /// Where everything of it is, its logs included.
+    pub(crate) fn folder(&self) -> &Path {
+        self.files.folder()
+    }
+
+    /// What a program of it logs.
+    pub fn log(&self, program: &str) -> PathBuf {
+        self.files.log(program)
     }
 
     /// Runs kubectl as administrator and returns what it prints.
@@ -196,7 +231,7 @@ impl TestCluster {
     /// # Errors
     /// It does not become ready.
     pub async fn start_api_server(&mut self) -> Result<()> {
-        let mut api_server = control_plane::api_server(&self.namespace, &self.files).await?;
+        let mut api_server = control_plane::api_server(&self.namespace, &self.files, self.network).await?;
         wait_for_api_server(&mut api_server, &self.client).await?;
         self.api_server = Some(api_server);
         Ok(())

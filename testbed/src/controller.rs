@@ -1,22 +1,28 @@
 //! The real controller as a child process.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
+use tokio::task::AbortHandle;
 
-use crate::child::{Process, log_into, mortal};
+use crate::child::{Process, log_into, log_onto, mortal};
 use crate::client::{self, Request};
 use crate::cluster::TestCluster;
+use crate::cluster::forward::forward;
 use crate::loopback::Loopback;
 use crate::wait::until;
 
 /// The namespace and name of the controller's service account.
 const ACCOUNT: (&str, &str) = ("mc-wan-system", "mcwan");
+
+/// The port of the admin server, for those outside of a cluster.
+const ADMIN_PORT: u16 = 8080;
 
 /// How long it may take to start, on a machine that does much else.
 const START: Duration = Duration::from_mins(2);
@@ -27,8 +33,19 @@ pub struct Controller {
     process: Process,
     log: PathBuf,
     admin: SocketAddr,
-    _folder: TempDir,
+    _folder: Option<TempDir>,
     _loopback: Loopback,
+    _forwarding: Option<Forwarding>,
+}
+
+/// The way to the admin port of a replica inside a cluster. It ends when this is dropped.
+#[derive(Debug)]
+struct Forwarding(AbortHandle);
+
+impl Drop for Forwarding {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// How a replica is started.
@@ -65,18 +82,37 @@ impl Controller {
     /// It cannot be started.
     pub async fn begin(cluster: &TestCluster, settings: &Settings<'_>) -> Result<Self> {
         let loopback = Loopback::take()?;
-        let admin = SocketAddr::from((loopback.address(), 8080));
+        let admin = SocketAddr::from((loopback.address(), ADMIN_PORT));
         let folder = tempfile::Builder::new().prefix("mcwan-controller-").tempdir()?;
         let log = folder.path().join("controller.log");
-        let mut command = mortal(settings.program);
-        command.arg("controller").args(["--cluster-id", settings.cluster_id, "--module", settings.module]);
-        command.args(["--admin-address", &admin.to_string(), "--replica", settings.replica]);
-        command.args(["--log-level", "debug"]).args(settings.arguments);
-        command.env("KUBECONFIG", cluster.kubeconfig(ACCOUNT.0, ACCOUNT.1).await?);
+        let mut command = command(cluster, settings, admin).await?;
         log_into(&mut command, &log)?;
         let child = command.spawn().context("cannot start the controller")?;
         let process = Process::new("the controller", child, log.clone());
-        Ok(Self { process, log, admin, _folder: folder, _loopback: loopback })
+        Ok(Self { process, log, admin, _folder: Some(folder), _loopback: loopback, _forwarding: None })
+    }
+
+    /// Starts a replica in the cluster's network, where it reaches the cluster's pods, and waits until it is ready.
+    /// Its admin server listens on `port` of the control plane's address. It logs beside the cluster's other programs.
+    ///
+    /// # Errors
+    /// It ends, or does not become ready.
+    pub async fn start_inside(cluster: &TestCluster, settings: &Settings<'_>, port: u16) -> Result<Self> {
+        let loopback = Loopback::take()?;
+        let admin = SocketAddr::from((loopback.address(), ADMIN_PORT));
+        let listener = TcpListener::bind(admin).with_context(|| format!("cannot listen on {admin}"))?;
+        let inside = SocketAddr::from((cluster.network().control_plane(), port));
+        let forwarding = cluster.namespace().run(move || forward(listener, inside)).await??;
+        let log = cluster.log(&format!("mcwan-{}", settings.replica));
+        let mut command = command(cluster, settings, inside).await?;
+        log_onto(&mut command, &log)?;
+        let child = cluster.namespace().spawn(command).await?;
+        let process = Process::new("the controller", child, log.clone());
+        let forwarding = Some(Forwarding(forwarding));
+        let mut controller = Self { process, log, admin, _folder: None, _loopback: loopback, _forwarding: forwarding };
+        let is_ready = async || Ok(ask(admin, "/readyz").await.is_ok());
+        controller.process.until(START, "the controller is ready", is_ready).await?;
+        Ok(controller)
     }
 
     /// The value of a metric: the name with its labels, as `/metrics` writes it. None: there is no such line.
@@ -120,6 +156,16 @@ impl Controller {
         ensure!(status.success(), "the controller ended with {status}");
         Ok(())
     }
+}
+
+/// The program, listening for its admin there, with the rights of its service account.
+async fn command(cluster: &TestCluster, settings: &Settings<'_>, admin: SocketAddr) -> Result<Command> {
+    let mut command = mortal(settings.program);
+    command.arg("controller").args(["--cluster-id", settings.cluster_id, "--module", settings.module]);
+    command.args(["--admin-address", &admin.to_string(), "--replica", settings.replica]);
+    command.args(["--log-level", "debug"]).args(settings.arguments);
+    command.env("KUBECONFIG", cluster.kubeconfig(ACCOUNT.0, ACCOUNT.1).await?);
+    Ok(command)
 }
 
 async fn ask(admin: SocketAddr, path: &str) -> Result<String> {

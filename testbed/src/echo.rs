@@ -26,6 +26,9 @@ pub const ECHO_HEADER: &str = "x-echo";
 /// The request header that asks for a later answer: by this many milliseconds.
 pub const DELAY_HEADER: &str = "x-echo-delay";
 
+/// The response header that says which [`Echo`] answered.
+pub const NAME_HEADER: &str = "x-echo-name";
+
 /// More header lines than Envoy lets through.
 const MAX_HEADERS: usize = 1024;
 
@@ -45,6 +48,14 @@ pub struct Seen {
     pub headers: Vec<(String, String)>,
 }
 
+/// What the connections of an [`Echo`] share.
+#[derive(Clone, Debug)]
+struct Server {
+    port: u16,
+    name: Arc<str>,
+    arrivals: Arc<AtomicU64>,
+}
+
 /// An HTTP/1.1 server on one port; it ends when this is dropped.
 #[derive(Debug)]
 pub struct Echo {
@@ -58,9 +69,18 @@ impl Echo {
     /// # Errors
     /// The address cannot be listened on, most often because another program does.
     pub async fn start(address: SocketAddr) -> io::Result<Self> {
+        Self::start_as(address, String::new()).await
+    }
+
+    /// Starts to listen, and says its name with every answer.
+    ///
+    /// # Errors
+    /// As for [`Echo::start`].
+    pub async fn start_as(address: SocketAddr, name: String) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         let arrivals = Arc::new(AtomicU64::new(0));
-        let accepting = tokio::spawn(accept(listener, address.port(), Arc::clone(&arrivals)));
+        let server = Server { port: address.port(), name: name.into(), arrivals: Arc::clone(&arrivals) };
+        let accepting = tokio::spawn(accept(listener, server));
         Ok(Self { accepting: accepting.abort_handle(), arrivals })
     }
 
@@ -77,14 +97,14 @@ impl Drop for Echo {
 }
 
 /// Serves every connection; they end with this future.
-async fn accept(listener: TcpListener, port: u16, arrivals: Arc<AtomicU64>) {
+async fn accept(listener: TcpListener, server: Server) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => {
                 // A failed accept is the connection's misfortune, not ours.
                 if let Ok((stream, _)) = accepted {
-                    connections.spawn(serve(stream, port, Arc::clone(&arrivals)));
+                    connections.spawn(serve(stream, server.clone()));
                 }
             }
             Some(_) = connections.join_next() => {}
@@ -92,18 +112,18 @@ async fn accept(listener: TcpListener, port: u16, arrivals: Arc<AtomicU64>) {
     }
 }
 
-async fn serve(stream: TcpStream, port: u16, arrivals: Arc<AtomicU64>) {
+async fn serve(stream: TcpStream, server: Server) {
     let answer = service_fn(|request| {
-        arrivals.fetch_add(1, Ordering::SeqCst);
-        answer(request, port)
+        server.arrivals.fetch_add(1, Ordering::SeqCst);
+        answer(request, &server)
     });
     // A connection that breaks is a matter of its client.
     let _ = http1::Builder::new().max_headers(MAX_HEADERS).serve_connection(TokioIo::new(stream), answer).await;
 }
 
-async fn answer(request: Request<Incoming>, port: u16) -> Result<Response<Full<Bytes>>, Infallible> {
+async fn answer(request: Request<Incoming>, server: &Server) -> Result<Response<Full<Bytes>>, Infallible> {
     let seen = Seen {
-        port,
+        port: server.port,
         authority: values(request.headers(), HOST.as_str()).collect(),
         method: request.method().to_string(),
         path: request.uri().to_string(),
@@ -119,13 +139,18 @@ async fn answer(request: Request<Incoming>, port: u16) -> Result<Response<Full<B
     if let Some(delay) = delay {
         tokio::time::sleep(Duration::from_millis(delay)).await;
     }
-    Ok(response(&seen))
+    Ok(response(&seen, &server.name))
 }
 
-fn response(seen: &Seen) -> Response<Full<Bytes>> {
+fn response(seen: &Seen, name: &str) -> Response<Full<Bytes>> {
     let json = serde_json::to_string(seen).unwrap_or_default();
     let mut response = Response::new(Full::from(format!("{json}\n")));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if let Ok(name) = HeaderValue::try_from(name)
+        && !name.is_empty()
+    {
+        response.headers_mut().insert(NAME_HEADER, name);
+    }
     match HeaderValue::try_from(json) {
         Ok(json) => {
             response.headers_mut().insert(ECHO_HEADER, json);

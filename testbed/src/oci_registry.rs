@@ -1,36 +1,60 @@
-//! An OCI registry on loopback, and what pushes images to it.
+//! An OCI registry, and what pushes images to it.
 
 use std::ffi::OsStr;
 use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
-use std::process::Stdio;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use tokio::process::{Child, Command};
 
-use crate::child::mortal;
+use crate::child::{Process, log_onto, mortal};
 use crate::loopback::Loopback;
+use crate::namespace::Namespace;
 use crate::tools;
-use crate::wait::until;
 
-const PORT: u16 = 5000;
+/// The port that it listens on.
+pub const PORT: u16 = 5000;
+
 const START: Duration = Duration::from_mins(1);
 
-/// A registry at an address of its own, by plain HTTP. What it holds is gone once it stops.
+/// A registry at an address of its own, by plain HTTP.
 #[derive(Debug)]
 pub struct OciRegistry {
-    loopback: Loopback,
-    running: Option<Child>,
+    running: Option<Process>,
+    place: Place,
+    folder: Folder,
+}
+
+/// Where it listens.
+#[derive(Debug)]
+enum Place {
+    Loopback(Loopback),
+    Namespace(Namespace, SocketAddr),
+}
+
+/// Where its log is.
+#[derive(Debug)]
+enum Folder {
+    Own(tempfile::TempDir),
+    /// What was pushed is kept there, too.
+    Given(PathBuf),
 }
 
 impl OciRegistry {
-    /// Takes an address, but does not listen there.
+    /// Takes a loopback address, but does not listen there. What it holds is gone once it stops.
     ///
     /// # Errors
     /// No address is free.
     pub fn new() -> Result<Self> {
-        Ok(Self { loopback: Loopback::take()?, running: None })
+        let folder = Folder::Own(tempfile::Builder::new().prefix("mcwan-oci-").tempdir()?);
+        Ok(Self { running: None, place: Place::Loopback(Loopback::take()?), folder })
+    }
+
+    /// Makes one for an address in a namespace, but does not listen there. What it holds is kept in `folder`, with
+    /// its log.
+    pub(crate) fn inside(namespace: Namespace, address: SocketAddr, folder: PathBuf) -> Self {
+        Self { running: None, place: Place::Namespace(namespace, address), folder: Folder::Given(folder) }
     }
 
     /// Starts to listen.
@@ -41,25 +65,38 @@ impl OciRegistry {
         let address = self.address();
         let mut crane = mortal(tools::program("crane")?);
         crane.args(["registry", "serve", "--address", &address.to_string()]);
-        crane.stdout(Stdio::null()).stderr(Stdio::null());
-        self.running = Some(Command::from(crane).kill_on_drop(true).spawn().context("cannot start crane")?);
-        until(START, "the OCI registry listens", async || Ok(TcpStream::connect(address).is_ok())).await
+        let log = match &self.folder {
+            Folder::Own(folder) => folder.path().join("oci-registry.log"),
+            Folder::Given(folder) => {
+                let disk = folder.join("oci-registry");
+                std::fs::create_dir_all(&disk).with_context(|| format!("cannot make {}", disk.display()))?;
+                crane.arg("--disk").arg(disk);
+                folder.join("oci-registry.log")
+            }
+        };
+        log_onto(&mut crane, &log)?;
+        let child = match &self.place {
+            Place::Loopback(_) => crane.spawn().context("cannot start crane")?,
+            Place::Namespace(namespace, _) => namespace.spawn(crane).await?,
+        };
+        let mut process = Process::new("the OCI registry", child, log);
+        let place = &self.place;
+        process.until(START, "the OCI registry listens", async || place.listens(address).await).await?;
+        self.running = Some(process);
+        Ok(())
     }
 
-    /// Ends, if it runs.
-    ///
-    /// # Errors
-    /// It cannot be waited for.
-    pub async fn stop(&mut self) -> Result<()> {
-        if let Some(mut running) = self.running.take() {
-            running.kill().await?;
-        }
-        Ok(())
+    /// Ends, if it runs, as `kill -9` does.
+    pub fn stop(&mut self) {
+        self.running = None;
     }
 
     /// Where it listens while it runs.
     pub fn address(&self) -> SocketAddr {
-        SocketAddr::from((self.loopback.address(), PORT))
+        match &self.place {
+            Place::Loopback(loopback) => SocketAddr::from((loopback.address(), PORT)),
+            Place::Namespace(_, address) => *address,
+        }
     }
 
     /// Pushes an OCI image layout as this repository. Returns what it is pulled by: `HOST/REPOSITORY@DIGEST`.
@@ -68,7 +105,7 @@ impl OciRegistry {
     /// The registry does not run, or does not take it.
     pub async fn push(&self, layout: &Path, repository: &str) -> Result<String> {
         let tag = format!("{}/{repository}:test", self.address());
-        crane([OsStr::new("push"), layout.as_os_str(), tag.as_ref()]).await
+        self.crane([OsStr::new("push"), layout.as_os_str(), tag.as_ref()]).await
     }
 
     /// Pushes an image of one layer, an archive (`.tar.gz`). Returns what it is pulled by.
@@ -78,16 +115,33 @@ impl OciRegistry {
     pub async fn push_layer(&self, archive: &Path, repository: &str) -> Result<String> {
         let tag = format!("{}/{repository}:test", self.address());
         let empty = ["append", "--oci-empty-base", "--new_tag", &tag, "--new_layer"].map(OsStr::new);
-        crane(empty.into_iter().chain([archive.as_os_str()])).await
+        self.crane(empty.into_iter().chain([archive.as_os_str()])).await
+    }
+
+    /// Runs `crane` to its end; returns what it prints.
+    async fn crane<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Result<String> {
+        let mut crane = mortal(tools::program("crane")?);
+        crane.args(arguments).arg("--insecure").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let output = match &self.place {
+            Place::Loopback(_) => finish(crane).await?,
+            Place::Namespace(namespace, _) => namespace.perform(finish(crane)).await??,
+        };
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "crane failed: {}", complaint.trim());
+        Ok(String::from_utf8(output.stdout)?.trim().to_owned())
     }
 }
 
-/// Runs `crane` to its end; returns what it prints.
-async fn crane<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Result<String> {
-    let mut crane = Command::new(tools::program("crane")?);
-    crane.args(arguments).arg("--insecure").stdin(Stdio::null()).kill_on_drop(true);
-    let output = crane.output().await.context("cannot start crane")?;
-    let complaint = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "crane failed: {}", complaint.trim());
-    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+impl Place {
+    async fn listens(&self, address: SocketAddr) -> Result<bool> {
+        match self {
+            Self::Loopback(_) => Ok(TcpStream::connect(address).is_ok()),
+            Self::Namespace(namespace, _) => Ok(namespace.run(move || TcpStream::connect(address)).await?.is_ok()),
+        }
+    }
+}
+
+async fn finish(command: Command) -> Result<std::process::Output> {
+    let mut command = tokio::process::Command::from(command);
+    command.kill_on_drop(true).output().await.context("cannot start crane")
 }

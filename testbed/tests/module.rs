@@ -98,7 +98,7 @@ async fn it_heals_once_the_registry_is_back() -> Result<()> {
     let mut registry = start().await?;
     let layout = tools::image("module")?;
     let image = registry.push(&layout, "mcwan-filter").await?;
-    registry.stop().await?;
+    registry.stop();
     let mut status = mk_check(&registry, &image).watch();
     let failed = timeout(SOON, status.wait_for(|status| *status != ModuleStatus::Unknown)).await??.clone();
     assert!(matches!(&failed, ModuleStatus::Failed(ModuleError::FetchFailed { .. })), "{failed:?}");

@@ -48,7 +48,7 @@ pub(super) fn write_kubeconfig(files: &Files, server: &str, user: &str, token: &
 }
 
 /// A client for whom a kubeconfig is.
-pub(super) async fn client(kubeconfig: &Path) -> Result<Client> {
+pub(crate) async fn client(kubeconfig: &Path) -> Result<Client> {
     let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
     Ok(Client::try_from(config)?)

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use super::START;
-use super::namespace::{ADDRESS, Namespace};
 use crate::child::{Process, log_into, mortal};
+use crate::namespace::Namespace;
+use crate::network::Network;
 use crate::tools;
 
 /// The port of the API server.
@@ -36,6 +37,10 @@ pub(super) struct Files {
 impl Files {
     pub(super) fn new(folder: &Path) -> Self {
         Self { folder: folder.to_owned() }
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// The API server's certificate and the authority that signed it. The API server makes it.
@@ -87,13 +92,13 @@ pub(super) async fn etcd(namespace: &Namespace, files: &Files) -> Result<Process
 }
 
 /// Starts the API server, which listens on all addresses of its namespace.
-pub(super) async fn api_server(namespace: &Namespace, files: &Files) -> Result<Process> {
+pub(super) async fn api_server(namespace: &Namespace, files: &Files, network: Network) -> Result<Process> {
     let key = files.key();
     let arguments = [
         format!("--etcd-servers=http://{ETCD}"),
         "--bind-address=0.0.0.0".to_owned(),
         format!("--secure-port={PORT}"),
-        format!("--advertise-address={ADDRESS}"),
+        format!("--advertise-address={}", network.control_plane()),
         format!("--cert-dir={}", files.folder.join("certificates").display()),
         format!("--service-account-key-file={}", key.display()),
         format!("--service-account-signing-key-file={}", key.display()),

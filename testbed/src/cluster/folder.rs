@@ -12,15 +12,15 @@ const UNDERTAKER: &str =
 
 /// A temporary folder.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(crate) struct Folder {
     path: PathBuf,
     undertaker: Child,
 }
 
 impl Folder {
     /// Makes a folder that only we may enter.
-    pub(super) fn new() -> Result<Self> {
-        let folder = tempfile::Builder::new().prefix("mcwan-cluster-").tempdir().context("cannot make a folder")?;
+    pub(crate) fn new() -> Result<Self> {
+        let folder = tempfile::Builder::new().prefix("mcwan-").tempdir().context("cannot make a folder")?;
         let undertaker = Command::new("sh")
             .args(["-c", UNDERTAKER, "undertaker"])
             .arg(folder.path())
@@ -32,7 +32,7 @@ impl Folder {
         Ok(Self { path: folder.keep(), undertaker })
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 }

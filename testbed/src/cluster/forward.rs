@@ -5,23 +5,24 @@ use std::net::SocketAddr;
 
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::AbortHandle;
 
 /// Forwards what `listener` accepts to `to`. The listener may be of another namespace than the
 /// caller, in which `to` is: sockets stay where they were made.
 ///
-/// Runs until the caller's runtime ends.
+/// Runs until the caller's runtime ends, or it is aborted.
 ///
 /// # Errors
 /// The listener cannot be made ready.
-pub(super) fn forward(listener: std::net::TcpListener, to: SocketAddr) -> io::Result<()> {
+pub(crate) fn forward(listener: std::net::TcpListener, to: SocketAddr) -> io::Result<AbortHandle> {
     listener.set_nonblocking(true)?;
     let listener = TcpListener::from_std(listener)?;
-    tokio::spawn(async move {
+    let accepting = tokio::spawn(async move {
         while let Ok((outer, _)) = listener.accept().await {
             tokio::spawn(relay(outer, to));
         }
     });
-    Ok(())
+    Ok(accepting.abort_handle())
 }
 
 /// Whatever goes wrong ends the connection, which is all that the ends can be told.

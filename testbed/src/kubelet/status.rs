@@ -1,0 +1,90 @@
+//! What a Pod's status says.
+
+use std::net::Ipv4Addr;
+
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::container::container;
+
+/// What the container does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// It does not run, for a reason.
+    Waiting { reason: &'static str, message: String },
+    /// It runs.
+    Running { ready: bool },
+}
+
+/// How a pod is.
+#[derive(Clone, Debug)]
+pub(super) struct Health {
+    pub(super) state: State,
+    pub(super) restarts: u32,
+    pub(super) address: Ipv4Addr,
+    pub(super) node_address: Ipv4Addr,
+    /// When the pod started.
+    pub(super) started: Timestamp,
+    /// Since when it is (un)ready.
+    pub(super) turned: Timestamp,
+}
+
+impl State {
+    pub(super) fn waiting(reason: &'static str, message: &str) -> Self {
+        Self::Waiting { reason, message: message.to_owned() }
+    }
+}
+
+impl Health {
+    /// That of a pod which has just been bound.
+    pub(super) fn new(address: Ipv4Addr, node_address: Ipv4Addr) -> Self {
+        let now = Timestamp::now();
+        let state = State::waiting("ContainerCreating", "");
+        Self { state, restarts: 0, address, node_address, started: now, turned: now }
+    }
+}
+
+/// The status of a pod that is bound.
+pub(super) fn status(pod: &Pod, health: &Health) -> Value {
+    let ready = health.state == State::Running { ready: true };
+    let phase =
+        if matches!(health.state, State::Running { .. }) || health.restarts > 0 { "Running" } else { "Pending" };
+    let condition = |name: &str, holds: bool, since: &Timestamp| {
+        let status = if holds { "True" } else { "False" };
+        json!({"type": name, "status": status, "lastTransitionTime": seconds(since)})
+    };
+    let state = match &health.state {
+        State::Waiting { reason, message } => json!({"waiting": {"reason": reason, "message": message}}),
+        State::Running { .. } => json!({"running": {"startedAt": seconds(&health.started)}}),
+    };
+    let (name, image) = container(pod).map_or(("", ""), |it| (&*it.name, it.image.as_deref().unwrap_or_default()));
+    json!({
+        "phase": phase,
+        "hostIP": health.node_address,
+        "hostIPs": [{"ip": health.node_address}],
+        "podIP": health.address,
+        "podIPs": [{"ip": health.address}],
+        "startTime": seconds(&health.started),
+        "conditions": [
+            condition("PodScheduled", true, &health.started),
+            condition("Initialized", true, &health.started),
+            condition("ContainersReady", ready, &health.turned),
+            condition("Ready", ready, &health.turned),
+        ],
+        "containerStatuses": [{
+            "name": name,
+            "image": image,
+            "imageID": "",
+            "ready": ready,
+            "started": matches!(health.state, State::Running { .. }),
+            "restartCount": health.restarts,
+            "state": state,
+        }],
+    })
+}
+
+/// A time as conditions have it: whole seconds.
+fn seconds(time: &Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}

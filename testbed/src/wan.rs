@@ -1,0 +1,173 @@
+//! Clusters, and the WAN between them.
+//!
+//! Everything is real but the kubelet and the WAN: API servers with their controllers, istiods, istio-agents with
+//! Envoy, our controller, an OCI registry that has our module. Nothing of it has a route out of the namespaces that
+//! are made for it, and nothing is left behind.
+
+mod client;
+mod logs;
+mod member;
+mod packet;
+mod plan;
+mod router;
+mod service;
+mod traffic;
+mod weather;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, ensure};
+use futures_util::future::{join_all, try_join_all};
+
+pub use client::WanClient;
+pub use member::WanCluster;
+pub use plan::Plan;
+pub use traffic::{Count, Traffic};
+
+use crate::cluster::folder::Folder;
+use crate::namespace::Namespace;
+use crate::network::Network;
+use crate::oci_registry::{self, OciRegistry};
+use crate::tools;
+use crate::wait::until;
+use logs::Logs;
+use router::Router;
+
+/// Where the OCI registry is.
+const OCI_NETWORK: Network = Network::of_cluster(250);
+const OCI_HOST: u8 = 2;
+
+/// How long anything may take, on a machine that does much else.
+pub const PATIENCE: Duration = Duration::from_mins(2);
+
+/// Running clusters on a WAN. Everything ends when this is dropped.
+pub struct TestWan {
+    // Dropped in this order: first whoever needs the next.
+    clusters: Vec<WanCluster>,
+    oci_registry: OciRegistry,
+    router: Router,
+    logs: Logs,
+    _folder: Folder,
+}
+
+impl TestWan {
+    /// Starts everything that is planned, and waits until it does its work.
+    ///
+    /// # Errors
+    /// A tool is missing, we are not root, or something does not start; the message says what to run
+    /// or ends with the log's last lines.
+    pub async fn start(plan: Plan) -> Result<Self> {
+        ensure!((1..=200).contains(&plan.clusters), "{} clusters cannot be started", plan.clusters);
+        ensure!((1..=plan.clusters).contains(&plan.registry), "there is no cluster {} for the registry", plan.registry);
+        let folder = Folder::new()?;
+        let logs = Logs::new(folder.path());
+        let router = Router::start()?;
+        let (oci_registry, module) = start_oci_registry(&router, folder.path().to_owned()).await?;
+        let clusters = (1..=plan.clusters).map(|number| {
+            let folder = folder.path().join(member::id(number));
+            WanCluster::start(number, folder, &router, &oci_registry)
+        });
+        let mut clusters = try_join_all(clusters).await?;
+        let starts = clusters.iter_mut().map(|cluster| cluster.start_controllers(&plan, &module));
+        try_join_all(starts).await?;
+        Ok(Self { clusters, oci_registry, router, logs, _folder: folder })
+    }
+
+    /// A cluster, by its number from 1.
+    ///
+    /// # Panics
+    /// There is no such cluster.
+    #[expect(clippy::expect_used, reason = "whoever names a cluster has planned it")]
+    pub fn cluster(&self, number: u8) -> &WanCluster {
+        let mut clusters = self.clusters.iter();
+        clusters.find(|cluster| cluster.number() == number).expect("a cluster that was planned")
+    }
+
+    /// The same, to kill and start things.
+    ///
+    /// # Panics
+    /// There is no such cluster.
+    #[expect(clippy::expect_used, reason = "whoever names a cluster has planned it")]
+    pub fn cluster_mut(&mut self, number: u8) -> &mut WanCluster {
+        let mut clusters = self.clusters.iter_mut();
+        clusters.find(|cluster| cluster.number() == number).expect("a cluster that was planned")
+    }
+
+    /// The clusters, in the order of their numbers.
+    pub fn clusters(&self) -> impl Iterator<Item = &WanCluster> {
+        self.clusters.iter()
+    }
+
+    /// Makes a client in a cluster.
+    ///
+    /// # Errors
+    /// No address is free.
+    pub async fn client(&self, cluster: u8) -> Result<WanClient> {
+        Ok(WanClient::new(self.cluster(cluster).kubelet().hosts().attach().await?))
+    }
+
+    /// The OCI registry that has the module.
+    pub fn oci_registry(&mut self) -> &mut OciRegistry {
+        &mut self.oci_registry
+    }
+
+    /// What crossed the WAN so far.
+    pub fn traffic(&self) -> Traffic {
+        self.router.traffic()
+    }
+
+    /// Loses all packets of a TCP port from now on, those to it and the replies, or none any more.
+    pub fn cut_port(&self, port: u16, is_cut: bool) {
+        self.router.change(|weather| weather.set_port_cut(port, is_cut));
+    }
+
+    /// Loses all packets between two clusters from now on, or none any more.
+    pub fn cut(&self, one: u8, other: u8, is_cut: bool) {
+        let (one, other) = (Network::of_cluster(one), Network::of_cluster(other));
+        self.router.change(|weather| weather.set_pair_cut(one, other, is_cut));
+    }
+
+    /// Lets all packets of a TCP port come later by this from now on, those to it and the replies.
+    pub fn delay_port(&self, port: u16, delay: Duration) {
+        self.router.change(|weather| weather.set_delay(port, delay));
+    }
+
+    /// Waits until something holds, with patience.
+    ///
+    /// # Errors
+    /// It fails or does not hold in time; the message ends with the last lines of every log.
+    pub async fn until(&self, what: &str, condition: impl AsyncFnMut() -> Result<bool>) -> Result<()> {
+        let wait = until(PATIENCE, what, condition);
+        wait.await.map_err(|error| anyhow!("{error:#}\n{}", self.logs.tails()))
+    }
+
+    /// Kills every program of our controller and istiod, in all clusters.
+    pub fn kill_control_planes(&mut self) {
+        for cluster in &mut self.clusters {
+            cluster.kill_controllers();
+            cluster.istiod_mut().kill();
+        }
+    }
+
+    /// Applies manifests to every cluster.
+    ///
+    /// # Errors
+    /// An API server refuses one.
+    pub async fn apply_everywhere(&self, yaml: &str) -> Result<()> {
+        let all = self.clusters.iter().map(|cluster| cluster.apply(yaml));
+        join_all(all).await.into_iter().collect()
+    }
+}
+
+/// Starts the registry, and pushes the module as it ships. Gives what it is pulled by.
+async fn start_oci_registry(router: &Router, folder: PathBuf) -> Result<(OciRegistry, String)> {
+    let namespace = Namespace::new().await?;
+    router.join(OCI_NETWORK, &namespace.entrance(), Some(OCI_HOST)).await?;
+    let address = SocketAddr::from((OCI_NETWORK.host(OCI_HOST), oci_registry::PORT));
+    let mut registry = OciRegistry::inside(namespace, address, folder);
+    registry.start().await?;
+    let module = registry.push(&tools::image("module")?, "mcwan-filter").await.context("cannot push the module")?;
+    Ok((registry, format!("oci://{module}")))
+}

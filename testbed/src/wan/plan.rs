@@ -1,0 +1,38 @@
+//! What is to be started.
+
+use std::path::PathBuf;
+
+/// A plan of clusters.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The program of our controller.
+    pub program: PathBuf,
+    /// How many clusters there are; they are numbered from 1, and named `cluster-1` and so on.
+    pub clusters: u8,
+    /// The number of the cluster that holds the registry.
+    pub registry: u8,
+    /// How many replicas of the controller each cluster has.
+    pub replicas: u8,
+    /// More arguments of the controllers.
+    pub controller_arguments: Vec<String>,
+}
+
+impl Plan {
+    /// Two clusters, the first with the registry, two replicas of the controller each.
+    pub fn new(program: impl Into<PathBuf>) -> Self {
+        Self { program: program.into(), clusters: 2, registry: 1, replicas: 2, controller_arguments: Vec::new() }
+    }
+
+    /// So many clusters.
+    #[must_use]
+    pub fn clusters(self, clusters: u8) -> Self {
+        Self { clusters, ..self }
+    }
+
+    /// More arguments for the controllers.
+    #[must_use]
+    pub fn arguments(mut self, arguments: &[&str]) -> Self {
+        self.controller_arguments.extend(arguments.iter().map(|&argument| argument.to_owned()));
+        self
+    }
+}
