@@ -1,0 +1,5 @@
+//! Clusters on a WAN: the seed's story on the real things.
+
+mod objects;
+mod payment;
+mod scene;
