@@ -3,12 +3,14 @@
 mod answer;
 mod cluster;
 mod completions;
+mod connection;
 mod controller;
 mod diff;
 mod explain;
 mod gateway;
 mod input;
 mod output;
+mod registry;
 mod render;
 mod report;
 mod status;
@@ -37,7 +39,7 @@ Which request to an imported service takes which tier of the WAN.
 
 validate, explain and render read Kubernetes resources from files: mcwan's own (WANPolicy, ServiceImport, \
 ExportedService, WANCluster), and the Services, EndpointSlices and ReferenceGrants that their rules refer to. status and \
-diff ask a cluster, as kubectl does; controller keeps one as its resources say.";
+diff ask a cluster, as kubectl does; controller keeps one as its resources say. registry says which clusters take part.";
 
 const AFTER_HELP: &str = "\
 Exit status: 0 if all is well, 1 if the answer is no (something is wrong with the files, a config cannot be made), \
@@ -51,6 +53,7 @@ enum Command {
     Status(status::Status),
     Diff(diff::Diff),
     Controller(controller::Controller),
+    Registry(registry::Registry),
     Completions(completions::Completions),
 }
 
@@ -69,6 +72,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Status(status) => status.run(),
         Command::Diff(diff) => diff.run(),
         Command::Controller(controller) => controller.run(),
+        Command::Registry(registry) => registry.run(),
         Command::Completions(completions) => completions.run(),
     };
     match result {

@@ -17,6 +17,7 @@ pub mod gather;
 pub mod leader;
 pub mod module;
 pub mod problem;
+pub mod registry;
 pub mod status;
 pub mod steering_secret;
 pub mod translate;

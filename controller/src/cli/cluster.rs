@@ -1,16 +1,15 @@
 //! The cluster that a command asks.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Container;
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Api, Client, Config};
+use kube::{Api, Client};
 use tokio::runtime::{Builder, Runtime};
 
+use super::connection::Connection;
 use crate::api::DataPlane;
 use crate::emit::kubernetes::FilterKind;
 use crate::gather::change::Change;
@@ -33,12 +32,8 @@ const NO_KEY: &str = "not the key of any cluster";
 /// The cluster that a command asks.
 #[derive(Debug, Args)]
 pub(super) struct Cluster {
-    /// The kubeconfig file; without it, that of kubectl
-    #[arg(long, value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig; without it, the current one
-    #[arg(long, value_name = "NAME")]
-    context: Option<String>,
+    #[command(flatten)]
+    connection: Connection,
     /// The name of the cluster in the registry; without it, as its controller is configured
     #[arg(long = "cluster", value_name = "NAME")]
     name: Option<String>,
@@ -64,18 +59,7 @@ pub(super) fn runtime() -> anyhow::Result<Runtime> {
 impl Cluster {
     /// A client, whose default namespace is the context's.
     pub(super) async fn client(&self) -> anyhow::Result<Client> {
-        let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
-        let config = match &self.kubeconfig {
-            Some(file) => {
-                let kubeconfig = Kubeconfig::read_from(file)
-                    .with_context(|| format!("the kubeconfig {} cannot be used", file.display()))?;
-                Config::from_custom_kubeconfig(kubeconfig, &options).await.context("the kubeconfig cannot be used")?
-            }
-            None if self.context.is_some() => {
-                Config::from_kubeconfig(&options).await.context("the kubeconfig cannot be used")?
-            }
-            None => Config::infer().await.context("there is no cluster to ask: give --kubeconfig or set KUBECONFIG")?,
-        };
+        let config = self.connection.config().await?;
         Ok(Client::try_from(config)?)
     }
 

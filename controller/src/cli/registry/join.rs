@@ -1,0 +1,71 @@
+//! `mcwan registry join`.
+
+use std::io::{self, Write};
+
+use clap::Args;
+
+use super::{Hub, Word};
+use crate::cli::answer::Answer;
+use crate::cli::cluster::{CONTROLLER, SYSTEM_NAMESPACE};
+use crate::emit::yaml;
+use crate::registry::{ClusterName, Endpoint, Manifest, ServerUrl, client_with};
+
+/// Print the credentials of a cluster
+///
+/// Makes a service account of the cluster's name, and prints a kubeconfig with its token, which lasts until
+/// `mcwan registry leave`. Joined again, a cluster gets the same. Nothing is printed before the API server was seen to
+/// take from these credentials what is the cluster's, and to refuse what is another's.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(super) struct Join {
+    /// The name of the cluster, which its controller has as --cluster-id
+    #[arg(value_name = "CLUSTER")]
+    cluster: ClusterName,
+    /// The URL of the API server as the cluster reaches it; without it, as the kubeconfig says
+    #[arg(long, value_name = "URL")]
+    server: Option<ServerUrl>,
+    #[command(flatten)]
+    hub: Hub,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  mcwan registry join cluster-2 > cluster-2.kubeconfig
+  mcwan registry join cluster-2 --server https://hub.example.com:6443 > cluster-2.kubeconfig";
+
+impl Join {
+    pub(super) async fn answer(&self) -> anyhow::Result<Answer> {
+        let config = self.hub.config().await?;
+        let endpoint = Endpoint::new(&config, self.server.as_ref())?;
+        let server = self.hub.server(&config)?;
+        server.is_prepared().await?;
+        let cluster = &self.cluster;
+        for manifest in [Manifest::account(cluster), Manifest::token(cluster), Manifest::rights(cluster)] {
+            let outcome = server.apply(&manifest).await?;
+            writeln!(anstream::stderr(), "{} {}", manifest.target(), Word(&outcome))?;
+        }
+        let token = server.wait_for_token(cluster).await?;
+        server.wait_until_guarded(cluster, &client_with(&token, &config)?).await?;
+        io::stdout().lock().write_all(yaml::document(&endpoint.kubeconfig(cluster, &token))?.as_bytes())?;
+        self.hint(&endpoint)?;
+        Ok(Answer::Yes)
+    }
+
+    /// What comes next.
+    fn hint(&self, endpoint: &Endpoint) -> io::Result<()> {
+        let cluster = &self.cluster;
+        let server = endpoint.server();
+        let mut log = anstream::stderr().lock();
+        if server.is_local() {
+            writeln!(log, "warning: other clusters do not reach {server}: say with --server where they do")?;
+        }
+        writeln!(
+            log,
+            "who has what is printed writes to the registry as {cluster}: keep it secret. Where {cluster} is:\n  \
+             kubectl create secret generic mcwan-registry -n {SYSTEM_NAMESPACE} \
+             --from-file=kubeconfig={cluster}.kubeconfig\n  \
+             helm upgrade {CONTROLLER} manifests/chart -n {SYSTEM_NAMESPACE} --reset-then-reuse-values \
+             --set clusterId={cluster} --set registry.kubeconfigSecret=mcwan-registry"
+        )
+    }
+}

@@ -1,0 +1,73 @@
+//! `mcwan registry leave`.
+
+use std::io::{self, Write};
+
+use clap::Args;
+
+use super::Hub;
+use crate::api::REGISTRY_NAMESPACE;
+use crate::cli::answer::Answer;
+use crate::registry::{ClusterName, RegistryError, Server, Target, client_with};
+
+/// Take the credentials of a cluster back
+///
+/// They work no longer; then what the cluster published is deleted, so that the others import nothing from it any more.
+/// What it imports from them stays as it is until its controller has another registry.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(super) struct Leave {
+    /// The name of the cluster
+    #[arg(value_name = "CLUSTER")]
+    cluster: ClusterName,
+    #[command(flatten)]
+    hub: Hub,
+}
+
+const AFTER_HELP: &str = "\
+Example:
+  mcwan registry leave cluster-2
+
+Exit status: 0 if the cluster has left, 1 if there was nothing of it.";
+
+impl Leave {
+    pub(super) async fn answer(&self) -> anyhow::Result<Answer> {
+        let cluster = &self.cluster;
+        let config = self.hub.config().await?;
+        let server = self.hub.server(&config)?;
+        let token = server.token(cluster).await?;
+        let mut deleted = 0;
+        for target in [Target::rights(cluster), Target::account(cluster), Target::token(cluster)] {
+            deleted += delete(&server, &target).await?;
+        }
+        // Else what is deleted now could be there again.
+        if let Some(token) = token {
+            server.wait_until_refused(cluster, &client_with(&token, &config)?).await?;
+        }
+        let exports = server.delete_exports(cluster).await?;
+        if exports > 0 {
+            writeln!(io::stdout(), "{exports} exportedservices.mc-wan.l7mp.io deleted")?;
+        }
+        deleted += exports;
+        for target in [Target::wan_cluster(cluster), Target::lease(cluster)] {
+            deleted += delete(&server, &target).await?;
+        }
+        if deleted == 0 {
+            writeln!(
+                anstream::stderr(),
+                "there is nothing of {cluster}; who has joined: kubectl get rolebindings -n {REGISTRY_NAMESPACE}"
+            )?;
+            return Ok(Answer::No);
+        }
+        Ok(Answer::Yes)
+    }
+}
+
+/// Deletes an object, says so, and counts it.
+async fn delete(server: &Server, target: &Target) -> Result<usize, RegistryError> {
+    let is_deleted = server.delete(target).await?;
+    if is_deleted {
+        // Whoever listened may have gone; what is begun is brought to its end.
+        let _ = writeln!(io::stdout(), "{target} deleted");
+    }
+    Ok(usize::from(is_deleted))
+}

@@ -1,0 +1,30 @@
+//! The registry as who runs it sees it: an API server is prepared for it, clusters join and leave.
+//!
+//! A cluster that has joined is a service account of the registry's namespace. A Role says which kinds it may write, and
+//! a `ValidatingAdmissionPolicy` of the API server whose objects: it compares the name of the account with the object.
+
+mod cluster_name;
+mod deadline;
+mod endpoint;
+mod error;
+mod guard;
+mod manifest;
+mod member;
+mod server;
+mod target;
+
+pub use cluster_name::{ClusterName, ClusterNameError};
+pub use endpoint::{Endpoint, EndpointError, ServerUrl};
+pub use error::RegistryError;
+pub use guard::client_with;
+pub use manifest::{Manifest, manifests};
+pub use server::{Outcome, Server};
+pub use target::Target;
+
+/// The field manager of what is written here, and its `app.kubernetes.io/managed-by` label. By that the Helm chart knows
+/// what it must leave alone.
+pub const MANAGER: &str = "mcwan-registry";
+/// The policy, and its binding.
+const POLICY: &str = "mcwan-registry";
+/// What a cluster may do.
+const ROLE: &str = "mcwan-cluster";

@@ -1,0 +1,125 @@
+//! What makes an API server a registry.
+
+use k8s_openapi::api::admissionregistration::v1::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding};
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::rbac::v1::Role;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use serde_json::Value;
+
+use super::{MANAGER, POLICY, ROLE, Target};
+use crate::api::{GROUP, REGISTRY_NAMESPACE};
+use crate::emit::kubernetes::MANAGED_BY_LABEL;
+
+/// An object as it is to be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Manifest {
+    pub(super) target: Target,
+    pub(super) body: Value,
+    pub(super) shared: Shared,
+}
+
+/// Who has a say in an object beside us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shared {
+    /// Nobody.
+    No,
+    /// Kubernetes, which adds to it.
+    WithKubernetes,
+    /// What installs mcwan on the same API server, and brings it along: then it is upgraded with that.
+    WithMcwan,
+}
+
+impl Manifest {
+    /// Gives an object its content, and our label.
+    pub(super) fn new(target: Target, mut body: Value, shared: Shared) -> Self {
+        body["metadata"]["labels"][MANAGED_BY_LABEL] = MANAGER.into();
+        Self { target, body, shared }
+    }
+
+    /// The whole manifest.
+    pub fn body(&self) -> &Value {
+        &self.body
+    }
+
+    /// Whether it defines a kind.
+    pub fn defines_a_kind(&self) -> bool {
+        self.target.resource.kind == "CustomResourceDefinition"
+    }
+
+    /// Which object this is.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+}
+
+/// Everything that makes an API server a registry, in the order in which it is applied.
+///
+/// # Errors
+/// A file of `manifests/` is no YAML; the tests read each.
+pub fn manifests() -> Result<[Manifest; 6], serde_saphyr::Error> {
+    let read = |target, file, shared| Ok(Manifest::new(target, serde_saphyr::from_str(file)?, shared));
+    let kind = |plural, file| {
+        let target = Target::global::<CustomResourceDefinition>(format!("{plural}.{GROUP}"));
+        read(target, file, Shared::WithMcwan)
+    };
+    Ok([
+        read(
+            Target::global::<Namespace>(REGISTRY_NAMESPACE),
+            include_str!("../../../manifests/registry/namespace.yaml"),
+            Shared::WithMcwan,
+        )?,
+        kind("exportedservices", include_str!("../../../manifests/crds/exportedservices.yaml"))?,
+        kind("wanclusters", include_str!("../../../manifests/crds/wanclusters.yaml"))?,
+        // What guards comes before what may be written.
+        read(
+            Target::global::<ValidatingAdmissionPolicy>(POLICY),
+            include_str!("../../../manifests/registry/policy.yaml"),
+            Shared::No,
+        )?,
+        read(
+            Target::global::<ValidatingAdmissionPolicyBinding>(POLICY),
+            include_str!("../../../manifests/registry/binding.yaml"),
+            Shared::No,
+        )?,
+        read(Target::of_registry::<Role>(ROLE), include_str!("../../../manifests/registry/role.yaml"), Shared::No)?,
+    ])
+}
+
+/// An object that nobody else installs: what `body` says beside its kind and name.
+pub(super) fn ours(target: Target, mut body: Value) -> Manifest {
+    body["apiVersion"] = target.resource.api_version.as_str().into();
+    body["kind"] = target.resource.kind.as_str().into();
+    body["metadata"]["name"] = target.name.as_str().into();
+    body["metadata"]["namespace"] = target.namespace.into();
+    Manifest::new(target, body, Shared::WithKubernetes)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_file_holds_what_it_is_taken_for() {
+        for manifest in manifests().unwrap() {
+            let Manifest { target, body, .. } = manifest;
+            assert_eq!(body["apiVersion"], target.resource.api_version, "{target}");
+            assert_eq!(body["kind"], target.resource.kind, "{target}");
+            assert_eq!(body["metadata"]["name"], target.name, "{target}");
+            assert_eq!(body["metadata"]["namespace"], json!(target.namespace), "{target}");
+            assert_eq!(body["metadata"]["labels"], json!({MANAGED_BY_LABEL: MANAGER}), "{target}");
+        }
+    }
+
+    #[test]
+    fn the_policy_is_bound_and_guards_the_registry() {
+        let [_, _, _, policy, binding, _] = manifests().unwrap();
+        assert_eq!(binding.body["spec"]["policyName"], policy.target.name);
+        let text = serde_json::to_string(&policy.body).unwrap();
+        assert!(text.contains(&format!("system:serviceaccount:{REGISTRY_NAMESPACE}:")), "{text}");
+        let selector = &policy.body["spec"]["matchConstraints"]["namespaceSelector"]["matchLabels"];
+        assert_eq!(selector, &json!({"kubernetes.io/metadata.name": REGISTRY_NAMESPACE}));
+        assert_eq!(policy.body["spec"]["failurePolicy"], "Fail");
+    }
+}

@@ -1,0 +1,125 @@
+//! One cluster's access to the registry.
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::admissionregistration::v1::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding};
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::rbac::v1::Role;
+use kube::core::DynamicObject;
+use serde_json::json;
+
+use super::deadline::until;
+use super::manifest::{Manifest, ours};
+use super::{ClusterName, POLICY, ROLE, RegistryError, Server, Target};
+use crate::api::REGISTRY_NAMESPACE;
+
+/// The annotations of a token's Secret: whose it is. Kubernetes sets the second.
+const ACCOUNT_NAME: &str = "kubernetes.io/service-account.name";
+const ACCOUNT_UID: &str = "kubernetes.io/service-account.uid";
+
+impl Manifest {
+    /// Who a cluster is.
+    pub fn account(cluster: &ClusterName) -> Self {
+        ours(Target::account(cluster), json!({"automountServiceAccountToken": false}))
+    }
+
+    /// What a cluster may do.
+    pub fn rights(cluster: &ClusterName) -> Self {
+        let body = json!({
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": ROLE},
+            "subjects": [{"kind": "ServiceAccount", "name": cluster.as_str(), "namespace": REGISTRY_NAMESPACE}],
+        });
+        ours(Target::rights(cluster), body)
+    }
+
+    /// By what a cluster proves who it is. Kubernetes fills it with a token, which lasts as long as this does.
+    pub fn token(cluster: &ClusterName) -> Self {
+        let body = json!({
+            "metadata": {"annotations": {ACCOUNT_NAME: cluster.as_str()}},
+            "type": "kubernetes.io/service-account-token",
+        });
+        ours(Target::token(cluster), body)
+    }
+}
+
+impl Server {
+    /// Sees that the registry has been prepared.
+    ///
+    /// # Errors
+    /// It has not, or the API server does not answer.
+    pub async fn is_prepared(&self) -> Result<(), RegistryError> {
+        for target in [
+            Target::global::<Namespace>(REGISTRY_NAMESPACE),
+            Target::global::<ValidatingAdmissionPolicy>(POLICY),
+            Target::global::<ValidatingAdmissionPolicyBinding>(POLICY),
+            Target::of_registry::<Role>(ROLE),
+        ] {
+            if self.look(&target).await?.is_none() {
+                return Err(RegistryError::NotPrepared { missing: target.to_string() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until Kubernetes has given a cluster its token.
+    ///
+    /// # Errors
+    /// It has not in time, or the API server refuses or does not answer.
+    pub async fn wait_for_token(&self, cluster: &ClusterName) -> Result<String, RegistryError> {
+        let secret = Manifest::token(cluster);
+        let token = until(self.deadline, async || {
+            let Some(account) = self.look(&Target::account(cluster)).await? else { return Ok(None) };
+            match self.look(&secret.target).await? {
+                Some(secret) => Ok(token_for(&account, &secret)),
+                // Kubernetes removes that of an account which is gone, even where there is a new one of its name.
+                None => self.apply(&secret).await.map(|_| None),
+            }
+        });
+        let overdue = || self.overdue(format!("Kubernetes puts a token into {}", Target::token(cluster)));
+        token.await?.ok_or_else(overdue)
+    }
+
+    /// The token of a cluster; none if it has none.
+    ///
+    /// # Errors
+    /// The API server refuses or does not answer.
+    pub async fn token(&self, cluster: &ClusterName) -> Result<Option<String>, RegistryError> {
+        Ok(self.look(&Target::token(cluster)).await?.as_ref().and_then(token_in))
+    }
+}
+
+/// The token in a Secret, if it is one of this very account.
+fn token_for(account: &DynamicObject, secret: &DynamicObject) -> Option<String> {
+    let of = secret.metadata.annotations.as_ref()?.get(ACCOUNT_UID)?;
+    if account.metadata.uid.as_ref() == Some(of) { token_in(secret) } else { None }
+}
+
+fn token_in(secret: &DynamicObject) -> Option<String> {
+    let ByteString(token) = serde_json::from_value(secret.data.pointer("/data/token")?.clone()).ok()?;
+    String::from_utf8(token).ok().filter(|token| !token.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_of_an_earlier_account_is_not_taken() {
+        let account = serde_json::from_value(json!({
+            "apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "c1", "uid": "new"},
+        }));
+        let account = account.unwrap();
+        let secret = |uid: &str, token: &str| {
+            let metadata = json!({"name": "c1", "annotations": {ACCOUNT_NAME: "c1", ACCOUNT_UID: uid}});
+            let data = json!({"token": ByteString(token.into())});
+            serde_json::from_value(json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data}))
+                .unwrap()
+        };
+        for (uid, token, expected, message) in [
+            ("new", "t", Some("t"), "this account's"),
+            ("old", "t", None, "that of one that is gone"),
+            ("new", "", None, "none yet"),
+        ] {
+            assert_eq!(token_for(&account, &secret(uid, token)).as_deref(), expected, "{message}");
+        }
+    }
+}

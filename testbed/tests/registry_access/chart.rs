@@ -1,0 +1,127 @@
+//! The registry and the Helm chart on one API server, and the chart in a cluster that has joined.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use mcwan_testbed::cluster::TestCluster;
+use mcwan_testbed::tools;
+use tempfile::TempDir;
+use tokio::process::Command;
+
+use super::command::{Member, REGISTRY, done, run};
+
+const SYSTEM: &str = "mc-wan-system";
+const DIGEST: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
+/// What both bring.
+const SHARED: [&str; 3] = [
+    "namespace/mc-wan-registry",
+    "customresourcedefinition.apiextensions.k8s.io/exportedservices.mc-wan.l7mp.io",
+    "customresourcedefinition.apiextensions.k8s.io/wanclusters.mc-wan.l7mp.io",
+];
+
+/// The working tree.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Helm with files of its own.
+struct Helm<'c> {
+    cluster: &'c TestCluster,
+    home: TempDir,
+}
+
+impl<'c> Helm<'c> {
+    fn new(cluster: &'c TestCluster) -> Result<Self> {
+        Ok(Self { cluster, home: tempfile::tempdir()? })
+    }
+
+    /// Runs a command line in the working tree.
+    async fn run(&self, arguments: &str) -> Result<()> {
+        let mut helm = Command::new(tools::program("helm")?);
+        for folder in ["HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME"] {
+            helm.env(folder, self.home.path());
+        }
+        helm.arg("--kubeconfig").arg(self.cluster.admin_kubeconfig()).args(arguments.split_whitespace());
+        let ran = run(helm.current_dir(root()), "").await?;
+        ensure!(ran.status == Some(0), "helm {arguments}: {}", ran.log);
+        Ok(())
+    }
+
+    /// Installs the chart as `manifests/README.md` does.
+    async fn install(&self) -> Result<()> {
+        self.cluster.kubectl(&["create", "namespace", SYSTEM]).await?;
+        self.run(&format!(
+            "install mcwan manifests/chart -n {SYSTEM} --set clusterId=c1 --set \
+             image=registry.example.com/mcwan@{DIGEST} --set module=oci://registry.example.com/mcwan-filter@{DIGEST}"
+        ))
+        .await
+    }
+}
+
+/// Who manages what both bring.
+async fn managers(cluster: &TestCluster) -> Result<Vec<String>> {
+    let label = r"--output=jsonpath={.metadata.labels.app\.kubernetes\.io/managed-by}";
+    let mut managers = Vec::new();
+    for object in SHARED {
+        managers.push(cluster.kubectl(&["get", object, label]).await?);
+    }
+    Ok(managers)
+}
+
+fn rows(out: &str, word: &str) -> usize {
+    SHARED.iter().filter(|object| out.contains(&format!("{object} {word}\n"))).count()
+}
+
+#[tokio::test]
+async fn the_chart_is_installed_where_the_registry_is() -> Result<()> {
+    let cluster = TestCluster::start_with(&[]).await?;
+    assert_eq!(rows(&done(&cluster, &["init"]).await?.out, "created"), 3);
+    let helm = Helm::new(&cluster)?;
+    helm.install().await?;
+    assert_eq!(managers(&cluster).await?, ["mcwan-registry"; 3]);
+    let c2 = Member::join(&cluster, "c2").await?;
+    c2.publish(&["payment"]).await?;
+    helm.run(&format!("upgrade mcwan manifests/chart -n {SYSTEM} --reuse-values --set replicas=1")).await?;
+    assert_eq!(rows(&done(&cluster, &["init"]).await?.out, "unchanged"), 3);
+    helm.run(&format!("uninstall mcwan -n {SYSTEM}")).await?;
+    c2.publish(&["stats"]).await
+}
+
+#[tokio::test]
+async fn the_registry_is_prepared_where_the_chart_is_and_a_cluster_moves_there() -> Result<()> {
+    let cluster = TestCluster::start_with(&[]).await?;
+    let helm = Helm::new(&cluster)?;
+    helm.install().await?;
+    assert_eq!(rows(&done(&cluster, &["init"]).await?.out, "unchanged"), 3);
+    assert_eq!(managers(&cluster).await?, ["Helm"; 3]);
+    let c1 = Member::join(&cluster, "c1").await?;
+    c1.publish(&["payment"]).await?;
+
+    // The commands that it prints.
+    let mut commands = c1.hints.lines().filter_map(|line| line.strip_prefix("  "));
+    let secret = commands.next().and_then(|line| line.strip_prefix("kubectl ")).context("no kubectl")?;
+    let upgrade = commands.next().and_then(|line| line.strip_prefix("helm ")).context("no helm")?;
+    let mut kubectl = Command::new(tools::program("kubectl")?);
+    kubectl.arg("--kubeconfig").arg(cluster.admin_kubeconfig()).args(secret.split_whitespace());
+    let ran = run(kubectl.current_dir(c1.folder()), "").await?;
+    assert_eq!(ran.status, Some(0), "{ran:?}");
+    helm.run(upgrade).await?;
+
+    let value = async |object: &str, path: &str| {
+        let output = format!("--output=jsonpath={{{path}}}");
+        cluster.kubectl(&["get", object, "-n", SYSTEM, &output]).await
+    };
+    let container = ".spec.template.spec.containers[0]";
+    let variable = format!("{container}.env[?(@.name==\"MCWAN_REGISTRY_KUBECONFIG\")].value");
+    let file = value("deployment/mcwan", &variable).await?;
+    let folder = value("deployment/mcwan", &format!("{container}.volumeMounts[0].mountPath")).await?;
+    assert_eq!(file, format!("{folder}/kubeconfig"), "the key of the Secret, as a file");
+    assert_eq!(value("deployment/mcwan", ".spec.template.spec.volumes[0].secret.secretName").await?, "mcwan-registry");
+    assert!(value("secret/mcwan-registry", ".data").await?.contains("kubeconfig"));
+    // What stands here is another registry's now: no rights to it are left, and it stays.
+    let ours = cluster.kubectl(&["get", "roles,rolebindings", REGISTRY, "--output=name"]).await?;
+    let expected = "role.rbac.authorization.k8s.io/mcwan-cluster\n\
+                    rolebinding.rbac.authorization.k8s.io/mcwan-cluster.c1\n";
+    assert_eq!(ours, expected);
+    c1.publish(&["stats"]).await
+}

@@ -1,0 +1,120 @@
+//! Programs as people run them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use anyhow::{Context, Result, ensure};
+use mcwan_testbed::cluster::TestCluster;
+use mcwan_testbed::tools;
+use tempfile::TempDir;
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+
+/// The namespace of the registry, as an option of kubectl.
+pub(crate) const REGISTRY: &str = "--namespace=mc-wan-registry";
+
+/// What a program printed, and its exit status.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) status: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) log: String,
+}
+
+/// A cluster that has joined: its kubeconfig and kubectl with it.
+pub(crate) struct Member {
+    folder: TempDir,
+    pub(crate) name: String,
+    /// What `mcwan registry join` said beside the kubeconfig.
+    pub(crate) hints: String,
+}
+
+/// Runs a program to its end.
+pub(crate) async fn run(command: &mut Command, input: &str) -> Result<Ran> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    let mut child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // It may end without reading.
+        let _ = stdin.write_all(input.as_bytes()).await;
+    }
+    let output = child.wait_with_output().await?;
+    let text = |bytes| String::from_utf8(bytes);
+    Ok(Ran { status: output.status.code(), out: text(output.stdout)?, log: text(output.stderr)? })
+}
+
+/// Runs `mcwan registry` as administrator.
+pub(crate) async fn registry(cluster: &TestCluster, arguments: &[&str]) -> Result<Ran> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mcwan-under-test"));
+    command.arg("registry").args(arguments).env("KUBECONFIG", cluster.admin_kubeconfig());
+    run(&mut command, "").await
+}
+
+/// The same, where it must succeed.
+pub(crate) async fn done(cluster: &TestCluster, arguments: &[&str]) -> Result<Ran> {
+    let ran = registry(cluster, arguments).await?;
+    ensure!(ran.status == Some(0), "mcwan registry {}: {ran:?}", arguments.join(" "));
+    Ok(ran)
+}
+
+impl Member {
+    /// Joins.
+    pub(crate) async fn join(cluster: &TestCluster, name: &str) -> Result<Self> {
+        let ran = done(cluster, &["join", name]).await?;
+        let folder = tempfile::tempdir()?;
+        fs::write(folder.path().join(format!("{name}.kubeconfig")), ran.out)?;
+        Ok(Self { folder, name: name.to_owned(), hints: ran.log })
+    }
+
+    /// The folder that the kubeconfig is in.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn kubeconfig(&self) -> PathBuf {
+        self.folder.path().join(format!("{}.kubeconfig", self.name))
+    }
+
+    /// Runs kubectl with the printed kubeconfig alone.
+    pub(crate) async fn kubectl(&self, arguments: &str, input: &str) -> Result<Ran> {
+        let mut kubectl = Command::new(tools::program("kubectl")?);
+        kubectl.arg("--kubeconfig").arg(self.kubeconfig());
+        kubectl.arg("--cache-dir").arg(self.folder.path().join("cache")).args(arguments.split_whitespace());
+        run(&mut kubectl, input).await
+    }
+
+    /// Publishes itself and its exports of namespace `secure`.
+    pub(crate) async fn publish(&self, exports: &[&str]) -> Result<()> {
+        let name = &self.name;
+        let mut manifests = wan_cluster(name);
+        for export in exports {
+            manifests += &export_of(&format!("{name}.secure.{export}"), name, export);
+        }
+        manifests += &lease(name);
+        let ran = self.kubectl("apply --server-side -f -", &manifests).await?;
+        ensure!(ran.status == Some(0), "{ran:?}");
+        Ok(())
+    }
+}
+
+pub(crate) fn wan_cluster(name: &str) -> String {
+    format!(
+        "---\napiVersion: mc-wan.l7mp.io/v1alpha1\nkind: WANCluster\nmetadata: {{name: {name}}}\n\
+         spec: {{tiers: [{{name: high, port: 31111}}]}}\n"
+    )
+}
+
+/// An export, whose name and cluster need not agree.
+pub(crate) fn export_of(name: &str, cluster: &str, service: &str) -> String {
+    format!(
+        "---\napiVersion: mc-wan.l7mp.io/v1alpha1\nkind: ExportedService\nmetadata: {{name: {name}}}\nspec: {{cluster: \
+         {cluster}, namespace: secure, name: {service}, exportedAt: '2026-11-20T08:00:00Z', ports: [{{port: 8080}}]}}\n"
+    )
+}
+
+pub(crate) fn lease(name: &str) -> String {
+    format!(
+        "---\napiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata: {{name: {name}}}\n\
+         spec: {{holderIdentity: {name}, leaseDurationSeconds: 30}}\n"
+    )
+}

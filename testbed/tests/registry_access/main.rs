@@ -1,0 +1,9 @@
+//! `mcwan registry` as the registry's administrator runs it, on a real API server, and what that API server then lets the
+//! clusters do.
+
+mod admission;
+mod chart;
+mod command;
+mod init;
+mod join;
+mod leave;
