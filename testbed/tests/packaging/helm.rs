@@ -161,6 +161,8 @@ async fn values_that_are_wrong_are_refused_by_name() -> Result<()> {
         ("env[0].name=mcwan log level", "/env/0/name"),
         ("volumes[0].mode=x", "name"),
         ("crds=false", "/crds"),
+        ("registry.secret=mcwan-registry", "/registry"),
+        ("registry.kubeconfigSecret=mcwan_registry", "/registry/kubeconfigSecret"),
     ] {
         let values = [required.as_slice(), &[wrong]].concat();
         let refusal = helm.template(&values).await.map(drop).expect_err(wrong).to_string();
