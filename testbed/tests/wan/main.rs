@@ -1,5 +1,6 @@
 //! Clusters on a WAN: the seed's story on the real things.
 
+mod harness;
 mod objects;
 mod payment;
 mod scene;
