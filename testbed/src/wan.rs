@@ -15,7 +15,7 @@ mod traffic;
 mod weather;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
@@ -49,7 +49,7 @@ pub struct TestWan {
     oci_registry: OciRegistry,
     router: Router,
     logs: Logs,
-    _folder: Folder,
+    folder: Folder,
 }
 
 impl TestWan {
@@ -72,7 +72,7 @@ impl TestWan {
         let mut clusters = try_join_all(clusters).await?;
         let starts = clusters.iter_mut().map(|cluster| cluster.start_controllers(&plan, &module));
         try_join_all(starts).await?;
-        Ok(Self { clusters, oci_registry, router, logs, _folder: folder })
+        Ok(Self { clusters, oci_registry, router, logs, folder })
     }
 
     /// A cluster, by its number from 1.
@@ -113,6 +113,11 @@ impl TestWan {
         &mut self.oci_registry
     }
 
+    /// The folder of everything, the logs included. It goes with this.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// What crossed the WAN so far.
     pub fn traffic(&self) -> Traffic {
         self.router.traffic()
@@ -141,14 +146,6 @@ impl TestWan {
     pub async fn until(&self, what: &str, condition: impl AsyncFnMut() -> Result<bool>) -> Result<()> {
         let wait = until(PATIENCE, what, condition);
         wait.await.map_err(|error| anyhow!("{error:#}\n{}", self.logs.tails()))
-    }
-
-    /// Kills every program of our controller and istiod, in all clusters.
-    pub fn kill_control_planes(&mut self) {
-        for cluster in &mut self.clusters {
-            cluster.kill_controllers();
-            cluster.istiod_mut().kill();
-        }
     }
 
     /// Applies manifests to every cluster.

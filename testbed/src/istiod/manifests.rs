@@ -87,7 +87,11 @@ fn mesh(printed: &str, network: Network, settings: &Settings) -> Result<Value> {
         "concurrency": 1,
         "drainDuration": DRAIN,
         "terminationDrainDuration": DRAIN,
-        "proxyMetadata": {"WASM_INSECURE_REGISTRIES": settings.insecure_registries.join(",")},
+        "proxyMetadata": {
+            "WASM_INSECURE_REGISTRIES": settings.insecure_registries.join(","),
+            // Else the agent asks for two seconds whose machine it is on.
+            "CLOUD_PLATFORM": "none",
+        },
     });
     Ok(mesh)
 }

@@ -47,31 +47,26 @@ enum End {
 /// A pod that is bound, while it lives.
 struct Life {
     node: Arc<Node>,
+    register: Register,
     pod: Pod,
     kind: Kind,
     orders: UnboundedReceiver<Order>,
-    host: Host,
     reporter: Reporter,
     health: Health,
 }
 
 /// Lets a pod live until it is told to end.
-pub(super) async fn live(
-    node: Arc<Node>,
-    register: Register,
-    mut pod: Pod,
-    kind: Kind,
-    orders: UnboundedReceiver<Order>,
-) {
-    let uid = pod.uid().unwrap_or_default();
-    if let Ok(host) = node.hosts.attach().await {
-        register.set_entrance(&uid, host.namespace().entrance());
-        bind(&node, &pod).await;
-        set_place(&mut pod, &node, &host);
-        let reporter = Reporter::new(Arc::clone(&node), &pod);
-        let health = Health::new(host.address(), node.address());
-        Life { node: Arc::clone(&node), pod: pod.clone(), kind, orders, host, reporter, health }.run().await;
+pub(super) async fn live(node: Arc<Node>, register: Register, pod: Pod, kind: Kind, orders: UnboundedReceiver<Order>) {
+    bind(&node, &pod).await;
+    let reporter = Reporter::new(Arc::clone(&node), &pod);
+    let health = Health::new(node.address());
+    let mut life = Life { node, register, pod, kind, orders, reporter, health };
+    if let Some(host) = life.settle().await {
+        life.run(&host).await;
     }
+    let Life { node, register, pod, reporter, .. } = life;
+    drop(reporter);
+    let uid = pod.uid().unwrap_or_default();
     remove(node, pod).await;
     register.remove(&uid);
 }
@@ -93,27 +88,40 @@ async fn bind(node: &Node, pod: &Pod) {
     }
 }
 
-/// Tells a pod what it may know of its place before the API server says so.
-fn set_place(pod: &mut Pod, node: &Node, host: &Host) {
-    pod.status = Some(PodStatus {
-        pod_ip: Some(host.address().to_string()),
-        host_ip: Some(node.address().to_string()),
-        ..PodStatus::default()
-    });
-    if let Some(spec) = &mut pod.spec {
-        spec.node_name = Some(node::NAME.to_owned());
-    }
-}
-
 impl Life {
+    /// Finds a place for the pod. None: it is ordered to end meanwhile.
+    async fn settle(&mut self) -> Option<Host> {
+        let host = loop {
+            match self.node.hosts.attach().await {
+                Ok(host) => break host,
+                Err(error) => self.turn(State::waiting("FailedCreatePodSandBox", &format!("{error:#}"))),
+            }
+            if self.pause(FIRST_BACKOFF).await {
+                return None;
+            }
+        };
+        self.register.set_entrance(&self.pod.uid().unwrap_or_default(), host.namespace().entrance());
+        self.health.address = Some(host.address());
+        // What it may know of its place before the API server says so.
+        self.pod.status = Some(PodStatus {
+            pod_ip: Some(host.address().to_string()),
+            host_ip: Some(self.node.address().to_string()),
+            ..PodStatus::default()
+        });
+        if let Some(spec) = &mut self.pod.spec {
+            spec.node_name = Some(node::NAME.to_owned());
+        }
+        Some(host)
+    }
+
     /// Runs the container, again and again, until it is ordered to end; then it has ended.
-    async fn run(mut self) {
+    async fn run(&mut self, host: &Host) {
         let mut backoff = FIRST_BACKOFF;
         loop {
             // Its address is told before it runs: it may be admitted somewhere by it.
             self.report();
-            match self.kind.start(&self.node, &self.pod, &self.host).await {
-                Ok(mut running) => match self.attend(&mut running).await {
+            match self.kind.start(&self.node, &self.pod, host).await {
+                Ok(mut running) => match self.attend(&mut running, host).await {
                     End::Ordered(grace) => {
                         // It is killed where it cannot be asked.
                         let _ = running.stop(grace.unwrap_or_default()).await;
@@ -148,8 +156,8 @@ impl Life {
     }
 
     /// Looks after a running container, and tells whether it is ready.
-    async fn attend(&mut self, running: &mut Running) -> End {
-        let mut probe = probe(&self.pod, &self.host);
+    async fn attend(&mut self, running: &mut Running, host: &Host) -> End {
+        let mut probe = probe(&self.pod, host);
         self.turn(State::Running { ready: probe.is_none() });
         let mut looks = interval(LOOK);
         let mut next_probe = Instant::now();

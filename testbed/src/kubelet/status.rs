@@ -22,7 +22,8 @@ pub(super) enum State {
 pub(super) struct Health {
     pub(super) state: State,
     pub(super) restarts: u32,
-    pub(super) address: Ipv4Addr,
+    /// Its address, once it has one.
+    pub(super) address: Option<Ipv4Addr>,
     pub(super) node_address: Ipv4Addr,
     /// When the pod started.
     pub(super) started: Timestamp,
@@ -38,10 +39,10 @@ impl State {
 
 impl Health {
     /// That of a pod which has just been bound.
-    pub(super) fn new(address: Ipv4Addr, node_address: Ipv4Addr) -> Self {
+    pub(super) fn new(node_address: Ipv4Addr) -> Self {
         let now = Timestamp::now();
         let state = State::waiting("ContainerCreating", "");
-        Self { state, restarts: 0, address, node_address, started: now, turned: now }
+        Self { state, restarts: 0, address: None, node_address, started: now, turned: now }
     }
 }
 
@@ -64,7 +65,7 @@ pub(super) fn status(pod: &Pod, health: &Health) -> Value {
         "hostIP": health.node_address,
         "hostIPs": [{"ip": health.node_address}],
         "podIP": health.address,
-        "podIPs": [{"ip": health.address}],
+        "podIPs": health.address.map(|address| json!([{"ip": address}])),
         "startTime": seconds(&health.started),
         "conditions": [
             condition("PodScheduled", true, &health.started),

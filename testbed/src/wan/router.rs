@@ -6,12 +6,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 use tokio::runtime::{Builder, Handle};
-use tokio::sync::oneshot;
-use tokio::time::sleep;
+use tokio::sync::{Notify, oneshot};
+use tokio::time::{Instant, sleep_until};
 use tokio_tun::Tun;
 
 use super::packet::Packet;
@@ -34,6 +33,8 @@ const MAX_LATE: usize = 65_536;
 pub(super) struct Router {
     runtime: Handle,
     state: Arc<Mutex<State>>,
+    /// Rung when another packet is late.
+    wake: Arc<Notify>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -43,7 +44,15 @@ struct State {
     devices: BTreeMap<Network, Arc<Tun>>,
     traffic: Traffic,
     weather: Weather,
-    late: usize,
+    /// The late packets, by the time when they are due and their turn.
+    late: BTreeMap<(Instant, u64), Late>,
+    number: u64,
+}
+
+/// A packet that is late, and the device that it goes to.
+struct Late {
+    device: Arc<Tun>,
+    bytes: Box<[u8]>,
 }
 
 impl std::fmt::Debug for State {
@@ -62,7 +71,9 @@ impl Router {
             // Either way it is told to end.
             let _ = runtime.block_on(stopped);
         })?;
-        Ok(Self { runtime: handle, state: Arc::default(), stop: Some(stop), thread: Some(thread) })
+        let (state, wake) = (Arc::default(), Arc::new(Notify::new()));
+        handle.spawn(deliver_late(Arc::clone(&state), Arc::clone(&wake)));
+        Ok(Self { runtime: handle, state, wake, stop: Some(stop), thread: Some(thread) })
     }
 
     /// Joins a network by a device in its namespace, to which it routes everything that is elsewhere. With an address:
@@ -80,7 +91,7 @@ impl Router {
         let commands = [format!("link set {DEVICE} up"), format!("route add {EVERYTHING} dev {DEVICE}")];
         namespace.ip(&address.into_iter().chain(commands).collect::<Vec<_>>()).await?;
         lock(&self.state).devices.insert(network, Arc::clone(&device));
-        self.runtime.spawn(carry(network, device, Arc::clone(&self.state)));
+        self.runtime.spawn(carry(network, device, Arc::clone(&self.state), Arc::clone(&self.wake)));
         Ok(())
     }
 
@@ -98,7 +109,10 @@ impl Router {
 impl Drop for Router {
     fn drop(&mut self) {
         self.stop = None;
-        lock(&self.state).devices.clear();
+        let mut state = lock(&self.state);
+        state.devices.clear();
+        state.late.clear();
+        drop(state);
         if let Some(thread) = self.thread.take() {
             // It may have panicked; then it has ended, which is what we want.
             let _ = thread.join();
@@ -107,41 +121,65 @@ impl Drop for Router {
 }
 
 /// Carries what comes from a network, until its device is gone.
-async fn carry(from: Network, device: Arc<Tun>, state: Arc<Mutex<State>>) {
+async fn carry(from: Network, device: Arc<Tun>, state: Arc<Mutex<State>>, wake: Arc<Notify>) {
     let mut buffer = vec![0; MAX_PACKET];
     while let Ok(length) = device.recv(&mut buffer).await {
         if let Some(bytes) = buffer.get(..length) {
-            route(from, bytes, &state);
+            route(from, bytes, &state, &wake);
         }
     }
 }
 
-fn route(from: Network, bytes: &[u8], shared: &Arc<Mutex<State>>) {
+fn route(from: Network, bytes: &[u8], state: &Mutex<State>, wake: &Notify) {
     let Some(packet) = Packet::parse(bytes) else { return };
     let Some(to) = Network::of_address(packet.to) else { return };
     // Nobody sends for others.
     if Network::of_address(packet.from) != Some(from) || to == from {
         return;
     }
-    let mut state = lock(shared);
+    let mut state = lock(state);
     let Some(device) = state.devices.get(&to).cloned() else { return };
     if let Some(segment) = packet.segment {
         state.traffic.add(from, to, segment, bytes.len());
     }
     match state.weather.fate(from, to, packet.segment) {
         Fate::Delivered => deliver(&device, bytes),
-        Fate::Late(delay) if state.late < MAX_LATE => {
-            state.late += 1;
-            tokio::spawn(deliver_later(device, bytes.to_vec(), delay, Arc::clone(shared)));
+        Fate::Late(delay) if state.late.len() < MAX_LATE => {
+            state.number += 1;
+            let number = state.number;
+            state.late.insert((Instant::now() + delay, number), Late { device, bytes: bytes.into() });
+            drop(state);
+            wake.notify_one();
         }
         Fate::Lost | Fate::Late(_) => {}
     }
 }
 
-async fn deliver_later(device: Arc<Tun>, bytes: Vec<u8>, delay: Duration, state: Arc<Mutex<State>>) {
-    sleep(delay).await;
-    deliver(&device, &bytes);
-    lock(&state).late -= 1;
+/// Delivers late packets when their time has come, each in its turn.
+async fn deliver_late(state: Arc<Mutex<State>>, wake: Arc<Notify>) {
+    loop {
+        let next = lock(&state).late.first_key_value().map(|(&(time, _), _)| time);
+        tokio::select! {
+            () = wake.notified() => {}
+            () = until(next) => {
+                let mut state = lock(&state);
+                while let Some(entry) = state.late.first_entry()
+                    && entry.key().0 <= Instant::now()
+                {
+                    let Late { device, bytes } = entry.remove();
+                    deliver(&device, &bytes);
+                }
+            }
+        }
+    }
+}
+
+/// Waits for a time; for ever where there is none.
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// What cannot be delivered is lost.
@@ -155,6 +193,8 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::{TcpListener, TcpStream};
     use tokio::time::timeout;
