@@ -1,5 +1,8 @@
 //! What the API server takes from a cluster that has joined, and what it refuses, and how.
 
+use std::fs;
+use std::path::Path;
+
 use anyhow::{Result, ensure};
 use mcwan_testbed::cluster::TestCluster;
 
@@ -14,6 +17,7 @@ const OWN_EXPORT: &str =
     "cluster c1 writes exportedservices of its own only: spec.cluster is c1, and metadata.name begins with c1.";
 const OWNED: &str = "what cluster c1 writes is owned by WANCluster c1 or by nothing, and keeps its owner from nothing";
 const LABELLED: &str = "what cluster c1 writes has the label mc-wan.l7mp.io/cluster: c1 or none";
+const LASTING: &str = "what cluster c1 writes has no finalizers";
 const DEFINITION: &str = "metadata.name must be CLUSTER.NAMESPACE.NAME";
 const POLICY: &str = "ValidatingAdmissionPolicy 'mcwan-registry' with binding 'mcwan-registry' denied request: ";
 
@@ -82,8 +86,7 @@ async fn a_cluster_writes_what_is_its_own_and_reads_all() -> Result<()> {
     let payment = export_of("c1.secure.payment", "c1", "payment");
     let rows = vec![
         admitted("its lease", APPLY, lease("c1")),
-        admitted("its lease, renewed by a patch", &patch("lease/c1", r#"{"spec":{"leaseDurationSeconds":60}}"#), ""),
-        admitted("its lease, renewed by an update", "replace -f -", lease("c1")),
+        admitted("its lease, renewed", &patch("lease/c1", r#"{"spec":{"leaseDurationSeconds":60}}"#), ""),
         admitted("an export", APPLY, payment.as_str()),
         admitted("an export with its owner", APPLY, with(&payment, &owned)),
         admitted("an export with its label", APPLY, with(&payment, "labels: {mc-wan.l7mp.io/cluster: c1}")),
@@ -97,6 +100,22 @@ async fn a_cluster_writes_what_is_its_own_and_reads_all() -> Result<()> {
     // The administrator is no cluster.
     let both = wan_cluster("c3") + &export_of("c2.secure.stats", "c2", "stats");
     cluster.apply(&both.replace("metadata: {", "metadata: {namespace: mc-wan-registry, ")).await
+}
+
+#[tokio::test]
+async fn what_a_controller_publishes_is_admitted() -> Result<()> {
+    let cluster = TestCluster::start_with(&[]).await?;
+    done(&cluster, &["init"]).await?;
+    let member = Member::join(&cluster, "cluster-1").await?;
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../controller/tests/golden/kubernetes/export.yaml");
+    let golden = fs::read_to_string(golden)?;
+    let is_published = |document: &&str| {
+        ["kind: WANCluster", "kind: ExportedService"].iter().any(|kind| document.lines().any(|line| line == *kind))
+    };
+    let published: Vec<_> = golden.split("---\n").filter(is_published).collect();
+    assert!(published.len() >= 2, "{golden}");
+    let manager = "apply --server-side --force-conflicts --field-manager=mcwan -f -";
+    play(&member, vec![admitted("what the controller emits", manager, published.join("---\n"))]).await
 }
 
 #[tokio::test]
@@ -117,7 +136,7 @@ async fn a_cluster_does_not_write_what_is_anothers() -> Result<()> {
         refused(NAMED, "another cluster, labelled", &patch("wancluster/c2", label), ""),
         refused(NAMED, "another cluster, deleted", "delete wancluster/c2", ""),
         refused(NAMED_LEASE, "a lease of any name", APPLY, lease("leader")),
-        refused(NAMED_LEASE, "another's lease, renewed", "replace -f -", lease("c2")),
+        refused(NAMED_LEASE, "another's lease, renewed", APPLY, lease("c2").replace("30", "60")),
         refused(NAMED_LEASE, "another's lease, deleted", "delete lease/c2", ""),
         refused(OWN_EXPORT, "another's export, new", APPLY, export_of("c2.secure.stats", "c2", "stats")),
         refused(OWN_EXPORT, "an export of who begins as it", APPLY, export_of("c10.secure.stats", "c10", "stats")),
@@ -137,10 +156,11 @@ async fn a_cluster_does_not_write_what_is_anothers() -> Result<()> {
             APPLY,
             with(&payment, &own.replace("}]", ", blockOwnerDeletion: true}]")),
         ),
+        refused(LASTING, "what cannot be deleted", APPLY, with(&payment, "finalizers: [example.com/never]")),
         refused(LABELLED, "what passes for another's", APPLY, with(&payment, "labels: {mc-wan.l7mp.io/cluster: c2}")),
     ];
     for row in &rows {
-        let by_policy = [NAMED, NAMED_LEASE, OWN_EXPORT, OWNED, LABELLED];
+        let by_policy = [NAMED, NAMED_LEASE, OWN_EXPORT, OWNED, LASTING, LABELLED];
         let Some(refusal) = row.refusal else { continue };
         if by_policy.contains(&refusal) {
             let ran = c1.kubectl(&row.task, &row.manifest).await?;

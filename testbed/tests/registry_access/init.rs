@@ -30,7 +30,8 @@ async fn it_prepares_an_api_server_and_may_be_run_again() -> Result<()> {
     let ran = done(&cluster, &["init"]).await?;
     assert_eq!(ran.out, lines("created"));
     assert!(ran.log.contains("let each cluster join: mcwan registry join CLUSTER > CLUSTER.kubeconfig"), "{}", ran.log);
-    let versions = [["get"].as_slice(), &OBJECTS, &[REGISTRY, "--output=jsonpath={..resourceVersion}"]].concat();
+    let versions =
+        [["get"].as_slice(), &OBJECTS, &[REGISTRY, "--output=jsonpath={.items[*].metadata.resourceVersion}"]].concat();
     let before = cluster.kubectl(&versions).await?;
     assert_eq!(done(&cluster, &["init"]).await?.out, lines("unchanged"));
     assert_eq!(cluster.kubectl(&versions).await?, before);
