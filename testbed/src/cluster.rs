@@ -29,7 +29,8 @@ use crate::tools;
 use crate::wait::until;
 use access::ADMIN;
 pub(crate) use access::client;
-use control_plane::{Files, PORT};
+use control_plane::Files;
+pub(crate) use control_plane::PORT;
 pub use crds::Crds;
 use folder::Folder;
 

@@ -9,6 +9,7 @@ mod logs;
 mod member;
 mod packet;
 mod plan;
+mod recording;
 mod router;
 mod service;
 mod traffic;
@@ -24,6 +25,7 @@ use futures_util::future::{join_all, try_join_all};
 pub use client::WanClient;
 pub use member::WanCluster;
 pub use plan::Plan;
+pub use recording::{Recording, Speech};
 pub use traffic::{Count, Traffic};
 
 use crate::cluster::folder::Folder;
@@ -121,6 +123,16 @@ impl TestWan {
     /// What crossed the WAN so far.
     pub fn traffic(&self) -> Traffic {
         self.router.traffic()
+    }
+
+    /// Records from now on what clients say to each other's clusters, and forgets what was recorded.
+    pub fn record(&self) {
+        self.router.record();
+    }
+
+    /// What was recorded since; recording ends.
+    pub fn recorded(&self) -> Recording {
+        self.router.recorded()
     }
 
     /// Loses all packets of a TCP port from now on, those to it and the replies, or none any more.

@@ -12,7 +12,7 @@ use crate::network::Network;
 use crate::tools;
 
 /// The port of the API server.
-pub(super) const PORT: u16 = 6443;
+pub(crate) const PORT: u16 = 6443;
 
 /// The name in the API server's certificate that kubeconfigs ask for: its addresses differ from
 /// cluster to cluster.

@@ -2,8 +2,9 @@
 
 use std::net::Ipv4Addr;
 
-/// The length of an IPv4 header without options, and the part of a TCP header that is read.
+/// The length of an IPv4 header without options, and where in a TCP header is what is read of it.
 const IP_HEADER: usize = 20;
+const TCP_LENGTH: usize = 12;
 const TCP_FLAGS: usize = 13;
 
 const TCP: u8 = 6;
@@ -26,6 +27,17 @@ pub(super) struct Segment {
     pub(super) to_port: u16,
     /// It asks for a connection.
     pub(super) opens: bool,
+}
+
+/// What a TCP segment carries, of a packet that [`Packet::parse`] reads; nothing where it is none.
+pub(super) fn payload(packet: &[u8]) -> &[u8] {
+    let read = || {
+        let [first, _, length_0, length_1, ..] = *packet.first_chunk::<IP_HEADER>()?;
+        let segment =
+            packet.get(usize::from(first & 0xf) * 4..usize::from(u16::from_be_bytes([length_0, length_1])))?;
+        segment.get(usize::from(segment.get(TCP_LENGTH)? >> 4) * 4..)
+    };
+    read().unwrap_or_default()
 }
 
 impl Packet {
@@ -95,17 +107,28 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_payload_is_what_follows_the_headers() {
+        let mut packet = mk_packet(TCP, ACK, 0);
+        assert_eq!(payload(&packet), b"", "an acknowledgement");
+        packet.extend(b"GET /");
+        packet[3] += 4;
+        assert_eq!(payload(&packet), b"GET ", "what the length says");
+        packet[32] = 0xf0;
+        assert_eq!(payload(&packet), b"", "a header that is longer than the packet");
+    }
+
     proptest! {
         #[test]
         fn arbitrary_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
-            let _ = Packet::parse(&bytes);
+            let _ = (Packet::parse(&bytes), payload(&bytes));
         }
 
         #[test]
         fn so_is_whatever_looks_like_a_packet(mut bytes in proptest::collection::vec(any::<u8>(), 20..80)) {
             bytes[0] = 0x40 | bytes[0] & 0xf;
             bytes[9] = TCP;
-            let _ = Packet::parse(&bytes);
+            let _ = (Packet::parse(&bytes), payload(&bytes));
         }
     }
 }

@@ -13,7 +13,8 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep_until};
 use tokio_tun::Tun;
 
-use super::packet::Packet;
+use super::packet::{Packet, payload};
+use super::recording::Recording;
 use super::traffic::Traffic;
 use super::weather::{Fate, Weather};
 use crate::namespace::Entrance;
@@ -44,6 +45,7 @@ struct State {
     devices: BTreeMap<Network, Arc<Tun>>,
     traffic: Traffic,
     weather: Weather,
+    recording: Option<Recording>,
     /// The late packets, by the time when they are due and their turn.
     late: BTreeMap<(Instant, u64), Late>,
     number: u64,
@@ -100,6 +102,16 @@ impl Router {
         lock(&self.state).traffic.clone()
     }
 
+    /// Records from now on what is said, and forgets what was recorded.
+    pub(super) fn record(&self) {
+        lock(&self.state).recording = Some(Recording::default());
+    }
+
+    /// What was recorded; recording ends.
+    pub(super) fn recorded(&self) -> Recording {
+        lock(&self.state).recording.take().unwrap_or_default()
+    }
+
     /// Changes the weather for all packets that come from now on.
     pub(super) fn change(&self, change: impl FnOnce(&mut Weather)) {
         change(&mut lock(&self.state).weather);
@@ -141,6 +153,9 @@ fn route(from: Network, bytes: &[u8], state: &Mutex<State>, wake: &Notify) {
     let Some(device) = state.devices.get(&to).cloned() else { return };
     if let Some(segment) = packet.segment {
         state.traffic.add(from, to, segment, bytes.len());
+    }
+    if let Some(recording) = &mut state.recording {
+        recording.add(packet, payload(bytes));
     }
     match state.weather.fate(from, to, packet.segment) {
         Fate::Delivered => deliver(&device, bytes),

@@ -51,7 +51,8 @@ impl Traffic {
         self.count(to, from, Direction::Reply, port)
     }
 
-    /// The ports of another cluster that clients in one have sent anything to, and how much.
+    /// The ports of another cluster that clients in one have sent anything to, and how much. Acknowledgements count, and
+    /// may come long after what they are for; what was said is in a [`Recording`](super::Recording).
     pub fn ports(&self, from: u8, to: u8) -> BTreeMap<u16, Count> {
         let (from, to) = (Network::of_cluster(from), Network::of_cluster(to));
         let flows = self.flows.iter().filter(|(flow, _)| flow.direction == Direction::Request);
