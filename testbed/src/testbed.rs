@@ -38,7 +38,17 @@ pub struct Performance<'c> {
     pub faults: Vec<String>,
 }
 
-impl Performance<'_> {
+impl<'c> Performance<'c> {
+    /// Compares what happened with what the example expects and with what `mcwan explain` says.
+    pub(crate) fn judge(case: &'c Case, outcomes: Vec<Outcome>, forecast: Forecast) -> Self {
+        let mut faults = check::faults(&case.expected, &outcomes);
+        faults.extend(outcomes.iter().find_map(|outcome| forecast.fault(outcome)));
+        if case.expected.rule.is_some_and(|rule| forecast.rule != Some(rule)) {
+            faults.push(format!("{} decided", forecast.decided_by));
+        }
+        Self { case, outcomes, decided_by: forecast.decided_by, faults }
+    }
+
     /// Whether everything was as expected.
     pub fn is_good(&self) -> bool {
         self.faults.is_empty()
@@ -56,14 +66,9 @@ impl Testbed {
         for _ in 0..case.repeat.get() {
             outcomes.push(self.send(&case.request).await?);
         }
-        let mut faults = check::faults(&case.expected, &outcomes);
         let explainer = Explainer::new(&self.translation, &self.plugin);
         let forecast = Forecast::new(explainer, &case.request, self.port);
-        faults.extend(outcomes.iter().find_map(|outcome| forecast.fault(outcome)));
-        if case.expected.rule.is_some_and(|rule| forecast.rule != Some(rule)) {
-            faults.push(format!("{} decided", forecast.decided_by));
-        }
-        Ok(Performance { case, outcomes, decided_by: forecast.decided_by, faults })
+        Ok(Performance::judge(case, outcomes, forecast))
     }
 
     /// Sends a request to Envoy, to the lowest port that it listens on.

@@ -9,6 +9,7 @@ mod logs;
 mod member;
 mod packet;
 mod plan;
+pub mod play;
 mod recording;
 mod router;
 mod service;
