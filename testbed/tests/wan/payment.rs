@@ -3,10 +3,11 @@
 use anyhow::{Context, Result, ensure};
 use mcwan_testbed::wan::{TestWan, WanClient};
 
-use crate::scene::{HIGH, LOW, apply_payment, mirror, mk_plan, mk_request};
+use crate::scene::{HIGH, LOW, apply_payment, mirror, mk_plan, mk_request, turn};
 
 #[tokio::test]
 async fn every_request_takes_its_tier() -> Result<()> {
+    let _turn = turn().await;
     let wan = TestWan::start(mk_plan()).await?;
     apply_payment(&wan).await?;
     let client = wan.client(2).await?;
@@ -29,9 +30,10 @@ async fn every_request_takes_its_tier() -> Result<()> {
 /// Sends a request; it takes the tier of this port, or is refused.
 async fn takes(wan: &TestWan, client: &WanClient, method: &str, path: &str, port: Option<u16>) -> Result<()> {
     let gateway = wan.cluster(2).service_address("secure", "payment-clusterset", 8080).await?;
-    let before = wan.traffic();
+    wan.record();
     let answer = client.send(gateway, &mk_request(method, "payment.secure:8080", path)).await?;
-    let used: Vec<_> = wan.traffic().since(&before).ports(2, 1).into_keys().collect();
+    let recording = wan.recorded();
+    let used: Vec<_> = recording.speeches(2, 1).iter().map(|speech| speech.port).collect();
     let expected = if port.is_some() { 200 } else { 403 };
     ensure!(answer.status == expected, "{method} {path} answers {}", answer.status);
     ensure!(used.iter().eq(&port), "{method} {path} used {used:?}");

@@ -1,6 +1,7 @@
 //! Two clusters with the payment example.
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Result;
 use kube::Api;
@@ -9,11 +10,23 @@ use kube::core::{ApiResource, GroupVersionKind};
 use mcwan_testbed::client::Request;
 use mcwan_testbed::wan::{Plan, TestWan, WanCluster};
 use serde_json::{Value, json};
+use tokio::sync::{Mutex, MutexGuard};
+use tokio::time::interval;
 
 use crate::objects::{mk_echo, mk_export, mk_file, mk_import, mk_namespace, mk_service, mk_tier};
 
 pub(crate) const HIGH: (&str, u16) = ("sd-wan-priority-high", 31_111);
 pub(crate) const LOW: (&str, u16) = ("sd-wan-priority-low", 31_112);
+
+/// How often the registries are mirrored.
+const MIRRORED: Duration = Duration::from_millis(250);
+
+static TURN: Mutex<()> = Mutex::const_new(());
+
+/// The turn to start clusters: the machine is not for more than one test's.
+pub(crate) async fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().await
+}
 
 /// A plan with the controller of this build.
 pub(crate) fn mk_plan() -> Plan {
@@ -62,4 +75,21 @@ pub(crate) async fn mirror(from: &WanCluster, to: &WanCluster) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Plays a story while the registries of clusters 1 and 2 are mirrored: as long as each has its own.
+pub(crate) async fn mirrored(wan: &TestWan, story: impl Future<Output = Result<()>>) -> Result<()> {
+    let mirrors = async {
+        let mut ticks = interval(MIRRORED);
+        loop {
+            ticks.tick().await;
+            // Where one is away, it has nothing to say.
+            let _ = mirror(wan.cluster(1), wan.cluster(2)).await;
+            let _ = mirror(wan.cluster(2), wan.cluster(1)).await;
+        }
+    };
+    tokio::select! {
+        done = story => done,
+        () = mirrors => Ok(()),
+    }
 }
