@@ -18,6 +18,8 @@ mod slip;
 mod typed;
 mod yaml;
 
+use std::collections::BTreeSet;
+
 use gateway_api::referencegrants::ReferenceGrant;
 use k8s_openapi::api::core::v1::{Namespace, Pod, Service, ServicePort};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -43,6 +45,8 @@ pub struct Snapshot {
     pub exported_services: Objects<ExportedService>,
     /// The clusters, by the registry.
     pub wan_clusters: Objects<WanCluster>,
+    /// Those of them that do not show that they are alive.
+    pub stale_clusters: BTreeSet<String>,
     /// Services of this cluster.
     pub services: Objects<Service>,
     /// The endpoints of these Services.

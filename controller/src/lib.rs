@@ -15,6 +15,7 @@ pub mod explain;
 pub mod gateways;
 pub mod gather;
 pub mod leader;
+pub mod liveness;
 pub mod module;
 pub mod problem;
 pub mod registry;

@@ -44,7 +44,7 @@ pub enum Event {
         key: Key,
         /// What [`Observed`](crate::apply::Observed) keeps of it; none for a kind that we do not write.
         live: Option<Live>,
-        /// The object, for the snapshot, without `managedFields`. None for a kind that is no input, and for what we wrote
+        /// The object, for the snapshot, without `managedFields`. None for a kind that is not read, and for what we wrote
         /// ourselves, except into the registry: that is no input (any more).
         input: Option<Value>,
     },
@@ -58,7 +58,7 @@ pub enum Event {
         version: Option<u64>,
     },
     /// All objects of a kind are told, and what was told before and is gone is told, too. A kind that is not installed
-    /// has none.
+    /// has none, but for those of the registry. Of these, this follows each [`Event::Failed`] once all is well again.
     Synced {
         /// The kind.
         kind: Watched,

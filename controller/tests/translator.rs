@@ -4,7 +4,7 @@ use mcwan::api::{McsVersion, WanClusterSpec};
 use mcwan::gather::change::{Change, Input, InputKind};
 use mcwan::gather::{Key, Keyed, Snapshot, input};
 use mcwan::problem::Problem;
-use mcwan::translate::{Import, Options, Steering, Translator};
+use mcwan::translate::{Import, Options, Source, Steering, Translator};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 enum Event {
     Put(InputKind, Value),
     Remove(InputKind, Key),
+    /// These clusters are stale, and no others.
+    Stale(Vec<&'static str>),
 }
 
 /// Names of services; `a-b` of `c` and `a` of `b-c` join to the same.
@@ -102,11 +104,13 @@ fn event() -> impl Strategy<Value = Event> {
         (InputKind::ReferenceGrant, mk("ReferenceGrant", "b-c", "grant", &spec))
     });
     let object = prop_oneof![policy, cluster, export, import, local, own, own_export, slice, pod, namespace, grant];
-    (object, prop::bool::weighted(0.8)).prop_map(|((kind, object), put)| {
+    let object = (object, prop::bool::weighted(0.8)).prop_map(|((kind, object), put)| {
         let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
         let key = Key::new(text("namespace"), text("name"));
         if put { Event::Put(kind, object) } else { Event::Remove(kind, key) }
-    })
+    });
+    let stale = prop::sample::subsequence(&CLUSTERS[..], 0..CLUSTERS.len()).prop_map(Event::Stale);
+    prop_oneof![10 => object, 1 => stale]
 }
 
 fn mk_translator() -> Translator {
@@ -118,10 +122,17 @@ fn mk_translator() -> Translator {
     })
 }
 
+/// Where the services can be had from, whether they are imported or not.
+fn sources(translator: &Translator) -> Vec<Source> {
+    let exports = translator.exports();
+    SERVICES.iter().flat_map(|(namespace, name)| exports.sources(namespace, name)).cloned().collect()
+}
+
 fn happen(snapshot: &mut Snapshot, event: &Event) -> Vec<Change> {
     match event {
         Event::Put(kind, object) => snapshot.put(input::read(*kind, object).unwrap()),
         Event::Remove(kind, key) => snapshot.remove(*kind, key),
+        Event::Stale(clusters) => snapshot.judge(clusters.iter().map(|cluster| (*cluster).to_owned()).collect()),
     }
 }
 
@@ -138,7 +149,7 @@ proptest! {
         new.update(&snapshot, &[Change::Everything]);
         let parts = |translator: &Translator| {
             (translator.imports().clone(), translator.outgoing().clone(), translator.problems(),
-             translator.cluster(&snapshot), translator.admitted(&snapshot, "c"))
+             translator.cluster(&snapshot), translator.admitted(&snapshot, "c"), sources(translator))
         };
         prop_assert_eq!(parts(&kept), parts(&new), "after {:#?}", events);
     }

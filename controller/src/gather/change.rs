@@ -1,5 +1,6 @@
 //! What an event changes in a [`Snapshot`].
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use gateway_api::referencegrants::ReferenceGrant;
@@ -55,6 +56,8 @@ pub enum Change {
     Import(Key),
     /// The status of a `ServiceImport`, and nothing else of it.
     ImportStatus(Key),
+    /// Whether a cluster shows that it is alive.
+    Liveness(Arc<str>),
     /// What the registry says of a service.
     Exported {
         /// The service.
@@ -174,6 +177,14 @@ impl Snapshot {
             }
         };
         was_there.then_some(change).into_iter().collect()
+    }
+
+    /// Takes note of which clusters do not show that they are alive.
+    pub fn judge(&mut self, stale: BTreeSet<String>) -> Vec<Change> {
+        let differing = self.stale_clusters.symmetric_difference(&stale);
+        let changes = differing.map(|cluster| Change::Liveness(cluster.as_str().into())).collect();
+        self.stale_clusters = stale;
+        changes
     }
 
     fn put_cluster(&mut self, cluster: WanCluster) -> Vec<Change> {

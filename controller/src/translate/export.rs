@@ -1,12 +1,13 @@
 //! What other clusters export, and over which tiers it can be had.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::api::{ExportedService, Protocol, WanCluster, validate};
 use crate::gather::{Key, Keyed, Snapshot};
+use crate::liveness::Liveness;
 use crate::problem::{ObjectRef, Problem};
 
 use super::tier_service;
@@ -18,6 +19,8 @@ pub struct Exports {
     /// By cluster, the tiers whose port there is the one here.
     shared_tiers: BTreeMap<String, Vec<String>>,
     services: Keyed<Vec<Export>>,
+    /// The clusters that do not show that they are alive.
+    stale: BTreeSet<String>,
     /// What is wrong with tiers and clusters.
     problems: Vec<Problem>,
 }
@@ -39,6 +42,8 @@ struct Export {
 pub struct Source {
     /// The cluster.
     pub cluster: String,
+    /// Whether it shows that it is alive.
+    pub liveness: Liveness,
     /// The addresses of its ingress gateways.
     pub gateways: Vec<IpAddr>,
     /// How many pods stand behind the service there.
@@ -73,7 +78,9 @@ impl Exports {
             let name = cluster.metadata.name.clone().unwrap_or_default();
             (name, shared_tiers(cluster, &tiers, &mut problems))
         });
-        let mut all = Self { shared_tiers: shared_tiers.collect(), tiers, services: Keyed::default(), problems };
+        let shared_tiers = shared_tiers.collect();
+        let stale = snapshot.stale_clusters.clone();
+        let mut all = Self { tiers, shared_tiers, services: Keyed::default(), stale, problems };
         for export in snapshot.exported_services.iter().filter(|export| is_foreign(export, own_cluster)) {
             all.add(export);
         }
@@ -98,6 +105,22 @@ impl Exports {
         }
     }
 
+    /// Takes note of whether a cluster shows that it is alive; gives the services that it exports.
+    pub(super) fn judge(&mut self, cluster: &str, liveness: Liveness) -> Vec<Key> {
+        match liveness {
+            Liveness::Live => drop(self.stale.remove(cluster)),
+            Liveness::Stale => drop(self.stale.insert(cluster.to_owned())),
+        }
+        let is_of = |export: &Export| export.source.cluster == cluster;
+        let services = self.services.iter().filter(|(_, exports)| exports.iter().any(is_of));
+        let services: Vec<Key> = services.map(|(key, _)| key).collect();
+        for key in &services {
+            let exports = self.services.get_mut(&key.namespace, &key.name).into_iter().flatten();
+            exports.filter(|export| is_of(export)).for_each(|export| export.source.liveness = liveness);
+        }
+        services
+    }
+
     fn add(&mut self, export: &ExportedService) {
         let spec = &export.spec;
         let object = ObjectRef::of(export);
@@ -113,6 +136,7 @@ impl Exports {
         }
         let source = Source {
             cluster: spec.cluster.clone(),
+            liveness: if self.stale.contains(&spec.cluster) { Liveness::Stale } else { Liveness::Live },
             gateways: spec.gateways.clone(),
             ready_pods: spec.ready_pods,
             ports: tcp_ports(export),

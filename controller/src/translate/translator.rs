@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::api::{ClusterTier, EgressGateway, McsVersion, WanClusterSpec};
 use crate::gather::change::Change;
 use crate::gather::{Key, Keyed, Snapshot};
+use crate::liveness::Liveness;
 use crate::problem::Problem;
 
 use super::gateway_pods::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, known_addresses};
@@ -99,6 +100,16 @@ impl Translator {
             Change::Everything | Change::ImportStatus(_) => {}
             Change::RemoteEgress(namespace) => drop(affected.ingress.insert(Arc::clone(namespace))),
             Change::Import(key) => affected.import(key.clone()),
+            Change::Liveness(cluster) => {
+                let is_stale = snapshot.stale_clusters.contains(&**cluster);
+                let liveness = if is_stale { Liveness::Stale } else { Liveness::Live };
+                let services = self.exports.judge(cluster, liveness);
+                for service in
+                    services.into_iter().filter(|Key { namespace, name }| self.imports.get(namespace, name).is_some())
+                {
+                    affected.import(service);
+                }
+            }
             Change::Exported { service, export } => {
                 // Who shares a name with it may get it, or lose it.
                 let rivals = |exports: &Exports| tier_service::rivals(exports, &service.namespace, &service.name);

@@ -18,6 +18,9 @@ pub enum WatchError {
         /// What it says.
         message: String,
     },
+    /// The registry does not have the kind. What is there is unknown.
+    #[error("the kind is not installed: prepare the registry with `mcwan registry init`")]
+    NotPrepared,
     /// The API server did not answer in time.
     #[error("the API server does not answer in time")]
     Timeout,
@@ -39,7 +42,7 @@ impl WatchError {
             Self::Refused { code, message } => {
                 (*code < 500 && *code != 429) || message.contains("Too large resource version")
             }
-            Self::Forbidden(_) => true,
+            Self::Forbidden(_) | Self::NotPrepared => true,
             Self::Timeout | Self::Other(_) => false,
         }
     }

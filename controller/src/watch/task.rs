@@ -91,7 +91,8 @@ impl Task {
                     if error.is_not_installed() {
                         return if listed.is_some() { self.not_installed().await } else { Ok(()) };
                     }
-                    let is_over = error.is_beyond_recovery();
+                    // Of the registry it must be known when it is there again, which only a list tells at once.
+                    let is_over = error.is_beyond_recovery() || self.kind.is_in_registry();
                     self.failed(error).await?;
                     if is_over {
                         return Ok(());
@@ -160,7 +161,7 @@ impl Task {
         self.known.insert(&key, ());
         let (live, object) = reading.seen_from(&self.cluster);
         let live = self.kind.emitted().map(|_| live);
-        let input = self.kind.input().and(object);
+        let input = object.filter(|_| self.kind.is_read());
         self.send(Event::Changed { kind: self.kind, key, live, input }).await
     }
 
@@ -175,8 +176,11 @@ impl Task {
         Ok(())
     }
 
-    /// A kind that is not installed has no objects.
+    /// A kind that is not installed has no objects; but a registry that lacks one is none, or the wrong one.
     async fn not_installed(&mut self) -> Result<(), Closed> {
+        if self.kind.is_in_registry() {
+            return self.failed(WatchError::NotPrepared).await;
+        }
         tracing::debug!(kind = self.kind.name(), "the kind is not installed");
         self.retain(&Keyed::default()).await?;
         self.send(Event::Synced { kind: self.kind }).await

@@ -1,5 +1,6 @@
 //! What is watched.
 
+use k8s_openapi::api::coordination::v1::Lease;
 use kube::CustomResourceExt;
 use kube::core::GroupVersionKind;
 use kube::discovery::ApiResource;
@@ -19,6 +20,8 @@ pub enum Watched {
     Namespace,
     /// The pods of Gateways.
     Pod,
+    /// Those by which clusters show the registry that they are alive.
+    Lease,
     /// What we write. Others' objects of some of these kinds are input.
     Emitted(Kind),
 }
@@ -26,7 +29,7 @@ pub enum Watched {
 impl Watched {
     /// Every kind.
     pub fn all() -> impl Iterator<Item = Self> {
-        [Self::WanPolicy, Self::ServiceImport, Self::ServiceExport, Self::Namespace, Self::Pod]
+        [Self::WanPolicy, Self::ServiceImport, Self::ServiceExport, Self::Namespace, Self::Pod, Self::Lease]
             .into_iter()
             .chain(Kind::ALL.map(Self::Emitted))
     }
@@ -52,15 +55,23 @@ impl Watched {
                 | Kind::TrafficExtension
                 | Kind::Gateway
                 | Kind::HttpRoute,
-            ) => None,
+            )
+            | Self::Lease => None,
         }
+    }
+
+    /// Whether what an object says is read, and not only that it is there.
+    pub(super) const fn is_read(self) -> bool {
+        self.input().is_some() || matches!(self, Self::Lease)
     }
 
     /// The kind of what we write.
     pub const fn emitted(self) -> Option<Kind> {
         match self {
             Self::Emitted(kind) => Some(kind),
-            Self::WanPolicy | Self::ServiceImport | Self::ServiceExport | Self::Namespace | Self::Pod => None,
+            Self::WanPolicy | Self::ServiceImport | Self::ServiceExport | Self::Namespace | Self::Pod | Self::Lease => {
+                None
+            }
         }
     }
 
@@ -72,13 +83,14 @@ impl Watched {
             Self::ServiceExport => ServiceExport::KIND,
             Self::Namespace => "Namespace",
             Self::Pod => "Pod",
+            Self::Lease => "Lease",
             Self::Emitted(kind) => kind.name(),
         }
     }
 
     /// Whether the objects are in the registry.
-    pub(crate) const fn is_in_registry(self) -> bool {
-        matches!(self, Self::Emitted(Kind::WanCluster | Kind::ExportedService))
+    pub const fn is_in_registry(self) -> bool {
+        matches!(self, Self::Lease | Self::Emitted(Kind::WanCluster | Kind::ExportedService))
     }
 
     /// Which objects, by their labels.
@@ -110,6 +122,7 @@ impl Watched {
             }
             Self::Namespace => core("Namespace", "namespaces"),
             Self::Pod => core("Pod", "pods"),
+            Self::Lease => ApiResource::erase::<Lease>(&()),
             Self::Emitted(kind) => kind.api_resource(),
         }
     }

@@ -4,4 +4,5 @@ mod egress;
 mod import;
 mod ingress;
 mod native;
+mod stale;
 mod world;

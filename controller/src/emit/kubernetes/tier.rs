@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::api::{REGISTRY_NAMESPACE, TIER_NAMESPACE};
 use crate::emit::object::{Kind, Object};
+use crate::liveness::Liveness;
 use crate::problem::{ObjectRef, Problem};
 use crate::translate::{Import, Source, Tier};
 
@@ -32,7 +33,9 @@ pub(super) fn objects(import: &Import, retained: &[Value], objects: &mut Vec<Obj
     for tier in &import.tiers {
         services.push(tier.service.clone());
         objects.push(service(import, &tier.service, tier.port));
-        for source in &tier.sources {
+        let any_live =
+            tier.sources.iter().any(|source| is_live(source) && source.ready_pods > 0 && is_reachable(source));
+        for source in tier.sources.iter().filter(|source| is_live(source) || !any_live) {
             slices(import, &tier.service, tier.port, source, objects);
         }
         for (source, name) in tier.sources.iter().zip(source_services(import, tier)) {
@@ -59,7 +62,8 @@ fn tier_services_of(rule: &Value) -> impl Iterator<Item = &str> {
 }
 
 /// The Services that requests for a port are shared between over a tier, by the pods behind them. Clusters without the
-/// port take no part; clusters without a ready pod or an address only where no other has them.
+/// port take no part; stale ones only where no other has a ready pod and an address, and clusters without these only
+/// where none has them.
 pub(super) fn shares(import: &Import, tier: &Tier, port: u16) -> Vec<(String, u32)> {
     let services = source_services(import, tier);
     if services.is_empty() {
@@ -67,12 +71,28 @@ pub(super) fn shares(import: &Import, tier: &Tier, port: u16) -> Vec<(String, u3
     }
     let has_port = |source: &Source| source.ports.contains(&port);
     let ready = |source: &Source| {
-        let is_reachable = has_port(source) && source.gateways.iter().copied().any(is_usable);
-        if is_reachable { source.ready_pods.min(MOST_WEIGHT) } else { 0 }
+        if has_port(source) && is_reachable(source) { source.ready_pods.min(MOST_WEIGHT) } else { 0 }
     };
-    let any_ready = tier.sources.iter().any(|source| ready(source) > 0);
-    let share = |source: &Source| if any_ready { ready(source) } else { u32::from(has_port(source)) };
+    let live = |source: &Source| if is_live(source) { ready(source) } else { 0 };
+    let known = |source: &Source| u32::from(has_port(source));
+    let any = |share: &dyn Fn(&Source) -> u32| tier.sources.iter().any(|source| share(source) > 0);
+    let share: &dyn Fn(&Source) -> u32 = if any(&live) {
+        &live
+    } else if any(&ready) {
+        &ready
+    } else {
+        &known
+    };
     services.into_iter().zip(tier.sources.iter().map(share)).collect()
+}
+
+fn is_live(source: &Source) -> bool {
+    source.liveness == Liveness::Live
+}
+
+/// Whether requests can be sent to a cluster.
+fn is_reachable(source: &Source) -> bool {
+    source.gateways.iter().copied().any(is_usable)
 }
 
 /// The tier service of each cluster, where several export the service, but no more than a route can name.
