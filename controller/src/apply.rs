@@ -6,6 +6,7 @@
 //! API server itself refuses both where it is otherwise.
 
 mod applier;
+mod contact;
 mod digest;
 mod failure;
 mod fields;
@@ -17,6 +18,7 @@ mod requests;
 mod waits;
 
 pub use applier::{Applier, Options, Status};
+pub use contact::Contact;
 pub use digest::Digest;
 pub use live::{Live, Owner, registry_writer};
 pub use observed::{Comparison, Observed};

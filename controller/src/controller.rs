@@ -9,6 +9,8 @@ mod desired;
 mod emission;
 mod engine;
 mod polling;
+mod registry;
+mod renewal;
 mod retirement;
 mod statuses;
 mod unit;
@@ -38,10 +40,11 @@ use crate::module::{ModuleCheck, ModuleStatus};
 use crate::steering_secret::{self, SteeringSecretError};
 use crate::translate::{Options, Steering, SteeringKey};
 use crate::watch::{Source, Watches};
-use engine::Engine;
+use engine::{Edges, Engine};
 use polling::Polling;
+use registry::Registry;
 use statuses::Statuses;
-use world::News;
+use world::{News, World};
 
 /// The name of the Lease that the leader holds.
 pub const LEASE: &str = "mcwan";
@@ -69,6 +72,8 @@ pub struct Config {
     pub module: ModuleCheck,
     /// How fast a lost leader is replaced.
     pub lease: leader::Timing,
+    /// How long a cluster may be silent before others do without it.
+    pub cluster_lease: Duration,
     /// What the order of routes and plugins takes.
     pub timing: Timing,
     /// How hard the API server is worked.
@@ -77,11 +82,11 @@ pub struct Config {
     pub gateway_stats_port: u16,
 }
 
-/// Runs until it is told to end. If we lead then, the lease is let go.
+/// Runs until it is told to end. If we lead then, the lease is let go. `registry`: the API server that is the registry.
 ///
 /// # Errors
 /// It cannot begin, or a part of it has ended that must not.
-pub async fn run(client: Client, config: Config) -> anyhow::Result<()> {
+pub async fn run(client: Client, registry: Client, config: Config) -> anyhow::Result<()> {
     let [mut interrupt, mut terminate] = [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?];
     let (health, metrics) = (Arc::new(Health::default()), Arc::new(Metrics::default()));
     let admin = Admin::bind(config.admin, Arc::clone(&health), Arc::clone(&metrics)).await;
@@ -93,7 +98,7 @@ pub async fn run(client: Client, config: Config) -> anyhow::Result<()> {
         timing: config.lease,
     };
     let leader = Leader::run(client.clone(), candidate);
-    let work = work(client, config, leader.leading(), health, metrics);
+    let work = work(client, registry, config, leader.leading(), health, metrics);
     let ended = tokio::select! {
         served = admin.serve() => served.context("the admin server has ended"),
         worked = work => worked,
@@ -107,6 +112,7 @@ pub async fn run(client: Client, config: Config) -> anyhow::Result<()> {
 /// Watches for ever, and writes while we lead.
 async fn work(
     client: Client,
+    registry: Client,
     config: Config,
     mut leading: watch::Receiver<bool>,
     health: Arc<Health>,
@@ -117,7 +123,7 @@ async fn work(
     let mut module = config.module.clone().watch();
     let source = Source {
         client: client.clone(),
-        registry: client.clone(),
+        registry,
         registry_namespace: REGISTRY_NAMESPACE.into(),
         cluster: config.cluster.as_str().into(),
     };
@@ -136,15 +142,22 @@ async fn work(
         data_plane: config.data_plane,
         filter: config.filter,
     };
-    let applier = Applier::new(&source, leading.clone(), config.apply);
-    let statuses = Statuses::new(Events::new(client, Some(config.identity)));
-    let polling = Polling::new(GatewayReader::new(config.gateway_stats_port)?);
-    let mut engine = Engine::new(options, settings, applier, statuses, polling, Arc::clone(&metrics), config.timing);
+    let lease = config.cluster_lease;
+    let mut registry = Registry::new(&source, lease, leading.clone(), Arc::clone(&metrics));
+    let world = World::new(&source.cluster, lease);
+    let edges = Edges {
+        applier: Applier::new(&source, leading.clone(), config.apply).in_contact(registry.contact()),
+        statuses: Statuses::new(Events::new(client, Some(config.identity))),
+        polling: Polling::new(GatewayReader::new(config.gateway_stats_port)?),
+        metrics: Arc::clone(&metrics),
+    };
+    let mut engine = Engine::new(world, options, settings, edges, config.timing);
     let mut is_active = false;
     loop {
         let mut news = News::default();
         let is_busy = is_active && engine.is_busy();
         let wake_up = engine.next().filter(|_| is_active);
+        let wake_up = wake_up.into_iter().chain(engine.world.reach.next(Instant::now())).min();
         tokio::select! {
             biased;
             event = watches.next(), if !is_busy => {
@@ -153,6 +166,7 @@ async fn work(
             }
             changed = leading.changed(), if !is_busy => changed.context("leader election has ended")?,
             changed = module.changed(), if !is_busy => changed.context("the check of the module has ended")?,
+            changed = registry.changed(), if !is_busy => changed?,
             answer = engine.polling.answer(), if !is_busy => engine.heard(answer.context("nobody asks gateways")?).await,
             () = sleep_until(wake_up), if !is_busy => {}
             () = std::future::ready(()), if is_busy => {}
@@ -175,11 +189,16 @@ async fn work(
             metrics.module(&checked);
             engine.statuses.module_changed(checked, &engine.world.snapshot);
         }
-        if !engine.world.is_synced() {
+        let is_synced = engine.world.is_synced();
+        let leads = *leading.borrow_and_update() && is_synced;
+        registry.follow(&mut engine, leads);
+        if engine.world.is_registry_synced() {
+            health.registry_synced();
+        }
+        if !is_synced {
             continue;
         }
         health.watches_synced();
-        let leads = *leading.borrow_and_update();
         metrics.leader(leads);
         if leads && !is_active {
             engine.begin();

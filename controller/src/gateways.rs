@@ -2,6 +2,7 @@
 //! the module could be fetched. Istio's own status says neither.
 
 mod progress;
+mod record;
 mod reload;
 mod stats;
 
@@ -15,6 +16,7 @@ use tracing::debug;
 
 use crate::module::use_ring;
 pub use progress::Progress;
+pub use record::Record;
 pub use reload::Reload;
 pub use stats::GatewayReport;
 use stats::Stats;

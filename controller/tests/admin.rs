@@ -36,6 +36,9 @@ async fn it_lives_before_it_is_ready() {
     let running = start().await;
     assert_eq!(running.get("/livez").await.0, 200);
     let (status, _, body) = running.get("/readyz").await;
+    assert_eq!((status, body.as_str()), (503, "the registry has not told everything yet\n"));
+    running.health.registry_synced();
+    let (status, _, body) = running.get("/readyz").await;
     assert_eq!((status, body.as_str()), (503, "not every watch has synced yet\n"));
     running.health.watches_synced();
     running.health.module_checked();

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// replica that cannot reach the API server for a while is none the worse for it than another one.
 #[derive(Debug, Default)]
 pub struct Health {
+    registry_synced: AtomicBool,
     watches_synced: AtomicBool,
     module_checked: AtomicBool,
 }
@@ -13,6 +14,9 @@ pub struct Health {
 /// What the controller waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotReady {
+    /// A first full list of every kind in the registry: until then, it is not known what this cluster imports.
+    #[error("the registry has not told everything yet")]
+    Registry,
     /// A first full list of every kind.
     #[error("not every watch has synced yet")]
     Watches,
@@ -22,6 +26,11 @@ pub enum NotReady {
 }
 
 impl Health {
+    /// Every watch of the registry has had its first full list.
+    pub fn registry_synced(&self) {
+        self.registry_synced.store(true, Ordering::Relaxed);
+    }
+
     /// Every watch has had its first full list.
     pub fn watches_synced(&self) {
         self.watches_synced.store(true, Ordering::Relaxed);
@@ -37,6 +46,9 @@ impl Health {
     /// # Errors
     /// The first thing that has not.
     pub fn ready(&self) -> Result<(), NotReady> {
+        if !self.registry_synced.load(Ordering::Relaxed) {
+            return Err(NotReady::Registry);
+        }
         if !self.watches_synced.load(Ordering::Relaxed) {
             return Err(NotReady::Watches);
         }
@@ -54,6 +66,8 @@ mod tests {
     #[test]
     fn it_is_ready_once_all_has_happened() {
         let health = Health::default();
+        assert_eq!(health.ready(), Err(NotReady::Registry));
+        health.registry_synced();
         assert_eq!(health.ready(), Err(NotReady::Watches));
         health.module_checked();
         assert_eq!(health.ready(), Err(NotReady::Watches));

@@ -11,6 +11,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
+use crate::liveness::RegistryState;
 use crate::module::ModuleStatus;
 
 /// Upper bounds of the reconcile duration's buckets in seconds.
@@ -35,6 +36,9 @@ pub struct Metrics {
     watch_restarts: Family<Labels<1>, Counter>,
     api_errors: Family<Labels<1>, Counter>,
     module_ok: Number,
+    clusters: Family<Labels<1>, Number>,
+    registry_reachable: Number,
+    renewal_errors: Family<Labels<1>, Counter>,
 }
 
 impl Default for Metrics {
@@ -52,6 +56,9 @@ impl Default for Metrics {
             watch_restarts: Family::default(),
             api_errors: Family::default(),
             module_ok: Number::default(),
+            clusters: Family::default(),
+            registry_reachable: Number::default(),
+            renewal_errors: Family::default(),
         };
         metrics.register();
         metrics
@@ -115,6 +122,23 @@ impl Metrics {
         self.module_ok.set(matches!(status, ModuleStatus::Ok).into());
     }
 
+    /// How many other clusters show that they are alive, and how many do not.
+    pub fn clusters(&self, live: u64, stale: u64) {
+        for (state, count) in [("live", live), ("stale", stale)] {
+            self.clusters.get_or_create(&[("state", state.to_owned())]).set(count);
+        }
+    }
+
+    /// Whether the registry can be reached.
+    pub fn registry(&self, state: &RegistryState) {
+        self.registry_reachable.set((*state == RegistryState::Reachable).into());
+    }
+
+    /// The Lease of this cluster was not renewed for this reason, in `CamelCase`.
+    pub fn renewal_failed(&self, reason: &'static str) {
+        self.renewal_errors.get_or_create(&[("reason", reason.to_owned())]).inc();
+    }
+
     /// All of them in `OpenMetrics`' text form.
     pub fn encode(&self) -> Result<String, fmt::Error> {
         let mut text = String::new();
@@ -136,6 +160,9 @@ impl Metrics {
             watch_restarts,
             api_errors,
             module_ok,
+            clusters,
+            registry_reachable,
+            renewal_errors,
         } = self;
         registry.register_with_unit(
             "reconcile_duration",
@@ -167,6 +194,13 @@ impl Metrics {
             "1 where the module can be fetched and is the filter, else 0",
             module_ok.clone(),
         );
+        registry.register("clusters", "Other clusters by whether they renew their Leases", clusters.clone());
+        registry.register(
+            "registry_reachable",
+            "0 where the registry has not answered for the lease time, else 1",
+            registry_reachable.clone(),
+        );
+        registry.register("renewal_errors", "Renewals of this cluster's Lease that failed", renewal_errors.clone());
     }
 }
 
@@ -188,6 +222,9 @@ mod tests {
         metrics.watch_restarted("Service");
         metrics.api_error("TooManyRequests");
         metrics.module(&ModuleStatus::Ok);
+        metrics.clusters(2, 1);
+        metrics.registry(&RegistryState::Reachable);
+        metrics.renewal_failed("Timeout");
         let text = metrics.encode().unwrap();
         for line in [
             r#"mcwan_reconcile_duration_seconds_bucket{le="0.05"} 1"#,
@@ -202,6 +239,10 @@ mod tests {
             r#"mcwan_watch_restarts_total{kind="Service"} 1"#,
             r#"mcwan_api_errors_total{reason="TooManyRequests"} 1"#,
             "mcwan_module_ok 1",
+            r#"mcwan_clusters{state="live"} 2"#,
+            r#"mcwan_clusters{state="stale"} 1"#,
+            "mcwan_registry_reachable 1",
+            r#"mcwan_renewal_errors_total{reason="Timeout"} 1"#,
         ] {
             assert!(text.lines().any(|present| present == line), "want {line}, have\n{text}");
         }

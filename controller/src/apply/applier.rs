@@ -8,6 +8,7 @@ use kube::discovery::ApiResource;
 use serde_json::Value;
 use tokio::sync::watch;
 
+use super::contact::Contact;
 use super::digest::Digest;
 use super::failure::Failure;
 use super::live::Live;
@@ -57,8 +58,16 @@ pub struct Applier {
 impl Applier {
     /// An applier that works while `leading` holds true. Once it is false, or its sender is gone, no request is sent.
     pub fn new(source: &Source, leading: watch::Receiver<bool>, options: Options) -> Self {
-        let requests = Requests { source: source.clone(), leading, timeout: options.timeout };
+        let (_, contact) = watch::channel(Contact::default());
+        let requests = Requests { source: source.clone(), leading, contact, timeout: options.timeout };
         Self { requests, concurrency: options.concurrency.max(1), waits: Waits::default(), unsettled: BTreeSet::new() }
+    }
+
+    /// The same, which does not wait for a registry that is known not to answer.
+    #[must_use]
+    pub fn in_contact(mut self, contact: watch::Receiver<Contact>) -> Self {
+        self.requests.contact = contact;
+        self
     }
 
     /// Applies what is not there yet, all at once; what must be in order takes several calls. The outcomes are in any

@@ -40,6 +40,6 @@ impl Requests {
         let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
         let (kind, key) = (object.id.kind, &object.id.key);
         let request = at(&kind.api_resource(), key).patch(&key.name, &params, &Patch::Merge(patch));
-        self.answer(self.client(kind), request).await
+        self.ask(kind, request).await
     }
 }

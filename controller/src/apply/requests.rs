@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::FIELD_MANAGER;
+use super::contact::Contact;
 use super::failure::Failure;
 use super::live::{Live, registry_writer};
 use crate::emit::object::{Kind, Object, ObjectId};
@@ -33,6 +34,8 @@ const DELETE_TRIES: usize = 3;
 pub(super) struct Requests {
     pub(super) source: Source,
     pub(super) leading: watch::Receiver<bool>,
+    /// Whether the registry answers.
+    pub(super) contact: watch::Receiver<Contact>,
     pub(super) timeout: Duration,
 }
 
@@ -61,7 +64,7 @@ impl Requests {
         };
         let ObjectId { kind, key } = &object.id;
         let request = at(&kind.api_resource(), key).patch(&key.name, &params, &Patch::Apply(&object.body));
-        self.answer(self.client(*kind), request).await
+        self.ask(*kind, request).await
     }
 
     /// Applies the status of an object, which is sent whole, as a manifest.
@@ -77,7 +80,7 @@ impl Requests {
         let patch = serde_json::json!({"metadata": {"annotations": {TOUCHED: now}}});
         let params = PatchParams { field_manager: Some(TOUCHER.to_owned()), ..PatchParams::default() };
         let request = at(&id.kind.api_resource(), &id.key).patch(&id.key.name, &params, &Patch::Merge(&patch));
-        self.answer(self.client(id.kind), request).await.map(drop)
+        self.ask(id.kind, request).await.map(drop)
     }
 
     /// Deletes an object of ours, if it still is.
@@ -88,7 +91,7 @@ impl Requests {
             let preconditions =
                 Preconditions { resource_version: Some(version.to_string()), uid: Some(live.uid.to_string()) };
             let params = DeleteParams::background().preconditions(preconditions);
-            match self.answer(self.client(id.kind), request.delete(&id.key.name, &params)).await {
+            match self.ask(id.kind, request.delete(&id.key.name, &params)).await {
                 Ok(_) | Err(Failure::NotFound { .. }) => return Ok(()),
                 Err(Failure::Conflict) => {}
                 Err(failure) => return Err(failure),
@@ -111,19 +114,40 @@ impl Requests {
     /// An object as it is there.
     pub(super) async fn read(&self, id: &ObjectId) -> Result<Option<Value>, Failure> {
         let request = at(&id.kind.api_resource(), &id.key).get(&id.key.name, &GetParams::default());
-        match self.answer(self.client(id.kind), request).await {
+        match self.ask(id.kind, request).await {
             Ok(object) => Ok(Some(object)),
             Err(Failure::NotFound { .. }) => Ok(None),
             Err(failure) => Err(failure),
         }
     }
 
-    pub(super) fn client(&self, kind: Kind) -> &Client {
-        if Watched::Emitted(kind).is_in_registry() { &self.source.registry } else { &self.source.client }
+    /// Sends a request to where the objects of a kind are. No one waits for a registry that is known not to answer:
+    /// there may be thousands of requests, and others that have nothing to do with it.
+    pub(super) async fn ask(
+        &self,
+        kind: Kind,
+        request: Result<HttpRequest<Vec<u8>>, request::Error>,
+    ) -> Result<Value, Failure> {
+        if !Watched::Emitted(kind).is_in_registry() {
+            return self.answer(&self.source.client, request).await;
+        }
+        let silence = async {
+            let mut contact = self.contact.clone();
+            match contact.wait_for(Contact::is_silent).await.map(|contact| contact.complaint().map(str::to_owned)) {
+                Ok(why) => why.unwrap_or_default(),
+                // Nobody asks it all the time.
+                Err(_) => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            why = silence => Err(Failure::passing("RegistryUnreachable", why)),
+            answer = self.answer(&self.source.registry, request) => answer,
+        }
     }
 
     /// Sends a request, unless we do not lead, and waits for its answer, unless we stop leading.
-    pub(super) async fn answer(
+    async fn answer(
         &self,
         client: &Client,
         request: Result<HttpRequest<Vec<u8>>, request::Error>,

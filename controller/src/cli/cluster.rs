@@ -1,20 +1,25 @@
 //! The cluster that a command asks.
 
+mod registry;
+
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Container;
+use kube::config::KubeConfigOptions;
 use kube::{Api, Client};
 use tokio::runtime::{Builder, Runtime};
 
-use super::connection::Connection;
+use super::connection::{Connection, from_file};
 use crate::api::DataPlane;
 use crate::emit::kubernetes::FilterKind;
 use crate::gather::change::Change;
 use crate::gather::live::Live;
 use crate::translate::{Options, Steering, SteeringKey, Translator};
+use registry::Registry;
 
 use super::render;
 
@@ -34,6 +39,9 @@ const NO_KEY: &str = "not the key of any cluster";
 pub(super) struct Cluster {
     #[command(flatten)]
     connection: Connection,
+    /// The kubeconfig file of the registry; without it, that of the cluster's controller
+    #[arg(long, value_name = "FILE")]
+    registry_kubeconfig: Option<PathBuf>,
     /// The name of the cluster in the registry; without it, as its controller is configured
     #[arg(long = "cluster", value_name = "NAME")]
     name: Option<String>,
@@ -41,7 +49,10 @@ pub(super) struct Cluster {
 
 /// The settings of the controller, by the variables of its environment.
 #[derive(Debug, Default)]
-pub(super) struct Environment(BTreeMap<String, String>);
+pub(super) struct Environment {
+    variables: BTreeMap<String, String>,
+    registry: Registry,
+}
 
 /// What a cluster has, and what it means.
 pub(super) struct World {
@@ -66,7 +77,13 @@ impl Cluster {
     /// Reads everything, and what it means.
     pub(super) async fn world(&self, client: &Client) -> anyhow::Result<World> {
         let environment = Environment::read(client).await?;
-        let live = Live::list(client).await.context("the cluster cannot be read")?;
+        let registry = match &self.registry_kubeconfig {
+            Some(file) => Client::try_from(
+                from_file(file, &KubeConfigOptions::default()).await.context("--registry-kubeconfig")?,
+            )?,
+            None => environment.registry.client(client).await?,
+        };
+        let mut live = Live::list(client, &registry).await.context("the cluster cannot be read")?;
         let ours = ["WANPolicy", "ServiceImport", "ExportedService", "WANCluster"];
         if let Some(kind) = live.missing.iter().find(|kind| ours.contains(kind)) {
             bail!("the cluster has no CustomResourceDefinition of {kind}: {INSTALL}");
@@ -77,6 +94,9 @@ impl Cluster {
             steering: Steering::RouteHeader,
             mcs_version: live.mcs_version,
         };
+        if let Some(cluster) = &options.cluster {
+            live.snapshot.judge(registry::stale_clusters(&registry, cluster).await?);
+        }
         let mut translator = Translator::new(options.clone());
         translator.update(&live.snapshot, &[Change::Everything]);
         Ok(World { live, options, translator, environment })
@@ -91,12 +111,13 @@ impl Environment {
             Err(kube::Error::Api(status)) if status.is_forbidden() => None,
             answer => answer.context("the API server does not answer")?,
         };
-        Ok(deployment.map(Self::of).unwrap_or_default())
+        Ok(deployment.as_ref().map(Self::of).unwrap_or_default())
     }
 
-    fn of(deployment: Deployment) -> Self {
-        let containers = deployment.spec.and_then(|spec| spec.template.spec).map(|spec| spec.containers);
-        Self(containers.into_iter().flatten().flat_map(variables).collect())
+    fn of(deployment: &Deployment) -> Self {
+        let pod = deployment.spec.as_ref().and_then(|spec| spec.template.spec.as_ref());
+        let containers = pod.into_iter().flat_map(|pod| &pod.containers);
+        Self { variables: containers.flat_map(variables).collect(), registry: Registry::of(deployment) }
     }
 
     /// Who applies the rules of imports that do not say.
@@ -112,12 +133,13 @@ impl Environment {
     }
 
     pub(super) fn get(&self, variable: &str) -> Option<&str> {
-        self.0.get(variable).map(String::as_str)
+        self.variables.get(variable).map(String::as_str)
     }
 }
 
-fn variables(container: Container) -> impl Iterator<Item = (String, String)> {
-    container.env.into_iter().flatten().filter_map(|variable| Some((variable.name, variable.value?)))
+fn variables(container: &Container) -> impl Iterator<Item = (String, String)> {
+    let variables = container.env.iter().flatten();
+    variables.filter_map(|variable| Some((variable.name.clone(), variable.value.clone()?)))
 }
 
 #[cfg(test)]
@@ -131,7 +153,7 @@ mod tests {
         let env = json!([{"name": "MCWAN_CLUSTER_ID", "value": "c1"}, {"name": "MCWAN_DATA_PLANE", "value": "native"}]);
         let pod = json!({"spec": {"containers": [{"name": "mcwan", "env": env}]}});
         let deployment = json!({"metadata": {}, "spec": {"selector": {}, "template": pod}});
-        let environment = Environment::of(serde_json::from_value(deployment).unwrap());
+        let environment = Environment::of(&serde_json::from_value(deployment).unwrap());
         assert_eq!(environment.get("MCWAN_CLUSTER_ID"), Some("c1"));
         assert_eq!(environment.data_plane(), DataPlane::Native);
         assert_eq!(Environment::default().data_plane(), DataPlane::Wasm, "nothing is known");

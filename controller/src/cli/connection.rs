@@ -1,6 +1,6 @@
 //! The API server that a command asks.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
@@ -23,15 +23,25 @@ impl Connection {
     pub(super) async fn config(&self) -> anyhow::Result<Config> {
         let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
         match &self.kubeconfig {
-            Some(file) => {
-                let kubeconfig = Kubeconfig::read_from(file)
-                    .with_context(|| format!("the kubeconfig {} cannot be used", file.display()))?;
-                Config::from_custom_kubeconfig(kubeconfig, &options).await.context("the kubeconfig cannot be used")
-            }
+            Some(file) => from_file(file, &options).await,
             None if self.context.is_some() => {
                 Config::from_kubeconfig(&options).await.context("the kubeconfig cannot be used")
             }
             None => Config::infer().await.context("there is no cluster to ask: give --kubeconfig or set KUBECONFIG"),
         }
     }
+}
+
+/// What a kubeconfig file says.
+pub(super) async fn from_file(file: &Path, options: &KubeConfigOptions) -> anyhow::Result<Config> {
+    let kubeconfig = Kubeconfig::read_from(file);
+    let kubeconfig = kubeconfig.with_context(|| format!("the kubeconfig {} cannot be used", file.display()))?;
+    Config::from_custom_kubeconfig(kubeconfig, options).await.context("the kubeconfig cannot be used")
+}
+
+/// What the text of a kubeconfig says.
+pub(super) async fn from_text(text: &str) -> anyhow::Result<Config> {
+    let kubeconfig = Kubeconfig::from_yaml(text).context("the kubeconfig cannot be read")?;
+    let options = KubeConfigOptions::default();
+    Config::from_custom_kubeconfig(kubeconfig, &options).await.context("the kubeconfig cannot be used")
 }

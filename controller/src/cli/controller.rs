@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
+use kube::config::KubeConfigOptions;
 use kube::{Client, Config as KubeConfig};
 use tokio::runtime::Builder;
 use tracing::Level;
@@ -16,6 +17,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use super::answer::Answer;
 use super::cluster::SYSTEM_NAMESPACE;
+use super::connection::from_file;
 use super::render::{DataPlane, FilterKind};
 use crate::controller::{self, Config, Timing};
 use crate::gateways::STATS_PORT;
@@ -47,6 +49,13 @@ pub(super) struct Controller {
     /// A PEM file of certificate authorities to trust beside the usual ones
     #[arg(long, env = "MCWAN_CERTIFICATE_AUTHORITIES", value_name = "FILE")]
     certificate_authorities: Option<PathBuf>,
+    /// The kubeconfig file of the registry; without it, the API server of this cluster is the registry
+    #[arg(long, env = "MCWAN_REGISTRY_KUBECONFIG", value_name = "FILE")]
+    registry_kubeconfig: Option<PathBuf>,
+    /// Seconds for which a cluster may be silent before others do without it; its Lease is renewed three times as often
+    #[arg(long, env = "MCWAN_CLUSTER_LEASE_SECONDS", value_name = "SECONDS", default_value_t = 30,
+        value_parser = clap::value_parser!(u64).range(3..=3_600))]
+    cluster_lease_seconds: u64,
     /// The class of the Gateways
     #[arg(long, env = "MCWAN_GATEWAY_CLASS", value_name = "NAME", default_value = "istio")]
     gateway_class: String,
@@ -109,10 +118,15 @@ impl Controller {
         let runtime =
             Builder::new_multi_thread().worker_threads(2).enable_all().build().context("there is no runtime")?;
         runtime.block_on(async {
-            let mut kube = KubeConfig::infer().await.context("there is no cluster: set KUBECONFIG, or run in a pod")?;
-            // We wait by ourselves before we try again, and do something else meanwhile.
-            kube.default_retry = false;
-            controller::run(Client::try_from(kube)?, config).await
+            let kube = KubeConfig::infer().await.context("there is no cluster: set KUBECONFIG, or run in a pod")?;
+            let client = client_of(kube)?;
+            let registry = match &self.registry_kubeconfig {
+                Some(file) => {
+                    client_of(from_file(file, &KubeConfigOptions::default()).await.context("--registry-kubeconfig")?)?
+                }
+                None => client.clone(),
+            };
+            controller::run(client, registry, config).await
         })?;
         Ok(Answer::Yes)
     }
@@ -139,6 +153,7 @@ impl Controller {
                 authorities: self.certificate_authorities.clone(),
             },
             lease: leader::Timing::new(lease, lease.mul_f64(2.0 / 3.0), lease / 8).context("--lease-seconds")?,
+            cluster_lease: Duration::from_secs(self.cluster_lease_seconds),
             timing: Timing {
                 lead: Duration::from_millis(self.target_lead_ms),
                 grace: Duration::from_secs(self.target_grace_seconds),
@@ -157,4 +172,10 @@ impl Controller {
             LogFormat::Json => log.json().flatten_event(true).finish().with(levels).init(),
         }
     }
+}
+
+/// A client that does not try again: we wait by ourselves, and do something else meanwhile.
+fn client_of(mut config: KubeConfig) -> anyhow::Result<Client> {
+    config.default_retry = false;
+    Ok(Client::try_from(config)?)
 }

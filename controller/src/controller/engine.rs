@@ -48,6 +48,14 @@ impl Default for Timing {
     }
 }
 
+/// By what the engine reaches the world outside.
+pub(super) struct Edges {
+    pub(super) applier: Applier,
+    pub(super) statuses: Statuses,
+    pub(super) polling: Polling,
+    pub(super) metrics: Arc<Metrics>,
+}
+
 /// Everything that a leader works with.
 pub(super) struct Engine {
     pub(super) world: World,
@@ -76,17 +84,10 @@ pub(super) struct Engine {
 }
 
 impl Engine {
-    pub(super) fn new(
-        options: Options,
-        settings: Settings,
-        applier: Applier,
-        statuses: Statuses,
-        polling: Polling,
-        metrics: Arc<Metrics>,
-        timing: Timing,
-    ) -> Self {
+    pub(super) fn new(world: World, options: Options, settings: Settings, edges: Edges, timing: Timing) -> Self {
+        let Edges { applier, statuses, polling, metrics } = edges;
         Self {
-            world: World::new(),
+            world,
             metrics,
             translator: Translator::new(options),
             settings,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 use crate::emit::kubernetes::Shipped;
-use crate::gateways::{GatewayPod, GatewayReader, Progress, Reload};
+use crate::gateways::{GatewayPod, GatewayReader, GatewayReport, Progress, Record, Reload};
 use crate::gather::Snapshot;
 use crate::module::ModuleStatus;
 use crate::status::GatewayState;
@@ -30,7 +30,8 @@ pub(super) struct Polling {
 pub(super) struct Answer {
     namespace: Arc<str>,
     revision: u64,
-    progress: Progress,
+    pods: Vec<GatewayPod>,
+    reports: Vec<Option<GatewayReport>>,
 }
 
 /// What an answer means for a namespace.
@@ -46,6 +47,8 @@ pub(super) struct Finding {
 struct Poll {
     revision: u64,
     pods: Vec<GatewayPod>,
+    /// What the pods had failed at before.
+    record: Record,
     /// None: nothing is known yet of the configuration that was shipped last.
     progress: Option<Progress>,
     /// When it was shipped.
@@ -76,7 +79,9 @@ impl Polling {
         }
         let now = Instant::now();
         let next = (!pods.is_empty()).then_some(now);
-        let poll = Poll { revision, pods, progress: None, since: now, is_late: false, next, reload: Reload::default() };
+        let record = self.namespaces.remove(namespace).map(|known| known.record).unwrap_or_default();
+        let reload = Reload::default();
+        let poll = Poll { revision, pods, record, progress: None, since: now, is_late: false, next, reload };
         self.namespaces.insert(Arc::clone(namespace), poll);
     }
 
@@ -102,9 +107,9 @@ impl Polling {
             let (reader, sender) = (self.reader.clone(), self.sender.clone());
             let (namespace, revision, pods) = (Arc::clone(namespace), poll.revision, poll.pods.clone());
             tokio::spawn(async move {
-                let progress = Progress::of(revision, &reader.read(&pods).await);
+                let reports = reader.read(&pods).await;
                 // Nobody waits for it where the controller ends.
-                let _ = sender.send(Answer { namespace, revision, progress }).await;
+                let _ = sender.send(Answer { namespace, revision, pods, reports }).await;
             });
         }
     }
@@ -116,8 +121,9 @@ impl Polling {
 
     /// Takes note of an answer; none: it comes too late to mean anything, or says what is known.
     pub(super) fn heard(&mut self, answer: Answer, module: &ModuleStatus) -> Option<Finding> {
-        let Answer { namespace, revision, progress } = answer;
+        let Answer { namespace, revision, pods, reports } = answer;
         let poll = self.namespaces.get_mut(&namespace).filter(|poll| poll.revision == revision)?;
+        let progress = Progress::of(revision, &poll.record.since_success(revision, &pods, &reports));
         let now = Instant::now();
         poll.next = Some(now + progress.look_again_after());
         let reload = poll.reload.is_due(now, module, progress);

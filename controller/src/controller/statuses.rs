@@ -20,6 +20,7 @@ use crate::emit::object::ObjectId;
 use crate::events::Events;
 use crate::gather::change::Change;
 use crate::gather::{Key, Snapshot};
+use crate::liveness::RegistryState;
 use crate::module::ModuleStatus;
 use crate::problem::Problem;
 use crate::status::{self, Delivery, GatewayState, ModuleState, StatusKind, StatusPatch, Subject};
@@ -35,6 +36,7 @@ const WAIT: Duration = Duration::from_secs(2);
 pub(super) struct Statuses {
     pub(super) mcs_version: McsVersion,
     pub(super) module: ModuleStatus,
+    registry: RegistryState,
     events: Events,
     due: BTreeSet<Target>,
     /// Those that the API server refused.
@@ -67,6 +69,7 @@ impl Statuses {
         Self {
             mcs_version: McsVersion::default(),
             module: ModuleStatus::default(),
+            registry: RegistryState::default(),
             events,
             due: BTreeSet::new(),
             later: BTreeMap::new(),
@@ -114,6 +117,17 @@ impl Statuses {
     /// Whether the module can be fetched has changed.
     pub(super) fn module_changed(&mut self, module: ModuleStatus, snapshot: &Snapshot) {
         self.module = module;
+        self.look_at_imports(snapshot);
+    }
+
+    /// Whether the registry can be reached has changed.
+    pub(super) fn registry_changed(&mut self, registry: RegistryState, snapshot: &Snapshot) {
+        self.registry = registry;
+        self.look_at_imports(snapshot);
+        self.due.extend(snapshot.service_exports.iter().map(|export| Target::Export(Key::of(&export.metadata))));
+    }
+
+    fn look_at_imports(&mut self, snapshot: &Snapshot) {
         let readable = snapshot.service_imports.iter().map(|import| &import.metadata);
         let unreadable = snapshot.unreadable_imports.values().map(|import| &import.metadata);
         self.due.extend(readable.chain(unreadable).map(Key::of).map(Target::Import));
@@ -218,13 +232,15 @@ impl Statuses {
                     (None, None) => return None,
                 };
                 let import = known.translator.imports().get(&key.namespace, &key.name)?;
-                let delivery = known.delivery_of_import(import, &self.module, snapshot);
+                let mut delivery = known.delivery_of_import(import, &self.module, snapshot);
+                delivery.registry = self.registry.clone();
                 status::service_import(subject, import, exports, &known.problems_of_import(key), &delivery, now)
             }
             Target::Export(key) => {
                 let export = snapshot.service_exports.get(&key.namespace, &key.name)?;
                 let outgoing = known.translator.outgoing().get(&key.namespace, &key.name)?;
-                let delivery = known.delivery(&[Unit::export(key), Unit::ingress(&key.namespace)]);
+                let mut delivery = known.delivery(&[Unit::export(key), Unit::ingress(&key.namespace)]);
+                delivery.registry = self.registry.clone();
                 status::service_export(
                     Subject::service_export(export),
                     self.mcs_version,

@@ -1,14 +1,16 @@
 //! What is known of the cluster and the registry.
 
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::api::McsVersion;
 use crate::apply::Observed;
-use crate::emit::object::ObjectId;
+use crate::emit::object::{Kind, ObjectId};
 use crate::gather::change::{Change, InputKind};
 use crate::gather::{Key, Objects, Snapshot, input};
+use crate::liveness::{Judge, Lease, Reach};
 use crate::watch::{Event, Watched};
 
 /// What is known of the cluster and the registry.
@@ -18,6 +20,10 @@ pub(super) struct World {
     pub(super) snapshot: Snapshot,
     /// What is there of the kinds that we write.
     pub(super) observed: Observed,
+    /// Which clusters are alive.
+    judge: Judge,
+    /// Whether the registry can be reached.
+    pub(super) reach: Reach,
     /// The kinds of which not everything is known yet.
     unsynced: BTreeSet<Watched>,
 }
@@ -36,10 +42,15 @@ pub(super) struct News {
 }
 
 impl World {
-    /// Knows nothing yet.
-    pub(super) fn new() -> Self {
-        let snapshot = Snapshot { namespaces: Some(Objects::default()), ..Snapshot::default() };
-        Self { snapshot, observed: Observed::default(), unsynced: Watched::all().collect() }
+    /// Knows nothing yet. `lease`: how long a cluster may be silent.
+    pub(super) fn new(cluster: &str, lease: Duration) -> Self {
+        Self {
+            snapshot: Snapshot { namespaces: Some(Objects::default()), ..Snapshot::default() },
+            observed: Observed::default(),
+            judge: Judge::new(cluster, lease),
+            reach: Reach::new(lease, Instant::now()),
+            unsynced: Watched::all().collect(),
+        }
     }
 
     /// Whether everything is known. Until then absence means nothing.
@@ -47,8 +58,20 @@ impl World {
         self.unsynced.is_empty()
     }
 
+    /// Whether everything in the registry is known.
+    pub(super) fn is_registry_synced(&self) -> bool {
+        !self.unsynced.iter().any(|kind| kind.is_in_registry())
+    }
+
+    /// How many other clusters are live, and how many stale.
+    pub(super) fn clusters(&self) -> [usize; 2] {
+        let stale = self.snapshot.stale_clusters.len();
+        [self.judge.members().saturating_sub(stale), stale]
+    }
+
     /// Takes note of an event.
     pub(super) fn hear(&mut self, event: Event, news: &mut News) {
+        self.hear_of_clusters(&event, news);
         match event {
             Event::Changed { kind, key, live, input } => {
                 if let (Some(emitted), Some(live)) = (kind.emitted(), live)
@@ -84,6 +107,41 @@ impl World {
             }
             Event::McsVersion(version) => news.mcs_version = Some(version),
         }
+    }
+
+    /// Takes note of what an event says of clusters and of the registry.
+    fn hear_of_clusters(&mut self, event: &Event, news: &mut News) {
+        let now = Instant::now();
+        match event {
+            Event::Changed { kind: Watched::Lease, key, input: Some(object), .. } => {
+                if self.judge.see(&key.name, Lease::of(object), now) {
+                    self.reach.proved(now);
+                }
+            }
+            Event::Changed { kind: Watched::Emitted(Kind::WanCluster), key, .. } => self.judge.join(&key.name, now),
+            Event::Deleted { kind: Watched::Emitted(Kind::WanCluster), key, .. } => self.judge.leave(&key.name),
+            Event::Synced { kind } if kind.is_in_registry() => {
+                self.reach.listed(*kind);
+                if *kind == Watched::Lease {
+                    self.judge.listed();
+                }
+            }
+            Event::Failed { kind, error } if kind.is_in_registry() => {
+                self.reach.failed(*kind, error.to_string(), now);
+                if *kind == Watched::Lease {
+                    self.judge.lose_sight();
+                }
+            }
+            _ => return,
+        }
+        let changes = self.snapshot.judge(self.judge.stale());
+        for change in &changes {
+            if let Change::Liveness(cluster) = change {
+                let is_stale = self.snapshot.stale_clusters.contains(&**cluster);
+                tracing::info!(cluster = &**cluster, is_stale, "a cluster's Lease");
+            }
+        }
+        news.changes.extend(changes);
     }
 
     /// Takes note of an input. One that cannot be read is as good as gone, unless what it should forbid would be open.

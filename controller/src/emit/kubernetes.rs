@@ -23,6 +23,8 @@ mod route;
 mod service;
 mod tier;
 
+use std::fmt;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 use crate::api::DataPlane;
@@ -77,6 +79,14 @@ pub struct Module {
     pub url: String,
     /// The SHA-256 of the module in hexadecimal; none: the URL holds a digest.
     pub sha256: Option<String>,
+}
+
+/// What tells modules apart.
+impl fmt::Display for Module {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.url)?;
+        self.sha256.iter().try_for_each(|digest| write!(formatter, "@sha256:{digest}"))
+    }
 }
 
 impl Settings {

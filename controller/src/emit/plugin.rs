@@ -32,9 +32,19 @@ pub enum PluginError {
 impl Plugin {
     /// Writes and compiles the configuration of a gateway that serves these imports, the oldest first.
     pub fn new(imports: &[impl Borrow<Import>], unknown_hosts: UnknownHosts) -> Result<Self, PluginError> {
+        Self::for_module(imports, unknown_hosts, "")
+    }
+
+    /// The same for a module: its revision is another one for another module, so that a gateway that has the revision
+    /// has the module, too.
+    pub fn for_module(
+        imports: &[impl Borrow<Import>],
+        unknown_hosts: UnknownHosts,
+        module: &str,
+    ) -> Result<Self, PluginError> {
         let wire: Vec<_> = imports.iter().map(|import| &import.borrow().wire).collect();
         let mut config = PluginConfig { version: VERSION, revision: None, unknown_hosts, imports: wire };
-        config.revision = Some(revision(&serde_json::to_vec(&config)?));
+        config.revision = Some(revision(&serde_json::to_vec(&config)?, module));
         let json = serde_json::to_string(&config)?;
         let table = RouteTable::from_json(json.as_bytes())?;
         Ok(Self { json, table })
@@ -57,8 +67,8 @@ impl Plugin {
     }
 }
 
-/// A number that tells configurations apart.
-fn revision(config: &[u8]) -> u64 {
-    let digest = Sha256::digest(config);
+/// A number that tells configurations apart, and the modules that they are for.
+fn revision(config: &[u8], module: &str) -> u64 {
+    let digest = Sha256::new().chain_update(config).chain_update(module).finalize();
     digest.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte)) % limits::REVISIONS
 }

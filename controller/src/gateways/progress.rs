@@ -25,7 +25,8 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Of the configuration with this revision.
+    /// Of the configuration with this revision; a failure that a report tells of is one of today
+    /// ([`Record`](super::Record)).
     pub fn of(revision: u64, reports: &[Option<GatewayReport>]) -> Self {
         let mut progress = Self::default();
         for report in reports {

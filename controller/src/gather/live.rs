@@ -9,7 +9,9 @@ use serde_json::Value;
 
 use super::change::{Input, InputKind};
 use super::{Snapshot, Unreadable, input};
-use crate::api::{ExportedService, McsVersion, ServiceExport, ServiceImport, WanCluster, WanPolicy};
+use crate::api::{
+    ExportedService, McsVersion, REGISTRY_NAMESPACE, ServiceExport, ServiceImport, WanCluster, WanPolicy,
+};
 use crate::apply::Live as Observed;
 use crate::emit::object::Kind;
 use crate::translate::gateway_pods::GATEWAY_LABEL;
@@ -53,17 +55,17 @@ const KINDS: [(InputKind, &str); 10] = [
 ];
 
 impl Live {
-    /// Lists everything.
+    /// Lists everything; what clusters say of themselves, in the registry.
     ///
     /// # Errors
-    /// The API server does not answer, or does not let us list a kind.
-    pub async fn list(client: &Client) -> Result<Self, LiveError> {
+    /// An API server does not answer, or does not let us list a kind.
+    pub async fn list(client: &Client, registry: &Client) -> Result<Self, LiveError> {
         let mut live = Self::default();
         for (kind, name) in KINDS {
             let error = |source: kube::Error| LiveError { kind: name, source: Box::new(source) };
             let mut objects = None;
             for mcs_version in McsVersion::ALL {
-                objects = list(client, kind, mcs_version).await.map_err(error)?;
+                objects = list(client, registry, kind, mcs_version).await.map_err(error)?;
                 if kind == InputKind::ServiceExport && objects.is_some() {
                     live.mcs_version = mcs_version;
                 }
@@ -93,8 +95,17 @@ impl Live {
 }
 
 /// Lists a kind; none if it is not installed.
-async fn list(client: &Client, kind: InputKind, mcs: McsVersion) -> Result<Option<Vec<Value>>, kube::Error> {
-    let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource(kind, mcs));
+async fn list(
+    client: &Client,
+    registry: &Client,
+    kind: InputKind,
+    mcs: McsVersion,
+) -> Result<Option<Vec<Value>>, kube::Error> {
+    let api: Api<DynamicObject> = if matches!(kind, InputKind::ExportedService | InputKind::WanCluster) {
+        Api::namespaced_with(registry.clone(), REGISTRY_NAMESPACE, &resource(kind, mcs))
+    } else {
+        Api::all_with(client.clone(), &resource(kind, mcs))
+    };
     let mut page = ListParams::default().limit(PAGE);
     if kind == InputKind::GatewayPod {
         page = page.labels(GATEWAY_LABEL);

@@ -17,6 +17,12 @@ pub(super) const RESOLVED_REFS: &str = "ResolvedRefs";
 /// Gateways do what it says.
 pub(super) const PROGRAMMED: &str = "Programmed";
 
+/// Present only where it is true: what is known of the clusters that an import can be had from may be out of date.
+pub(super) const STALE: &str = "Stale";
+
+/// The reason of a condition that says so of everything that came from the registry.
+pub(super) const REGISTRY_UNREACHABLE: &str = "RegistryUnreachable";
+
 /// The reason of a condition that is still on its way, which is no news.
 pub(super) const PENDING: &str = "Pending";
 
@@ -87,7 +93,10 @@ impl<'o> Subject<'o> {
         now: &Time,
     ) -> Option<StatusPatch> {
         let observed = |condition: &str| self.conditions.iter().find(|observed| observed.type_ == condition);
-        let news = sayings.iter().filter_map(|saying| saying.news(observed(saying.condition))).collect();
+        let was_stale = ours.contains(&STALE) && observed(STALE).is_some();
+        let is_over = was_stale && !sayings.iter().any(|saying| saying.condition == STALE);
+        let news = sayings.iter().filter_map(|saying| saying.news(observed(saying.condition)));
+        let news = news.chain(is_over.then(News::up_to_date)).collect();
         let generation = self.metadata.generation;
         let conditions: Vec<_> =
             sayings.into_iter().map(|saying| saying.into_condition(generation, observed, now)).collect();
@@ -106,6 +115,14 @@ impl<'o> Subject<'o> {
             body["metadata"]["namespace"] = (*key.namespace).into();
         }
         Some(StatusPatch { kind, key, uid: self.metadata.uid.clone(), body, news })
+    }
+}
+
+impl News {
+    /// What was out of date is no more.
+    fn up_to_date() -> Self {
+        let message = "all clusters that have the service are heard of again".to_owned();
+        Self { condition: STALE, outcome: Outcome::Good, reason: "UpToDate".to_owned(), message }
     }
 }
 
@@ -133,7 +150,7 @@ impl Saying {
     }
 
     fn outcome(&self) -> Outcome {
-        let bad = matches!(self.condition, PARTIALLY_INVALID | ServiceExport::CONFLICT);
+        let bad = matches!(self.condition, PARTIALLY_INVALID | STALE | ServiceExport::CONFLICT);
         if self.status == bad { Outcome::Bad } else { Outcome::Good }
     }
 

@@ -3,6 +3,7 @@
 use super::condition::{PENDING, PROGRAMMED, Saying};
 use super::message;
 use crate::emit::object::ObjectId;
+use crate::liveness::RegistryState;
 
 /// How far what an import or export is made of has come.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,6 +18,8 @@ pub struct Delivery {
     pub module: ModuleState,
     /// The gateways.
     pub gateways: GatewayState,
+    /// The registry.
+    pub registry: RegistryState,
 }
 
 /// Whether gateways can have the module of the filter.

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::condition::{Saying, Subject};
+use super::condition::{REGISTRY_UNREACHABLE, Saying, Subject};
 use super::{Delivery, StatusKind, StatusPatch, message};
 use crate::api::service_export::reason;
 use crate::api::{McsVersion, ServiceExport};
+use crate::liveness::RegistryState;
 use crate::translate::{Exports, Outgoing};
 
 const OURS: [&str; 3] = [ServiceExport::VALID, ServiceExport::READY, ServiceExport::CONFLICT];
@@ -39,6 +40,9 @@ fn ready(outgoing: &Outgoing, delivery: &Delivery) -> Saying {
     let not = |reason, message| Saying::new(ServiceExport::READY, false, reason, message);
     if !outgoing.problems.is_empty() {
         not(reason::FAILED, message::of_problems(&outgoing.problems, &outgoing.object))
+    } else if let RegistryState::Unreachable(why) = &delivery.registry {
+        let message = format!("the registry keeps what it was told before, if it is still there; {why}");
+        not(REGISTRY_UNREACHABLE, message::joined([message]))
     } else if let Some((failure, message)) = delivery.failure() {
         not(reason::FAILED, format!("{message} ({failure})"))
     } else if let Some(message) = delivery.wait() {
@@ -148,6 +152,9 @@ metadata: {name: payment, namespace: secure}
         let failing = Delivery { module: ModuleState::NotFetched("no".to_owned()), ..Delivery::default() };
         let told = summary(&format!("{SERVICE}{POD}{EXPORT}"), &failing);
         assert!(told.contains("Ready=False/Failed"), "{told}");
+        let registry = RegistryState::Unreachable("no route".to_owned());
+        let told = summary(&format!("{SERVICE}{POD}{EXPORT}"), &Delivery { registry, ..Delivery::default() });
+        assert!(told.contains("Ready=False/RegistryUnreachable"), "{told}");
     }
 
     fn summary(world: &str, delivery: &Delivery) -> String {

@@ -4,13 +4,16 @@ use std::collections::BTreeSet;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::condition::{ACCEPTED, PARTIALLY_INVALID, PROGRAMMED, RESOLVED_REFS, Saying, Subject};
+use super::condition::{
+    ACCEPTED, PARTIALLY_INVALID, PROGRAMMED, REGISTRY_UNREACHABLE, RESOLVED_REFS, STALE, Saying, Subject,
+};
 use super::effect::weight;
 use super::{Delivery, Effect, StatusKind, StatusPatch, message};
+use crate::liveness::{Liveness, RegistryState};
 use crate::problem::Problem;
-use crate::translate::{Exports, Import};
+use crate::translate::{Exports, Import, Source};
 
-const OURS: [&str; 4] = [ACCEPTED, PARTIALLY_INVALID, RESOLVED_REFS, PROGRAMMED];
+const OURS: [&str; 5] = [ACCEPTED, PARTIALLY_INVALID, RESOLVED_REFS, PROGRAMMED, STALE];
 
 /// What changes in the status of a `ServiceImport`. `emitted` are the problems that were found when its objects were
 /// made, of other imports as well.
@@ -24,7 +27,9 @@ pub fn service_import(
 ) -> Option<StatusPatch> {
     let mut problems = problems(import, exports, emitted);
     problems.sort_by_key(|problem| weight(problem));
-    subject.patch(StatusKind::ServiceImport, &OURS, sayings(import, &problems, delivery), now)
+    let mut sayings = sayings(import, &problems, delivery);
+    sayings.extend(stale(import, exports, delivery));
+    subject.patch(StatusKind::ServiceImport, &OURS, sayings, now)
 }
 
 /// What is wrong with an import and with what it refers to.
@@ -81,6 +86,30 @@ fn sayings(import: &Import, problems: &[&Problem], delivery: &Delivery) -> Vec<S
     }
     sayings.push(delivery.programmed(accepted));
     sayings
+}
+
+/// What is known of the import's sources and may be out of date.
+fn stale(import: &Import, exports: &Exports, delivery: &Delivery) -> Option<Saying> {
+    if let RegistryState::Unreachable(why) = &delivery.registry {
+        let message = format!("what came from the registry stays as it was; {why}");
+        return Some(Saying::new(STALE, true, REGISTRY_UNREACHABLE, message::joined([message])));
+    }
+    let (namespace, name) = (&import.wire.namespace, &import.wire.name);
+    let is_stale = |source: &&Source| source.liveness == Liveness::Stale;
+    let stale: Vec<_> =
+        exports.sources(namespace, name).filter(is_stale).map(|source| source.cluster.clone()).collect();
+    if stale.is_empty() {
+        return None;
+    }
+    let is_all = exports.sources(namespace, name).all(|source| is_stale(&source));
+    let consequence = if is_all {
+        "no other cluster has the service, so requests still go there"
+    } else {
+        "requests go there only where no other cluster can take them"
+    };
+    let message =
+        message::joined([format!("not seen to renew the Lease: {}", stale.join(", ")), consequence.to_owned()]);
+    Some(Saying::new(STALE, true, "ClusterStale", message))
 }
 
 /// Whether problems that are partial by themselves leave no rule or no host.

@@ -1,7 +1,7 @@
 //! The egress of a namespace: gateway and filter.
 
 use mcwan::api::DataPlane;
-use mcwan::emit::kubernetes::{FilterKind, Settings, egress_objects, import_objects};
+use mcwan::emit::kubernetes::{FilterKind, Module, Settings, egress_objects, import_objects};
 use mcwan::emit::object::Kind;
 use mcwan::translate::Import;
 use mcwan_policy::limits;
@@ -85,15 +85,16 @@ fn what_does_not_fit_is_the_youngest() {
 
 #[test]
 fn a_config_has_its_own_revision() {
-    let revision = |count| {
+    let of_module = |count, url: &str| {
         let imports = mk_imports(count, |_, _| ());
-        egress_objects("secure", &imports.iter().collect::<Vec<_>>(), &settings(DataPlane::Wasm))
-            .shipped
-            .unwrap()
-            .revision
+        let module = Module { url: url.to_owned(), sha256: None };
+        let settings = Settings { module, ..settings(DataPlane::Wasm) };
+        egress_objects("secure", &imports.iter().collect::<Vec<_>>(), &settings).shipped.unwrap().revision
     };
+    let revision = |count| of_module(count, "oci://example.com/filter@sha256:a");
     assert_eq!(revision(1), revision(1));
-    assert_ne!(revision(1), revision(2));
+    assert_ne!(revision(1), revision(2), "other imports");
+    assert_ne!(revision(1), of_module(1, "oci://example.com/filter@sha256:b"), "another module");
     assert!((1..limits::REVISIONS).contains(&revision(1)));
 }
 

@@ -36,9 +36,12 @@ fn common(objects: &[Object]) -> Vec<String> {
     common.map(|rest| rest.split('.').next().unwrap_or_default().to_owned()).collect()
 }
 
+/// Pods and names of clusters, weights, names again, and what the row is about.
+type Row = (&'static [u32], &'static [&'static str], &'static [u64], &'static [&'static str], &'static str);
+
 #[test]
 fn a_stale_cluster_leaves_the_split_where_another_can_take_its_share() {
-    let table: [(&[u32], &[&str], &[u64], &[&str], &str); 8] = [
+    let table: [Row; 8] = [
         (&[3, 1], &[], &[3, 1], &["c0", "c1"], "none is stale"),
         (&[3, 1], &["c0"], &[0, 1], &["c1"], "one of two"),
         (&[3, 1, 2], &["c0", "c2"], &[0, 1, 0], &["c1"], "two of three"),

@@ -25,6 +25,8 @@ pub(crate) struct Edge {
     pub(crate) inputs: BTreeMap<(Watched, Key), Value>,
     pub(crate) synced: BTreeSet<Watched>,
     pub(crate) forbidden: BTreeSet<Watched>,
+    /// The kinds that the registry lacks.
+    pub(crate) unprepared: BTreeSet<Watched>,
     /// What happened, in a word, and to what.
     pub(crate) deleted: Vec<(Watched, Key)>,
     pub(crate) events: Vec<String>,
@@ -49,6 +51,7 @@ impl Edge {
             inputs: BTreeMap::new(),
             synced: BTreeSet::new(),
             forbidden: BTreeSet::new(),
+            unprepared: BTreeSet::new(),
             deleted: Vec::new(),
             events: Vec::new(),
             leading,
@@ -56,10 +59,11 @@ impl Edge {
         }
     }
 
-    /// Starts to watch, and waits until everything is known.
+    /// Starts to watch, and waits until everything is known but for what the registry lacks.
     pub(crate) async fn synced(client: &Client) -> Result<Self> {
         let mut edge = Self::new(client);
-        edge.until("everything is known", |edge| Watched::all().all(|kind| edge.synced.contains(&kind))).await?;
+        let is_known = |edge: &Self, kind| edge.synced.contains(&kind) || edge.unprepared.contains(&kind);
+        edge.until("everything is known", |edge| Watched::all().all(|kind| is_known(edge, kind))).await?;
         Ok(edge)
     }
 
@@ -125,6 +129,9 @@ impl Edge {
             }
             Event::Failed { kind, error: WatchError::Forbidden(_) } => {
                 self.forbidden.insert(kind);
+            }
+            Event::Failed { kind, error: WatchError::NotPrepared } => {
+                self.unprepared.insert(kind);
             }
             Event::Failed { kind, error } => self.events.push(format!("{}: {error}", kind.name())),
             Event::McsVersion(version) => self.events.push(version.as_str().to_owned()),

@@ -67,6 +67,8 @@ async fn kinds_may_come_later() -> Result<()> {
     let cluster = TestCluster::start_with(&[Crds::McsV1Alpha1]).await?;
     let mut edge = Edge::synced(&cluster.client()).await?;
     assert_eq!(edge.events, ["v1alpha1"], "what is served of the Multi-Cluster Services API");
+    let registry = [Kind::WanCluster, Kind::ExportedService].map(Watched::Emitted);
+    assert_eq!(edge.unprepared, registry.into(), "a registry that lacks kinds is none");
     let gateway = mk_gateway();
     let outcome = edge.apply(&gateway).await;
     assert!(matches!(outcome, Outcome::Retry { reason: "NotInstalled", .. }), "no Gateway API: {outcome:?}");
@@ -77,6 +79,7 @@ async fn kinds_may_come_later() -> Result<()> {
     edge.until("the watch finds it", |edge| edge.synced.contains(&Watched::Emitted(Kind::Gateway))).await?;
 
     cluster.install_crds(Crds::Mcwan).await?;
+    edge.until("the registry is found", |edge| registry.iter().all(|kind| edge.synced.contains(kind))).await?;
     cluster.apply(&mk_wan_policy("high", 31111).to_string()).await?;
     let high = (Watched::WanPolicy, Key::new("", "high"));
     edge.until("the watch finds a policy", |edge| edge.inputs.contains_key(&high)).await?;

@@ -73,6 +73,9 @@ async fn the_controller_may_do_its_work_and_no_more() -> Result<()> {
         // The registry, the lease, the key.
         ("patch mc-wan.l7mp.io/exportedservices mc-wan-registry cluster-1.secure.payment", true),
         ("patch mc-wan.l7mp.io/exportedservices secure", false),
+        ("patch coordination.k8s.io/leases mc-wan-registry cluster-1", true),
+        ("watch coordination.k8s.io/leases mc-wan-registry", true),
+        ("delete coordination.k8s.io/leases mc-wan-registry cluster-1", false),
         ("update coordination.k8s.io/leases mc-wan-system mcwan", true),
         ("update coordination.k8s.io/leases mc-wan-system other", false),
         ("update coordination.k8s.io/leases kube-system", false),

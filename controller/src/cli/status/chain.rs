@@ -17,6 +17,7 @@ use crate::cli::cluster::{SYSTEM_NAMESPACE, World};
 use crate::cli::report::printable;
 use crate::emit::kubernetes::FilterKind;
 use crate::emit::kubernetes::names::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY};
+use crate::liveness::Liveness;
 use crate::status::Subject;
 use crate::translate::gateway_pods::{gateway_of, is_ready};
 use crate::translate::{Destination, Import};
@@ -116,6 +117,10 @@ fn exports(world: &World, import: &Import) -> Vec<Step> {
             let gateways: Vec<_> = source.gateways.iter().map(ToString::to_string).collect();
             let what =
                 format!("{}: {} ready pods, gateways at {}", source.cluster, source.ready_pods, gateways.join(", "));
+            if source.liveness == Liveness::Stale {
+                let hint = format!("is the controller of {} at work, and does it reach the registry?", source.cluster);
+                return Step::broken("export", format!("{what}; it is not seen to renew its Lease"), hint);
+            }
             match (gateways.is_empty(), source.ready_pods) {
                 (true, _) => Step::broken(
                     "export",
@@ -245,7 +250,8 @@ fn conditions(world: &World, import: &Import) -> Vec<Step> {
         return vec![Step::broken("status", "the ServiceImport has none", hint)];
     }
     let step = |condition: &Condition| {
-        let is_bad = (condition.status == "True") == (condition.type_ == "PartiallyInvalid");
+        let is_bad =
+            (condition.status == "True") == (["PartiallyInvalid", "Stale"].contains(&condition.type_.as_str()));
         let is_old = condition.observed_generation != subject.metadata.generation;
         let old = if is_old { ", of an earlier generation" } else { "" };
         let message =

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::age;
 use crate::api::DataPlane;
 use crate::cli::cluster::World;
+use crate::liveness::Liveness;
 use crate::problem::{Problem, Severity};
 use crate::status::Subject;
 use crate::translate::Import;
@@ -26,6 +27,8 @@ pub(super) struct ImportStatus {
     tiers: Vec<String>,
     /// The clusters that it can be had from.
     sources: Vec<String>,
+    /// Those of them that do not show that they are alive.
+    stale_sources: Vec<String>,
     ports: Vec<u16>,
     hostnames: Vec<String>,
     /// How many rules it has; none: nobody wrote any.
@@ -48,14 +51,17 @@ impl ImportStatus {
         let nothing = ObjectMeta::default();
         let metadata = subject.map_or(&nothing, |subject| subject.metadata);
         let has_rules = written.is_some_and(|written| written.spec.http.is_some());
-        let clusters: BTreeSet<_> =
-            world.translator.exports().sources(namespace, name).map(|source| source.cluster.clone()).collect();
+        let sources = || world.translator.exports().sources(namespace, name);
+        let clusters: BTreeSet<_> = sources().map(|source| source.cluster.clone()).collect();
+        let stale = sources().filter(|source| source.liveness == Liveness::Stale);
+        let stale: BTreeSet<_> = stale.map(|source| source.cluster.clone()).collect();
         let mut status = Self {
             namespace: namespace.clone(),
             name: name.clone(),
             ok: true,
             tiers: import.tiers.iter().map(|tier| tier.name.clone()).collect(),
             sources: clusters.into_iter().collect(),
+            stale_sources: stale.into_iter().collect(),
             ports: import.ports.clone(),
             hostnames: import.wire.hostnames.clone(),
             rules: has_rules.then_some(import.rule_names.len()),
@@ -65,7 +71,10 @@ impl ImportStatus {
             created_at: metadata.creation_timestamp.clone(),
             generation: metadata.generation,
         };
-        status.ok = SHOWN.iter().all(|shown| matches!(status.cell(shown), "True" | "-"));
+        let is_well = SHOWN.iter().all(|shown| matches!(status.cell(shown), "True" | "-"));
+        status.ok = is_well
+            && !status.conditions.iter().any(|condition| condition.type_ == "Stale")
+            && status.stale_sources.is_empty();
         status
     }
 
@@ -81,7 +90,7 @@ impl ImportStatus {
     }
 
     pub(super) fn row(&self, namespaces: bool, wide: bool, now: &Time) -> Vec<String> {
-        let mut row = vec![self.name.clone(), listed(&self.tiers), listed(&self.sources)];
+        let mut row = vec![self.name.clone(), listed(&self.tiers), listed(&self.marked_sources())];
         row.extend(SHOWN.iter().map(|shown| self.cell(shown).to_owned()));
         row.push(self.created_at.as_ref().map_or_else(|| "-".to_owned(), |created| age::age(created, now)));
         if namespaces {
@@ -93,6 +102,14 @@ impl ImportStatus {
             row.extend([listed(&ports), self.data_plane.to_owned(), listed(&self.hostnames)]);
         }
         row
+    }
+
+    /// The clusters that it can be had from, `c1(stale)` where one does not show that it is alive.
+    fn marked_sources(&self) -> Vec<String> {
+        let marked = |source: &String| {
+            if self.stale_sources.contains(source) { format!("{source}(stale)") } else { source.clone() }
+        };
+        self.sources.iter().map(marked).collect()
     }
 
     /// A condition in one word: `Unknown` where it tells of an earlier state, `-` where there is nothing to tell of.

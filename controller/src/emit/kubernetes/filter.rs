@@ -75,7 +75,7 @@ pub(super) fn object(
     settings: &Settings,
     problems: &mut Vec<Problem>,
 ) -> Option<(Object, Shipped)> {
-    let (plugin, kept) = fitting(imports)?;
+    let (plugin, kept) = fitting(imports, &settings.module)?;
     for import in imports.iter().skip(kept) {
         let message = "the config of its namespace's gateway is full: older imports come first";
         let problem = Problem::error(import.object.clone(), "TooLarge", message);
@@ -101,9 +101,10 @@ pub(super) fn object(
 
 /// The configuration of the greatest number of imports, in order, that fits and compiles, and that number. What fits
 /// only shrinks as imports are added, so it is found by halving.
-fn fitting(imports: &[&Import]) -> Option<(Plugin, usize)> {
+fn fitting(imports: &[&Import], module: &Module) -> Option<(Plugin, usize)> {
+    let module = module.to_string();
     let fits = |count: usize| {
-        let plugin = Plugin::new(imports.get(..count)?, UnknownHosts::Pass).ok()?;
+        let plugin = Plugin::for_module(imports.get(..count)?, UnknownHosts::Pass, &module).ok()?;
         (plugin.json.len() <= limits::WASM_PLUGIN_CONFIG_BYTES).then_some((plugin, count))
     };
     if let Some(all) = fits(imports.len()) {

@@ -38,7 +38,9 @@ impl Court {
         let mut court = Self::new();
         court.hear(0, &Renewal(OWN, 0));
         court.hear(0, &Listed);
-        clusters.iter().for_each(|cluster| court.judge.join(cluster, court.start));
+        for cluster in clusters {
+            court.judge.join(cluster, court.start);
+        }
         court
     }
 
@@ -116,7 +118,9 @@ fn nobody_is_judged_before_a_full_lease_time_after_a_break() {
         let mut court = Court::with(&["c1"]);
         court.renew(10, 20, &["c1"]);
         court.renew(30, 40, &[]);
-        breaks.iter().for_each(|event| court.hear(450, event));
+        for event in breaks {
+            court.hear(450, event);
+        }
         // Our renewal at 50 is the first that is seen again.
         court.renew(50, 70, &[]);
         assert_eq!(court.stale(), [""; 0], "{name}: 20 seconds");
@@ -142,7 +146,9 @@ fn a_restart_does_not_bring_a_stale_cluster_back() {
     let leases = [("own", &["c1", "c3"][..]), ("c1", &[]), ("c2", &["own"])];
     for order in [[0, 1, 2], [2, 1, 0]] {
         let mut court = Court::new();
-        ["c1", "c2"].iter().for_each(|cluster| court.judge.join(cluster, court.start));
+        for cluster in ["c1", "c2"] {
+            court.judge.join(cluster, court.start);
+        }
         for (name, stale) in order.map(|index| leases[index]) {
             let lease = Lease { stale: stale.iter().map(|name| (*name).to_owned()).collect(), ..mk_lease(7) };
             court.judge.see(name, lease, court.start);

@@ -5,9 +5,9 @@ use serde_json::json;
 use super::*;
 use crate::api::McsVersion;
 use crate::emit::object::{Kind, ObjectId};
-use crate::gather::Key;
 use crate::gather::change::Change;
 use crate::gather::files::Gathered;
+use crate::gather::{Key, Snapshot};
 use crate::status::{GatewayState, ModuleState, News, Outcome};
 use crate::translate::{Options, Steering, Translator};
 
@@ -42,10 +42,22 @@ fn at(second: i64) -> Time {
 
 /// The status of the import `payment.secure` with a spec, in this world.
 fn patch(world: &str, spec: &str, emitted: &[Problem], delivery: &Delivery) -> StatusPatch {
+    patch_judged(world, spec, emitted, delivery, |_| {})
+}
+
+/// The same in a world that is changed at first.
+fn patch_judged(
+    world: &str,
+    spec: &str,
+    emitted: &[Problem],
+    delivery: &Delivery,
+    change: impl FnOnce(&mut Snapshot),
+) -> StatusPatch {
     let head = "apiVersion: mc-wan.l7mp.io/v1alpha1\nkind: ServiceImport";
     let import = format!("{head}\nmetadata: {{name: payment, namespace: secure, generation: 7}}\nspec: {spec}\n");
-    let gathered = Gathered::from_text("test.yaml", &format!("{world}{import}"));
+    let mut gathered = Gathered::from_text("test.yaml", &format!("{world}{import}"));
     assert!(gathered.is_complete(), "{:?}", gathered.findings);
+    change(&mut gathered.snapshot);
     let mut translator = Translator::new(Options {
         cluster: None,
         steering_key: "a key of many letters".parse().unwrap(),
@@ -275,4 +287,56 @@ fn what_is_no_longer_partially_invalid_no_longer_says_so() {
     let patch =
         subject.patch(StatusKind::ServiceImport, &OURS, vec![Saying::new(ACCEPTED, true, ACCEPTED, "")], &at(1));
     assert_eq!(summary(&patch.unwrap()), "Accepted=True/Accepted");
+}
+
+#[test]
+fn what_may_be_out_of_date_is_told_as_long_as_it_may_be() {
+    let second = WORLD.replace("c1", "c2");
+    let both = format!("{WORLD}{}", second.split("---\n").skip(1).take(2).collect::<Vec<_>>().join("---\n"));
+    let unreachable = RegistryState::Unreachable("no route".to_owned());
+    let delivery = |registry: &RegistryState| Delivery { registry: registry.clone(), ..Delivery::default() };
+    let table = [
+        (WORLD, &[][..], &RegistryState::Reachable, None, "all is well"),
+        (WORLD, &["c1"], &RegistryState::Reachable, Some(("ClusterStale", "requests still go there")), "the only one"),
+        (&both, &["c1"], &RegistryState::Reachable, Some(("ClusterStale", "only where no other")), "one of two"),
+        (&both, &["c1", "c2"], &RegistryState::Reachable, Some(("ClusterStale", "c1, c2")), "both"),
+        (WORLD, &["c3"], &RegistryState::Reachable, None, "one that exports something else"),
+        (WORLD, &["c1"], &unreachable, Some(("RegistryUnreachable", "no route")), "everything may be out of date"),
+    ];
+    for (world, stale, registry, expected, message) in table {
+        let judge = |snapshot: &mut Snapshot| {
+            snapshot.judge(stale.iter().map(|name| (*name).to_owned()).collect());
+        };
+        let patch = patch_judged(&format!("{world}---\n"), &rules(SOUND), &[], &delivery(registry), judge);
+        let conditions = conditions(&patch);
+        let told = conditions.iter().find(|condition| condition.type_ == STALE);
+        assert_eq!(told.map(|told| told.reason.as_str()), expected.map(|(reason, _)| reason), "{message}");
+        let text = told.map(|told| told.message.as_str()).unwrap_or_default();
+        assert!(text.contains(expected.map_or("", |(_, text)| text)), "{message}: {text}");
+        let is_good =
+            summary(&patch).starts_with("Accepted=True/Accepted ResolvedRefs=True/ResolvedRefs Programmed=True");
+        assert!(is_good, "{message}: the rest is as it was");
+    }
+}
+
+#[test]
+fn that_it_is_up_to_date_again_is_news() {
+    let metadata = ObjectMeta { name: Some("payment".to_owned()), ..ObjectMeta::default() };
+    let condition = |saying: Saying| Condition {
+        type_: saying.condition.to_owned(),
+        status: "True".to_owned(),
+        reason: saying.reason,
+        message: saying.message,
+        observed_generation: None,
+        last_transition_time: at(1),
+    };
+    let stale = || Saying::new(STALE, true, "ClusterStale", "c1");
+    let news = |before: &[Condition], now: Vec<Saying>| {
+        let subject = Subject { metadata: &metadata, conditions: before };
+        let patch = subject.patch(StatusKind::ServiceImport, &OURS, now, &at(2));
+        patch.into_iter().flat_map(|patch| patch.news).map(|news| news.reason).collect::<Vec<_>>()
+    };
+    assert_eq!(news(&[], vec![stale()]), ["ClusterStale"], "it becomes stale");
+    assert_eq!(news(&[condition(stale())], vec![stale()]), [""; 0], "it stays so");
+    assert_eq!(news(&[condition(stale())], Vec::new()), ["UpToDate"], "it is back");
 }

@@ -1,0 +1,71 @@
+//! What agents have failed at since all was well.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{GatewayPod, GatewayReport};
+
+/// How often the agent of each pod had failed when its pod last did what it was told. Agents count from their start and
+/// never go back, so that only more than that is a failure of today.
+#[derive(Debug, Default)]
+pub struct Record(BTreeMap<Arc<str>, u64>);
+
+impl Record {
+    /// What these pods say, but for failures from before they last had the configuration that they were to have: by now,
+    /// the one with this revision.
+    pub fn since_success(
+        &mut self,
+        revision: u64,
+        pods: &[GatewayPod],
+        reports: &[Option<GatewayReport>],
+    ) -> Vec<Option<GatewayReport>> {
+        self.0.retain(|name, _| pods.iter().any(|pod| pod.name == *name));
+        pods.iter().zip(reports).map(|(pod, report)| Some(self.one(revision, pod, (*report)?))).collect()
+    }
+
+    fn one(&mut self, revision: u64, pod: &GatewayPod, report: GatewayReport) -> GatewayReport {
+        let count = report.module_failures;
+        let before = self.0.entry(Arc::clone(&pod.name)).or_default();
+        if report.revision == Some(revision) {
+            *before = count;
+        } else if count < *before {
+            // An agent that has started anew counts anew.
+            *before = 0;
+        }
+        GatewayReport { module_failures: count - *before, ..report }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mk_pod(name: &str) -> GatewayPod {
+        let address = "10.0.0.1".parse().unwrap();
+        GatewayPod { namespace: "secure".into(), gateway: "mcwan-egress".into(), name: name.into(), address }
+    }
+
+    #[test]
+    fn only_failures_since_the_last_success_count() {
+        let mut record = Record::default();
+        let mut failures = |expected: u64, revision, module_failures| {
+            let report = GatewayReport { revision, module_failures };
+            let reports = record.since_success(expected, &[mk_pod("a")], &[Some(report)]);
+            reports[0].unwrap().module_failures
+        };
+        for (expected, revision, counted, want, message) in [
+            (7, None, 2, 2, "it never worked"),
+            (7, Some(7), 2, 0, "it works, so what was is over"),
+            (8, Some(7), 2, 0, "a new config is on its way"),
+            (8, Some(7), 3, 1, "the new one's module fails"),
+            (8, Some(8), 3, 0, "it works again"),
+            (8, None, 1, 1, "the agent has started anew, and fails"),
+            (8, None, 2, 2, "again"),
+        ] {
+            assert_eq!(failures(expected, revision, counted), want, "{message}");
+        }
+        let new = Some(GatewayReport { revision: None, module_failures: 3 });
+        let reports = record.since_success(8, &[mk_pod("b"), mk_pod("c")], &[new, None]);
+        assert_eq!(reports, [new, None], "another pod has a count of its own, a silent one none");
+    }
+}
