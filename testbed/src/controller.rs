@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use tokio::task::AbortHandle;
 
 use crate::child::{Process, log_into, log_onto, mortal};
-use crate::client::{self, Request};
+use crate::client::{self, Request, Response};
 use crate::cluster::TestCluster;
 use crate::cluster::forward::forward;
 use crate::loopback::Loopback;
@@ -125,6 +125,15 @@ impl Controller {
         Ok(lines.find(|(known, _)| *known == name).and_then(|(_, value)| value.parse().ok()))
     }
 
+    /// Why it is not ready; none: it is.
+    ///
+    /// # Errors
+    /// The controller does not answer.
+    pub async fn unreadiness(&self) -> Result<Option<String>> {
+        let response = get(self.admin, "/readyz").await?;
+        Ok((response.status != 200).then_some(String::from_utf8(response.body)?))
+    }
+
     /// Waits until this replica leads.
     ///
     /// # Errors
@@ -168,10 +177,14 @@ async fn command(cluster: &TestCluster, settings: &Settings<'_>, admin: SocketAd
     Ok(command)
 }
 
-async fn ask(admin: SocketAddr, path: &str) -> Result<String> {
+async fn get(admin: SocketAddr, path: &str) -> Result<Response> {
     let request =
         Request { method: "GET".to_owned(), host: Some(b"admin".to_vec()), path: path.to_owned(), headers: Vec::new() };
-    let response = client::send(admin, &request).await?;
+    client::send(admin, &request).await
+}
+
+async fn ask(admin: SocketAddr, path: &str) -> Result<String> {
+    let response = get(admin, path).await?;
     ensure!(response.status == 200, "{path} answers {}", response.status);
     Ok(String::from_utf8(response.body)?)
 }
