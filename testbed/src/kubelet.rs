@@ -42,7 +42,8 @@ use register::Register;
 /// How long after a failure the API server is asked again.
 const RETRY: Duration = Duration::from_millis(250);
 
-/// The image of a pod in which an [`Echo`](crate::echo::Echo) listens on each of the container's ports.
+/// The image of a pod in which an [`Echo`](crate::echo::Echo) listens on each of the container's ports, or what the
+/// port is named after: see [`Protocol::of_port`](crate::upstream::Protocol::of_port).
 pub const ECHO_IMAGE: &str = "mcwan.test/echo";
 
 /// The image of a pod in which nothing runs; a test that wants something there starts it by

@@ -26,5 +26,6 @@ pub mod setup;
 pub mod table;
 pub mod testbed;
 pub mod tools;
+pub mod upstream;
 pub mod wait;
 pub mod wan;

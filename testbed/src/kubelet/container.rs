@@ -11,8 +11,8 @@ use super::agent::Agent;
 use super::node::Node;
 use super::probe::Probe;
 use super::{ECHO_IMAGE, EMPTY_IMAGE};
-use crate::echo::Echo;
 use crate::network::Host;
+use crate::upstream::{Protocol, Upstream};
 
 /// The label of a pod that was made for a Gateway.
 const GATEWAY_LABEL: &str = "gateway.networking.k8s.io/gateway-name";
@@ -22,7 +22,7 @@ const GATEWAY_LABEL: &str = "gateway.networking.k8s.io/gateway-name";
 pub(super) enum Kind {
     /// The istio-agent with Envoy.
     Gateway,
-    /// Echoes on the ports that the container names.
+    /// Echoes, or what else the container's ports are named after.
     Echo,
     /// Nothing.
     Empty,
@@ -32,7 +32,7 @@ pub(super) enum Kind {
 #[derive(Debug)]
 pub(super) enum Running {
     Agent(Agent),
-    Echoes { _listening: Vec<Echo> },
+    Upstreams { _listening: Vec<Upstream> },
     Nothing,
 }
 
@@ -54,7 +54,7 @@ impl Kind {
     pub(super) async fn start(self, node: &Node, pod: &Pod, host: &Host) -> Result<Running> {
         match self {
             Self::Gateway => Ok(Running::Agent(Agent::start(node, pod, host).await?)),
-            Self::Echo => Ok(Running::Echoes { _listening: echoes(node, pod, host).await? }),
+            Self::Echo => Ok(Running::Upstreams { _listening: upstreams(node, pod, host).await? }),
             Self::Empty => Ok(Running::Nothing),
         }
     }
@@ -65,7 +65,7 @@ impl Running {
     pub(super) fn has_ended(&mut self) -> Result<bool> {
         match self {
             Self::Agent(agent) => agent.has_ended(),
-            Self::Echoes { .. } | Self::Nothing => Ok(false),
+            Self::Upstreams { .. } | Self::Nothing => Ok(false),
         }
     }
 
@@ -73,7 +73,7 @@ impl Running {
     pub(super) async fn stop(self, grace: Duration) -> Result<()> {
         match self {
             Self::Agent(agent) => agent.stop(grace).await,
-            Self::Echoes { .. } | Self::Nothing => Ok(()),
+            Self::Upstreams { .. } | Self::Nothing => Ok(()),
         }
     }
 }
@@ -90,12 +90,13 @@ pub(super) fn probe(pod: &Pod, host: &Host) -> Option<Probe> {
     Probe::new(probe, host.address())
 }
 
-async fn echoes(node: &Node, pod: &Pod, host: &Host) -> Result<Vec<Echo>> {
+async fn upstreams(node: &Node, pod: &Pod, host: &Host) -> Result<Vec<Upstream>> {
     let name = format!("{}/{}/{}", node.cluster_id, pod.namespace().unwrap_or_default(), pod.name_any());
-    let mut echoes = Vec::new();
+    let mut upstreams = Vec::new();
     for port in container(pod)?.ports.as_deref().unwrap_or_default() {
         let address = SocketAddr::from((host.address(), port.container_port.try_into().context("no port")?));
-        echoes.push(host.namespace().perform(Echo::start_as(address, name.clone())).await??);
+        let listen = Protocol::of_port(port.name.as_deref()).listen(address, name.clone());
+        upstreams.push(host.namespace().perform(listen).await??);
     }
-    Ok(echoes)
+    Ok(upstreams)
 }

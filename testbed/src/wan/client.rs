@@ -2,7 +2,8 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
+use tokio::net::TcpStream;
 
 use crate::client::{self, Request, Response};
 use crate::namespace::Namespace;
@@ -26,6 +27,15 @@ impl WanClient {
     pub async fn send(&self, to: SocketAddr, request: &Request) -> Result<Response> {
         let request = request.clone();
         self.host.namespace().perform(async move { client::send(to, &request).await }).await?
+    }
+
+    /// Opens a connection, for clients of other kinds. It does not outlive this client.
+    ///
+    /// # Errors
+    /// Nobody listens there.
+    pub async fn connect(&self, to: SocketAddr) -> Result<TcpStream> {
+        let stream = self.host.namespace().perform(TcpStream::connect(to)).await?;
+        stream.with_context(|| format!("cannot connect to {to}"))
     }
 
     /// Its address.
