@@ -4,5 +4,6 @@ mod examples;
 mod harness;
 mod objects;
 mod payment;
+mod protocols;
 mod scene;
 mod security;

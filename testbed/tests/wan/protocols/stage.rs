@@ -1,0 +1,167 @@
+//! Where it is spoken: cluster 1 exports two services, cluster 2 imports them.
+//!
+//! `desk` has a port for HTTP and one for gRPC, `line` one that mirrors bodies and one for WebSocket.
+
+use std::net::SocketAddr;
+
+use anyhow::{Result, ensure};
+use mcwan_testbed::kubelet::ECHO_IMAGE;
+use mcwan_testbed::wan::{Count, TestWan, Traffic, WanClient};
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio::sync::MutexGuard;
+
+use crate::objects::{mk_export, mk_file, mk_import, mk_namespace, mk_tier};
+use crate::scene::{HIGH, LOW, mirror, mk_plan, mk_request, turn};
+
+pub(super) const NAMESPACE: &str = "talk";
+
+/// The ports of the services.
+pub(super) const DESK_HTTP: u16 = 8080;
+pub(super) const DESK_GRPC: u16 = 9090;
+pub(super) const LINE_MIRROR: u16 = 8080;
+pub(super) const LINE_WEBSOCKET: u16 = 8081;
+
+/// What asks for a WebSocket (RFC 6455, section 1.2).
+const UPGRADE: [(&str, &str); 4] = [
+    ("connection", "upgrade"),
+    ("upgrade", "websocket"),
+    ("sec-websocket-version", "13"),
+    ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
+];
+
+/// The headers of a packet, what that which opens a connection has more of them, and more than what HTTP/2 says of
+/// itself between requests.
+const HEADERS: u64 = 52;
+const OPENING: u64 = 8;
+const FRAME: u64 = 30;
+
+/// The clusters, and a client in the second.
+pub(super) struct Stage {
+    pub(super) wan: TestWan,
+    pub(super) client: WanClient,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Stage {
+    /// Starts everything, and waits until every port answers.
+    pub(super) async fn start() -> Result<Self> {
+        let turn = turn().await;
+        let wan = TestWan::start(mk_plan()).await?;
+        apply(&wan).await?;
+        let client = wan.client(2).await?;
+        let stage = Self { wan, client, _turn: turn };
+        for (service, port, headers) in [
+            ("desk", DESK_HTTP, &[][..]),
+            ("desk", DESK_GRPC, &[]),
+            ("line", LINE_MIRROR, &[]),
+            ("line", LINE_WEBSOCKET, &UPGRADE),
+        ] {
+            stage.until_reached(service, port, headers).await?;
+        }
+        Ok(stage)
+    }
+
+    /// The egress gateway, on the port of a service.
+    pub(super) async fn gateway(&self, service: &str, port: u16) -> Result<SocketAddr> {
+        self.wan.cluster(2).service_address(NAMESPACE, &format!("{service}-clusterset"), port).await
+    }
+
+    /// A connection to it.
+    pub(super) async fn connect(&self, service: &str, port: u16) -> Result<TcpStream> {
+        self.client.connect(self.gateway(service, port).await?).await
+    }
+
+    /// Waits until a port answers something that no gateway says by itself, through each egress gateway.
+    async fn until_reached(&self, service: &str, port: u16, headers: &[(&str, &str)]) -> Result<()> {
+        let mut request = mk_request("GET", &format!("{service}.{NAMESPACE}:{port}"), "/low");
+        request.headers = headers.iter().map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec())).collect();
+        let reached = async || {
+            mirror(self.wan.cluster(1), self.wan.cluster(2)).await?;
+            mirror(self.wan.cluster(2), self.wan.cluster(1)).await?;
+            let endpoints = self.wan.cluster(2).endpoints(NAMESPACE, &format!("{service}-clusterset"), port).await?;
+            for gateway in &endpoints {
+                let answer = self.client.send(*gateway, &request).await;
+                if !answer.is_ok_and(|answer| !matches!(answer.status, 403 | 404 | 500..)) {
+                    return Ok(false);
+                }
+            }
+            Ok(!endpoints.is_empty())
+        };
+        self.wan.until(&format!("{service}:{port} answers"), reached).await
+    }
+}
+
+/// On which ports the second cluster said something since an earlier count; packets without words, such as
+/// acknowledgements that come late, do not matter.
+fn spoken(wan: &TestWan, before: &Traffic) -> Vec<u16> {
+    let ports = wan.traffic().since(before).ports(2, 1).into_iter();
+    let has_words = |count: &Count| count.bytes > HEADERS * count.packets + OPENING * count.connections + FRAME;
+    ports.filter(|(_, count)| has_words(count)).map(|(port, _)| port).collect()
+}
+
+/// Whatever was said since an earlier count was said on this tier's port.
+pub(super) fn ensure_spoken(wan: &TestWan, before: &Traffic, expected: Option<u16>, what: &str) -> Result<()> {
+    let spoken = spoken(wan, before);
+    ensure!(spoken.iter().eq(&expected), "{what} was said on {spoken:?}, not on {expected:?}");
+    Ok(())
+}
+
+async fn apply(wan: &TestWan) -> Result<()> {
+    let shared = [mk_namespace(NAMESPACE), mk_tier(HIGH.0, HIGH.1), mk_tier(LOW.0, LOW.1)];
+    wan.apply_everywhere(&mk_file(&shared)).await?;
+    let exported = [
+        mk_pods("desk", &json!([{"containerPort": 9080}, {"containerPort": 9090, "name": "grpc"}])),
+        mk_ports(
+            "desk",
+            &json!([
+                {"name": "http", "port": DESK_HTTP, "targetPort": 9080},
+                {"name": "grpc", "port": DESK_GRPC, "targetPort": 9090, "appProtocol": "grpc"},
+            ]),
+        ),
+        mk_pods(
+            "line",
+            &json!([
+                {"containerPort": 9080, "name": "mirror"},
+                {"containerPort": 9081, "name": "websocket"},
+            ]),
+        ),
+        mk_ports(
+            "line",
+            &json!([
+                {"name": "http", "port": LINE_MIRROR, "targetPort": 9080},
+                {"name": "websocket", "port": LINE_WEBSOCKET, "targetPort": 9081},
+            ]),
+        ),
+        mk_export(NAMESPACE, "desk", LOW.0),
+        mk_export(NAMESPACE, "line", LOW.0),
+    ];
+    wan.cluster(1).apply(&mk_file(&exported)).await?;
+    let rule = |prefix: &str, tier: &str| {
+        json!({"matches": [{"path": {"type": "PathPrefix", "value": prefix}}],
+            "backendRefs": [{"group": "mc-wan.l7mp.io", "kind": "WANPolicy", "name": tier}]})
+    };
+    let desk = json!([
+        rule("/high", HIGH.0),
+        rule("/low", LOW.0),
+        rule("/grpc.health.v1.Health", HIGH.0),
+        rule("/grpc.reflection.v1.ServerReflection", LOW.0),
+    ]);
+    let line = json!([rule("/upgrade", HIGH.0), rule("/high", HIGH.0), rule("/low", LOW.0)]);
+    let imports = [mk_import(NAMESPACE, "desk", &desk), mk_import(NAMESPACE, "line", &line)];
+    wan.cluster(2).apply(&mk_file(&imports)).await
+}
+
+/// Two pods that listen on these ports.
+fn mk_pods(name: &str, ports: &Value) -> Value {
+    let container = json!({"name": "upstream", "image": ECHO_IMAGE, "ports": ports});
+    json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"namespace": NAMESPACE, "name": name},
+        "spec": {"replicas": 2, "selector": {"matchLabels": {"app": name}},
+            "template": {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container]}}}})
+}
+
+/// A Service with these ports.
+fn mk_ports(name: &str, ports: &Value) -> Value {
+    json!({"apiVersion": "v1", "kind": "Service", "metadata": {"namespace": NAMESPACE, "name": name},
+        "spec": {"selector": {"app": name}, "ports": ports}})
+}
