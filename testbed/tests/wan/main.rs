@@ -1,5 +1,7 @@
 //! Clusters on a WAN: the seed's story on the real things.
 
+mod attempt;
+mod bypass;
 mod examples;
 mod harness;
 mod objects;
@@ -7,3 +9,4 @@ mod payment;
 mod protocols;
 mod scene;
 mod security;
+mod steering;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use kube::Api;
 use kube::api::{DynamicObject, ListParams, ObjectMeta, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
@@ -78,7 +78,7 @@ pub(crate) async fn mirror(from: &WanCluster, to: &WanCluster) -> Result<()> {
 }
 
 /// Plays a story while the registries of clusters 1 and 2 are mirrored: as long as each has its own.
-pub(crate) async fn mirrored(wan: &TestWan, story: impl Future<Output = Result<()>>) -> Result<()> {
+pub(crate) async fn mirrored<T>(wan: &TestWan, story: impl Future<Output = Result<T>>) -> Result<T> {
     let mirrors = async {
         let mut ticks = interval(MIRRORED);
         loop {
@@ -90,6 +90,6 @@ pub(crate) async fn mirrored(wan: &TestWan, story: impl Future<Output = Result<(
     };
     tokio::select! {
         done = story => done,
-        () = mirrors => Ok(()),
+        () = mirrors => bail!("nobody mirrors any more"),
     }
 }
