@@ -11,6 +11,7 @@ mod packet;
 mod plan;
 pub mod play;
 mod recording;
+mod registry;
 mod router;
 mod service;
 mod traffic;
@@ -73,7 +74,11 @@ impl TestWan {
             WanCluster::start(number, folder, &router, &oci_registry)
         });
         let mut clusters = try_join_all(clusters).await?;
-        let starts = clusters.iter_mut().map(|cluster| cluster.start_controllers(&plan, &module));
+        let credentials = join_registry(&plan, &clusters).await?;
+        let starts = clusters
+            .iter_mut()
+            .zip(&credentials)
+            .map(|(cluster, credentials)| cluster.start_controllers(&plan, &module, credentials.as_deref()));
         try_join_all(starts).await?;
         Ok(Self { clusters, oci_registry, router, logs, folder })
     }
@@ -171,7 +176,19 @@ impl TestWan {
     }
 }
 
-/// Starts the registry, and pushes the module as it ships. Gives what it is pulled by.
+/// Prepares the registry and lets all clusters join. Gives their credentials; none for who holds it.
+async fn join_registry(plan: &Plan, clusters: &[WanCluster]) -> Result<Vec<Option<PathBuf>>> {
+    let mut all = clusters.iter();
+    let holder = all.find(|cluster| cluster.number() == plan.registry).context("nobody holds the registry")?;
+    registry::init(&plan.program, holder).await?;
+    let joins = clusters.iter().map(async |cluster| {
+        let joins = cluster.number() != plan.registry;
+        if joins { registry::join(&plan.program, holder, cluster).await.map(Some) } else { Ok(None) }
+    });
+    try_join_all(joins).await
+}
+
+/// Starts the OCI registry, and pushes the module as it ships. Gives what it is pulled by.
 async fn start_oci_registry(router: &Router, folder: PathBuf) -> Result<(OciRegistry, String)> {
     let namespace = Namespace::new().await?;
     router.join(OCI_NETWORK, &namespace.entrance(), Some(OCI_HOST)).await?;

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::ops::{Deref, DerefMut};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use futures_util::future::try_join_all;
@@ -79,10 +79,13 @@ impl WanCluster {
         Ok(Self { controllers: Vec::new(), kubelet, istiod, cluster, number, launch: None })
     }
 
-    /// Starts the replicas of the controller.
-    pub(super) async fn start_controllers(&mut self, plan: &Plan, module: &str) -> Result<()> {
+    /// Starts the replicas of the controller, with the credentials for a registry that is elsewhere.
+    pub(super) async fn start_controllers(&mut self, plan: &Plan, module: &str, registry: Option<&Path>) -> Result<()> {
         let insecure = self.istiod.insecure_registries().join(",");
         let mut arguments = vec!["--insecure-registry".to_owned(), insecure];
+        if let Some(kubeconfig) = registry {
+            arguments.extend(["--registry-kubeconfig".to_owned(), kubeconfig.display().to_string()]);
+        }
         arguments.extend(plan.controller_arguments.iter().cloned());
         self.launch = Some(Launch { program: plan.program.clone(), module: module.to_owned(), arguments });
         let this = &*self;

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use mcwan_testbed::wan::{TestWan, WanClient};
 
-use crate::scene::{HIGH, LOW, apply_payment, mirror, mk_plan, mk_request, turn};
+use crate::scene::{HIGH, LOW, apply_payment, mk_plan, mk_request, turn};
 
 #[tokio::test]
 async fn every_request_takes_its_tier() -> Result<()> {
@@ -12,8 +12,6 @@ async fn every_request_takes_its_tier() -> Result<()> {
     apply_payment(&wan).await?;
     let client = wan.client(2).await?;
     let gateway = async || {
-        mirror(wan.cluster(1), wan.cluster(2)).await?;
-        mirror(wan.cluster(2), wan.cluster(1)).await?;
         let Some(gateway) = wan.cluster(2).endpoints("secure", "payment-clusterset", 8080).await?.pop() else {
             return Ok(false);
         };

@@ -1,25 +1,17 @@
 //! Two clusters with the payment example.
 
 use std::path::Path;
-use std::time::Duration;
 
-use anyhow::{Result, bail};
-use kube::Api;
-use kube::api::{DynamicObject, ListParams, ObjectMeta, Patch, PatchParams};
-use kube::core::{ApiResource, GroupVersionKind};
+use anyhow::Result;
 use mcwan_testbed::client::Request;
-use mcwan_testbed::wan::{Plan, TestWan, WanCluster};
-use serde_json::{Value, json};
+use mcwan_testbed::wan::{Plan, TestWan};
+use serde_json::json;
 use tokio::sync::{Mutex, MutexGuard};
-use tokio::time::interval;
 
 use crate::objects::{mk_echo, mk_export, mk_file, mk_import, mk_namespace, mk_service, mk_tier};
 
 pub(crate) const HIGH: (&str, u16) = ("sd-wan-priority-high", 31_111);
 pub(crate) const LOW: (&str, u16) = ("sd-wan-priority-low", 31_112);
-
-/// How often the registries are mirrored.
-const MIRRORED: Duration = Duration::from_millis(250);
 
 static TURN: Mutex<()> = Mutex::const_new(());
 
@@ -57,39 +49,4 @@ pub(crate) async fn apply_payment(wan: &TestWan) -> Result<()> {
         {"matches": [{"path": path("/stats")}], "backendRefs": backend(LOW.0)},
     ]);
     wan.cluster(2).apply(&mk_file(&[mk_import("secure", "payment", &rules)])).await
-}
-
-/// Copies what the registry of one cluster says into another's: as long as each has its own.
-pub(crate) async fn mirror(from: &WanCluster, to: &WanCluster) -> Result<()> {
-    for kind in ["WANCluster", "ExportedService"] {
-        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("mc-wan.l7mp.io", "v1alpha1", kind));
-        let source: Api<DynamicObject> = Api::namespaced_with(from.client(), "mc-wan-registry", &resource);
-        let target: Api<DynamicObject> = Api::namespaced_with(to.client(), "mc-wan-registry", &resource);
-        for mut object in source.list(&ListParams::default()).await? {
-            let name = object.metadata.name.clone().unwrap_or_default();
-            if object.data.pointer("/spec/cluster").and_then(Value::as_str).unwrap_or(&name) != from.id() {
-                continue;
-            }
-            object.metadata = ObjectMeta { name: Some(name.clone()), ..ObjectMeta::default() };
-            target.patch(&name, &PatchParams::apply("mirror").force(), &Patch::Apply(&object)).await?;
-        }
-    }
-    Ok(())
-}
-
-/// Plays a story while the registries of clusters 1 and 2 are mirrored: as long as each has its own.
-pub(crate) async fn mirrored<T>(wan: &TestWan, story: impl Future<Output = Result<T>>) -> Result<T> {
-    let mirrors = async {
-        let mut ticks = interval(MIRRORED);
-        loop {
-            ticks.tick().await;
-            // Where one is away, it has nothing to say.
-            let _ = mirror(wan.cluster(1), wan.cluster(2)).await;
-            let _ = mirror(wan.cluster(2), wan.cluster(1)).await;
-        }
-    };
-    tokio::select! {
-        done = story => done,
-        () = mirrors => bail!("nobody mirrors any more"),
-    }
 }

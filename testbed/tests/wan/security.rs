@@ -5,7 +5,7 @@ use mcwan_testbed::wan::TestWan;
 
 use crate::bypass;
 use crate::examples::plays;
-use crate::scene::{mirrored, mk_plan, turn};
+use crate::scene::{mk_plan, turn};
 use crate::steering;
 
 /// The filter's object.
@@ -16,20 +16,14 @@ async fn every_request_takes_the_tier_that_the_rules_give() -> Result<()> {
     let _turn = turn().await;
     let mut wan = TestWan::start(mk_plan().arguments(&["--lease-seconds", "5"])).await?;
     for example in ["canary", "split", "rewrite"] {
-        mirrored(&wan, Box::pin(plays(&wan, example))).await?;
+        plays(&wan, example).await?;
     }
-    let play = mirrored(&wan, Box::pin(plays(&wan, "payment"))).await?;
-    mirrored(
-        &wan,
-        Box::pin(async {
-            steering::no_client_steers(&wan, &play).await?;
-            bypass::a_pod_cannot_go_past_its_egress_gateway(&wan, &play).await?;
-            bypass::the_egress_gateway_of_another_namespace_is_refused(&wan).await?;
-            bypass::a_replaced_egress_pod_is_admitted_and_the_old_one_is_not(&wan, &play).await?;
-            steering::a_deleted_filter_comes_back(&wan, &play, FILTER).await?;
-            steering::a_filter_that_is_loading_lets_nothing_through(&wan, &play).await
-        }),
-    )
-    .await?;
+    let play = plays(&wan, "payment").await?;
+    steering::no_client_steers(&wan, &play).await?;
+    bypass::a_pod_cannot_go_past_its_egress_gateway(&wan, &play).await?;
+    bypass::the_egress_gateway_of_another_namespace_is_refused(&wan).await?;
+    bypass::a_replaced_egress_pod_is_admitted_and_the_old_one_is_not(&wan, &play).await?;
+    steering::a_deleted_filter_comes_back(&wan, &play, FILTER).await?;
+    steering::a_filter_that_is_loading_lets_nothing_through(&wan, &play).await?;
     steering::without_a_filter_everything_is_refused(&mut wan, &play, FILTER).await
 }

@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use tokio::sync::MutexGuard;
 
 use crate::objects::{mk_export, mk_file, mk_import, mk_namespace, mk_tier};
-use crate::scene::{HIGH, LOW, mirror, mk_plan, mk_request, turn};
+use crate::scene::{HIGH, LOW, mk_plan, mk_request, turn};
 
 pub(super) const NAMESPACE: &str = "talk";
 
@@ -77,8 +77,6 @@ impl Stage {
         let mut request = mk_request("GET", &format!("{service}.{NAMESPACE}:{port}"), "/low");
         request.headers = headers.iter().map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec())).collect();
         let reached = async || {
-            mirror(self.wan.cluster(1), self.wan.cluster(2)).await?;
-            mirror(self.wan.cluster(2), self.wan.cluster(1)).await?;
             let endpoints = self.wan.cluster(2).endpoints(NAMESPACE, &format!("{service}-clusterset"), port).await?;
             for gateway in &endpoints {
                 let answer = self.client.send(*gateway, &request).await;
