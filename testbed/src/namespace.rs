@@ -44,7 +44,7 @@ impl Namespace {
     /// Makes a namespace in which there is loopback and nothing else.
     ///
     /// # Errors
-    /// We are not root, or `ip` is missing.
+    /// We are not root, not even of a user namespace, or `ip` is missing.
     pub async fn new() -> Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let (jobs, mut queue) = mpsc::unbounded_channel::<Job>();
@@ -193,7 +193,7 @@ impl Entrance {
 
 /// Takes this thread into a new namespace.
 fn enter() -> Result<()> {
-    unshare(CloneFlags::CLONE_NEWNET).context("cannot make a network namespace: run me as root")?;
+    unshare(CloneFlags::CLONE_NEWNET).context("cannot make a network namespace: run me as root, or by `cargo xtask`")?;
     fs::write(EPHEMERAL_PORTS, format!("{FIRST_EPHEMERAL_PORT} 65535")).context("cannot set the range of ports")
 }
 

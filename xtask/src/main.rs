@@ -5,6 +5,7 @@ mod manifests;
 mod module;
 mod process;
 mod reproducible;
+mod root;
 mod setup;
 mod stages;
 
@@ -52,7 +53,7 @@ enum Command {
     /// The exit status is 0 only if every request did what its example expects.
     Demo(Demo),
     /// Set up for clusters, then start a Kubernetes control plane that serves our resources, Gateway API's, Istio's
-    /// and the Multi-Cluster Services API's; leave it running until Ctrl-C. Needs root.
+    /// and the Multi-Cluster Services API's; leave it running until Ctrl-C. Without root, a user namespace is made for it.
     Cluster,
     /// Everything that CI runs: set-up, build, formatting, lints, documentation, images and all tests;
     /// these play every example in every mode.
@@ -166,10 +167,12 @@ fn run(command: &Command) -> Result<()> {
         }
         Command::Cluster => {
             setup::cluster(&tools()?)?;
+            root::become_root()?;
             Err(stages::cluster())
         }
         Command::Test { full } => {
             setup::cluster(&tools()?)?;
+            root::become_root()?;
             build()?;
             stages::test(if *full { Extent::Full } else { Extent::Usual })
         }
@@ -178,6 +181,7 @@ fn run(command: &Command) -> Result<()> {
             if matches!(what, Benchmark::Controller) {
                 let tools = tools()?;
                 setup::cluster(&tools)?;
+                root::become_root()?;
                 image::run(&tools, &[image::Kind::Module])?;
             }
             stages::bench(*what, *output)

@@ -23,6 +23,8 @@ use crate::network::{EVERYTHING, Network};
 /// The name of the device in each namespace.
 const DEVICE: &str = "wan";
 
+const INSTALL_TUN: &str = "cannot make a TUN device: /dev/net/tun must be there (`modprobe tun`) and ours to write";
+
 /// The longest packet that a device gives.
 const MAX_PACKET: usize = 65_536;
 
@@ -87,7 +89,7 @@ impl Router {
             let _entered = runtime.enter();
             Tun::builder().name(DEVICE).build()
         };
-        let mut devices = namespace.run(make).await?.context("cannot make a TUN device (/dev/net/tun)")?;
+        let mut devices = namespace.run(make).await?.context(INSTALL_TUN)?;
         let device = Arc::new(devices.pop().context("there is no TUN device")?);
         let address = host.map(|host| format!("address add {}/32 dev {DEVICE}", network.host(host)));
         let commands = [format!("link set {DEVICE} up"), format!("route add {EVERYTHING} dev {DEVICE}")];

@@ -1,12 +1,11 @@
 //! `ip`, by which the tests set up their network namespaces.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 
 use anyhow::Result;
 
 use crate::process;
+use crate::root::is_root;
 
 const INSTALL: &str = "install iproute2 (Debian: apt-get install iproute2, as root)";
 
@@ -19,8 +18,4 @@ pub(super) fn install() -> Result<()> {
     eprintln!("setup: installing iproute2 by apt-get");
     process::prepare(Command::new("apt-get").args(["update", "--quiet"]), INSTALL)?;
     process::prepare(Command::new("apt-get").args(["install", "--yes", "--no-install-recommends", "iproute2"]), INSTALL)
-}
-
-fn is_root() -> bool {
-    fs::metadata("/proc/self").is_ok_and(|myself| myself.uid() == 0)
 }
