@@ -8,6 +8,7 @@ use http_body_util::{BodyExt, Empty};
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
 use hyper::header::{HOST, HeaderName, HeaderValue};
+use hyper::http::response::Parts;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -81,12 +82,7 @@ async fn exchange(address: SocketAddr, request: &Request) -> Result<Response> {
         http1::Builder::new().title_case_headers(true).handshake(TokioIo::new(stream)).await?;
     let exchange = async {
         let (head, body) = sender.send_request(request).await?.into_parts();
-        let headers = head.headers.iter();
-        anyhow::Ok(Response {
-            status: head.status.as_u16(),
-            headers: headers.map(|(name, value)| (name.to_string(), value.as_bytes().to_vec())).collect(),
-            body: body.collect().await?.to_bytes().to_vec(),
-        })
+        anyhow::Ok(response(&head, &body.collect().await?.to_bytes()))
     };
     // The connection's future does the reading and writing; it ends with the exchange.
     tokio::pin!(exchange);
@@ -99,7 +95,8 @@ async fn exchange(address: SocketAddr, request: &Request) -> Result<Response> {
     }
 }
 
-fn compose(request: &Request) -> Result<hyper::Request<Empty<Bytes>>> {
+/// A request as it is sent.
+pub(crate) fn compose(request: &Request) -> Result<hyper::Request<Empty<Bytes>>> {
     let mut composed = hyper::Request::builder().method(&*request.method).uri(&request.path).body(Empty::new())?;
     let headers = composed.headers_mut();
     if let Some(host) = &request.host {
@@ -109,4 +106,14 @@ fn compose(request: &Request) -> Result<hyper::Request<Empty<Bytes>>> {
         headers.append(HeaderName::try_from(name)?, HeaderValue::from_bytes(value)?);
     }
     Ok(composed)
+}
+
+/// An answer as it has come.
+pub(crate) fn response(head: &Parts, body: &[u8]) -> Response {
+    let headers = head.headers.iter();
+    Response {
+        status: head.status.as_u16(),
+        headers: headers.map(|(name, value)| (name.to_string(), value.as_bytes().to_vec())).collect(),
+        body: body.to_vec(),
+    }
 }

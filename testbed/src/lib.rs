@@ -15,6 +15,7 @@ pub mod forecast;
 pub mod istiod;
 pub mod kubelet;
 pub mod latin1;
+pub mod load;
 pub mod loopback;
 pub mod mode;
 pub mod namespace;
