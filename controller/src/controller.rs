@@ -8,6 +8,7 @@ mod batch;
 mod desired;
 mod emission;
 mod engine;
+mod leads;
 mod polling;
 mod registry;
 mod renewal;
@@ -156,11 +157,12 @@ async fn work(
     loop {
         let mut news = News::default();
         let is_busy = is_active && engine.is_busy();
+        let is_settling = is_active && engine.is_settling();
         let wake_up = engine.next().filter(|_| is_active);
         let wake_up = wake_up.into_iter().chain(engine.world.reach.next(Instant::now())).min();
         tokio::select! {
             biased;
-            event = watches.next(), if !is_busy => {
+            event = watches.next(), if !is_busy && !is_settling => {
                 let Some(event) = event else { bail!("a watch has ended") };
                 engine.world.hear(event, &mut news);
             }
@@ -171,7 +173,8 @@ async fn work(
             () = sleep_until(wake_up), if !is_busy => {}
             () = std::future::ready(()), if is_busy => {}
         }
-        for _ in 0..EVENTS {
+        let events = if is_settling { 0 } else { EVENTS };
+        for _ in 0..events {
             let Some(event) = watches.try_next() else { break };
             engine.world.hear(event, &mut news);
         }

@@ -61,6 +61,11 @@ impl Batch {
         self.leads.insert(Arc::clone(namespace));
     }
 
+    /// Whether the filter of a namespace waits.
+    pub(super) fn has_lead(&self, namespace: &str) -> bool {
+        self.leads.contains(namespace)
+    }
+
     /// What to write, in order.
     pub(super) fn phases(mut self) -> Vec<Phase> {
         self.objects.sort_by_key(|(stage, _)| *stage);

@@ -10,6 +10,7 @@ use super::agenda::Agenda;
 use super::batch::Batch;
 use super::desired::Desired;
 use super::emission::Emission;
+use super::leads::Leads;
 use super::polling::{Answer, Polling};
 use super::retirement::Retirements;
 use super::statuses::Statuses;
@@ -63,8 +64,8 @@ pub(super) struct Engine {
     translator: Translator,
     settings: Settings,
     applier: Applier,
-    timing: Timing,
     agenda: Agenda,
+    leads: Leads,
     desired: Desired,
     retirements: Retirements,
     /// Objects that may be ours and are not to be.
@@ -92,8 +93,8 @@ impl Engine {
             translator: Translator::new(options),
             settings,
             applier,
-            timing,
             agenda: Agenda::default(),
+            leads: Leads::new(timing.lead),
             desired: Desired::default(),
             retirements: Retirements::new(timing.grace),
             strays: BTreeSet::new(),
@@ -169,6 +170,11 @@ impl Engine {
     pub(super) fn is_busy(&self) -> bool {
         let has_strays = self.has_strays() && self.delete_at <= Instant::now();
         self.agenda.is_due() || self.statuses.is_due() || has_strays
+    }
+
+    /// Whether nothing new must be heard for a moment, so that a filter is told what it waits for.
+    pub(super) fn is_settling(&self) -> bool {
+        self.leads.are_long(Instant::now())
     }
 
     /// When there is something to do next, if nothing happens before.
@@ -247,6 +253,9 @@ impl Engine {
             self.problems.insert(unit.clone(), problems);
         }
         if unit.part == Part::Egress {
+            if !batch.has_lead(&unit.namespace) {
+                self.leads.end(&unit.namespace);
+            }
             self.polling.shipped(&unit.namespace, shipped, &self.world.snapshot);
             match shipped {
                 Some(shipped) => drop(self.shipped.insert(Arc::clone(&unit.namespace), shipped)),
@@ -266,7 +275,7 @@ impl Engine {
         for phase in batch.phases() {
             let now = Instant::now();
             for namespace in phase.leads {
-                self.agenda.hold(Unit::egress(&namespace), now + self.timing.lead);
+                self.agenda.hold(Unit::egress(&namespace), self.leads.wait(&namespace, now));
             }
             let outcomes = self.applier.apply_all(&mut self.world.observed, phase.objects).await;
             self.note_outcomes(outcomes);
