@@ -1,11 +1,9 @@
 //! What a unit consists of.
 
-use serde_json::Value;
-
 use super::unit::{Part, Unit};
 use crate::emit::kubernetes::{
-    Settings, Shipped, cluster_object, common_objects, egress_objects, export_objects, import_objects, ingress_objects,
-    missing_grants,
+    LiveRules, Settings, Shipped, cluster_object, common_objects, egress_objects, export_objects, import_objects,
+    ingress_objects, missing_grants,
 };
 use crate::emit::object::Object;
 use crate::gather::Snapshot;
@@ -24,13 +22,13 @@ pub(super) struct Emission {
 }
 
 impl Emission {
-    /// Works out a unit. `retained` are the rules of live routes that must stay for a while.
+    /// Works out a unit. `live` are the rules of its live routes, where these are to be otherwise.
     pub(super) fn of(
         unit: &Unit,
         translator: &Translator,
         snapshot: &Snapshot,
         settings: &Settings,
-        retained: &[Value],
+        live: &LiveRules,
     ) -> Self {
         let namespace = &unit.namespace;
         match &unit.part {
@@ -40,7 +38,7 @@ impl Emission {
             }
             Part::Import(name) => {
                 let Some(import) = translator.imports().get(namespace, name) else { return Self::default() };
-                let (objects, mut problems) = import_objects(import, settings, retained);
+                let (objects, mut problems) = import_objects(import, settings, live);
                 problems.extend(missing_grants(import, &snapshot.reference_grants));
                 Self { objects, problems, shipped: None }
             }

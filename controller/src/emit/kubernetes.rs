@@ -16,6 +16,7 @@ mod gateway;
 mod grant;
 mod import;
 mod ingress;
+mod live_rules;
 pub mod names;
 mod native;
 mod native_match;
@@ -38,6 +39,7 @@ pub use filter::{FilterKind, Shipped};
 pub use grant::missing_grants;
 pub use import::import_objects;
 pub use ingress::ingress_objects;
+pub use live_rules::LiveRules;
 pub use route::steering_value_of;
 
 /// The label of everything that mcwan writes, its value being [`MANAGER`].

@@ -3,14 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use serde_json::Value;
-
 use super::super::batch::Batch;
 use super::super::emission::Emission;
 use super::super::unit::{Part, Unit};
 use super::Engine;
 use crate::apply::{Live, Outcome};
-use crate::emit::kubernetes::steering_value_of;
+use crate::emit::kubernetes::{LiveRules, steering_value_of};
 use crate::emit::object::{Kind, Object, ObjectId};
 use crate::translate::Import;
 
@@ -26,18 +24,21 @@ impl Engine {
         released: Option<&BTreeSet<String>>,
         batch: &mut Batch,
     ) -> Result<Emission, Outcome> {
-        let wanted = self.emission(unit, &[]);
+        let wanted = self.emission(unit, &LiveRules::default());
         let Part::Import(name) = &unit.part else { return Ok(wanted) };
         if wanted.objects.is_empty() {
             self.strays.extend(self.retirements.end(unit).into_iter().flatten());
             return Ok(wanted);
         }
-        let routes = self.differing_routes(unit, &wanted);
+        let mut live = LiveRules::default();
         let mut rules = Vec::new();
-        for id in &routes {
-            let mut live = self.applier.read(id).await?;
-            let live = live.as_mut().and_then(|route| route.pointer_mut("/spec/rules"));
-            rules.extend(live.and_then(|rules| rules.as_array_mut().map(std::mem::take)).into_iter().flatten());
+        for id in &self.differing_routes(unit, &wanted) {
+            let mut route = self.applier.read(id).await?;
+            let found = route.as_mut().and_then(|route| route.pointer_mut("/spec/rules"));
+            for rule in found.and_then(|rules| rules.as_array_mut().map(std::mem::take)).into_iter().flatten() {
+                live.stands(&id.key.name, &rule);
+                rules.push(rule);
+            }
         }
         if rules.is_empty() {
             return Ok(wanted);
@@ -56,14 +57,17 @@ impl Engine {
         }
         if rules.is_empty() {
             self.strays.extend(self.retirements.end(unit).into_iter().flatten());
-            return Ok(wanted);
+        } else {
+            self.retirements.retain(unit, &rules, Instant::now());
         }
-        self.retirements.retain(unit, &rules, Instant::now());
-        Ok(self.emission(unit, &rules))
+        for rule in rules {
+            live.retain(rule);
+        }
+        Ok(self.emission(unit, &live))
     }
 
-    fn emission(&self, unit: &Unit, retained: &[Value]) -> Emission {
-        Emission::of(unit, &self.translator, &self.world.snapshot, &self.settings, retained)
+    fn emission(&self, unit: &Unit, live: &LiveRules) -> Emission {
+        Emission::of(unit, &self.translator, &self.world.snapshot, &self.settings, live)
     }
 
     /// An import's live routes, where these are not as they are to be.

@@ -8,8 +8,8 @@ use crate::problem::Problem;
 use crate::translate::Translator;
 
 use super::{
-    Settings, cluster_object, common_objects, egress_objects, export_objects, import_objects, ingress_objects,
-    missing_grants,
+    LiveRules, Settings, cluster_object, common_objects, egress_objects, export_objects, import_objects,
+    ingress_objects, missing_grants,
 };
 
 /// The objects of everything that was translated, in the order in which they are created, and what is wrong beside
@@ -17,7 +17,7 @@ use super::{
 pub fn everything(translator: &Translator, snapshot: &Snapshot, settings: &Settings) -> (Vec<Object>, Vec<Problem>) {
     let (mut objects, mut problems) = (common_objects(), Vec::new());
     for import in translator.imports().values() {
-        let (made, found) = import_objects(import, settings, &[]);
+        let (made, found) = import_objects(import, settings, &LiveRules::default());
         objects.extend(made);
         problems.extend(found);
         problems.extend(missing_grants(import, &snapshot.reference_grants));

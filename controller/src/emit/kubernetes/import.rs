@@ -1,6 +1,6 @@
 //! What one import consists of, beside what it shares with the others of its namespace.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::api::DataPlane;
 use crate::emit::object::{Kind, Object};
@@ -9,20 +9,21 @@ use crate::translate::Import;
 use crate::translate::gateway_pods::GATEWAY_LABEL;
 
 use super::draft::Draft;
+use super::live_rules::LiveRules;
 use super::{Settings, gateway, names, route, tier};
 
 /// The objects of an import: its tier services, what clients call it by, and the routes behind the filter.
 ///
-/// `retained` are rules of its live `HTTPRoute`s for targets that it has no more, but that gateways may still steer
-/// to: they stay behind its own. The routes of a native import are not here, but in
+/// `live` are the rules of its live `HTTPRoute`s: each stays where it stands, and those stay behind its own that are for
+/// targets that it has no more. The routes of a native import are not here, but in
 /// [`egress_objects`](super::egress_objects): what they match depends on the hosts that older imports have.
-pub fn import_objects(import: &Import, settings: &Settings, retained: &[Value]) -> (Vec<Object>, Vec<Problem>) {
+pub fn import_objects(import: &Import, settings: &Settings, live: &LiveRules) -> (Vec<Object>, Vec<Problem>) {
     let (mut objects, mut problems) = (Vec::new(), Vec::new());
-    tier::objects(import, retained, &mut objects, &mut problems);
+    tier::objects(import, live.retained(), &mut objects, &mut problems);
     if !import.ports.is_empty() {
         objects.push(clusterset_service(import, settings, &mut problems));
         if settings.data_plane(import) == DataPlane::Wasm {
-            route::steered(import, retained, &mut objects, &mut problems);
+            route::steered(import, live, &mut objects, &mut problems);
         }
     }
     (objects, problems)

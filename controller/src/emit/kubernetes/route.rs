@@ -1,5 +1,7 @@
 //! The routes behind the filter: a rule for each target, and none for a request that the filter did not steer.
 
+use std::collections::BTreeMap;
+
 use mcwan_policy::STEERING_HEADER;
 use mcwan_policy::wire::Action;
 use serde_json::{Value, json};
@@ -11,6 +13,7 @@ use crate::translate::{HeaderChanges, Import, Target, in_turn};
 use super::backend::{self, Backend};
 use super::draft::Draft;
 use super::forwarding::{self, Unsayable};
+use super::live_rules::LiveRules;
 use super::{gateway, names};
 
 /// Rules of one `HTTPRoute` (Gateway API, `HTTPRouteSpec`).
@@ -20,8 +23,9 @@ const ROUTE_MATCHES: usize = 128;
 /// Hostnames of one `HTTPRoute`.
 const ROUTE_HOSTNAMES: usize = 16;
 
-/// Adds the routes of an import whose requests the filter steers.
-pub(super) fn steered(import: &Import, retained: &[Value], objects: &mut Vec<Object>, problems: &mut Vec<Problem>) {
+/// Adds the routes of an import whose requests the filter steers. Rules that are live stay in the `HTTPRoute` that they
+/// stand in.
+pub(super) fn steered(import: &Import, live: &LiveRules, objects: &mut Vec<Object>, problems: &mut Vec<Problem>) {
     let hosts = [import.canonical_host()];
     for (port, listener) in gateway::served_ports(import, &mut Vec::new()) {
         let mut rules: Vec<_> = import
@@ -33,8 +37,12 @@ pub(super) fn steered(import: &Import, retained: &[Value], objects: &mut Vec<Obj
         let values: Vec<_> = import.targets.iter().map(Target::steering_value).collect();
         let is_ours =
             |rule: &&Value| steering_value_of(rule).is_some_and(|value| values.iter().any(|own| own == value));
-        rules.extend(retained.iter().filter(|rule| port_of(rule) == Some(port) && !is_ours(rule)).cloned());
-        routes(import, names::EGRESS_GATEWAY, (port, listener), &hosts, rules, objects);
+        rules.extend(live.retained().iter().filter(|rule| port_of(rule) == Some(port) && !is_ours(rule)).cloned());
+        let places = live.places(&import.wire.name, port);
+        for (number, rules) in pack_in_place(rules, |rule| places.get(steering_value_of(rule)?).copied()) {
+            let place = (names::EGRESS_GATEWAY, port, listener);
+            objects.push(route(import, place, number, &hosts, &rules));
+        }
     }
 }
 
@@ -46,7 +54,7 @@ pub fn steering_value_of(rule: &Value) -> Option<&str> {
 }
 
 /// The port that a rule of ours tells the far gateway; none: it sends nothing there.
-fn port_of(rule: &Value) -> Option<u16> {
+pub(super) fn port_of(rule: &Value) -> Option<u16> {
     let filters = rule.pointer("/backendRefs/0/filters")?.as_array()?;
     let set = filters.iter().filter_map(|filter| filter.pointer("/requestHeaderModifier/set")?.as_array()).flatten();
     set.filter(|header| header["name"] == mcwan_policy::PORT_HEADER)
@@ -123,23 +131,57 @@ pub(super) fn routes(
     let packs = pack(rules);
     let places = hosts.chunks(ROUTE_HOSTNAMES).flat_map(|hosts| packs.iter().map(move |rules| (hosts, rules)));
     for (number, (hosts, rules)) in places.enumerate() {
-        let name = names::import_route(&import.wire.name, port, number);
-        let draft = Draft::new(Kind::HttpRoute, &import.wire.namespace, name)
-            .of_import(&import.wire.namespace, &import.wire.name)
-            .owned_by(import.owner.as_ref());
-        objects.push(draft.with(json!({
-            "spec": {
-                "parentRefs": [{
-                    "group": "gateway.networking.k8s.io",
-                    "kind": "Gateway",
-                    "name": gateway,
-                    "sectionName": names::listener(listener),
-                }],
-                "hostnames": hosts,
-                "rules": rules,
-            },
-        })));
+        objects.push(route(import, (gateway, port, listener), number, hosts, rules));
     }
+}
+
+/// The `HTTPRoute` of this number for a port of an import, at a listener of a gateway.
+fn route(
+    import: &Import,
+    (gateway, port, listener): (&str, u16, u16),
+    number: usize,
+    hosts: &[String],
+    rules: &[Value],
+) -> Object {
+    let name = names::import_route(&import.wire.name, port, number);
+    let draft = Draft::new(Kind::HttpRoute, &import.wire.namespace, name)
+        .of_import(&import.wire.namespace, &import.wire.name)
+        .owned_by(import.owner.as_ref());
+    draft.with(json!({
+        "spec": {
+            "parentRefs": [{
+                "group": "gateway.networking.k8s.io",
+                "kind": "Gateway",
+                "name": gateway,
+                "sectionName": names::listener(listener),
+            }],
+            "hostnames": hosts,
+            "rules": rules,
+        },
+    }))
+}
+
+/// Splits rules of one match each so that each part fits one `HTTPRoute`, of which this is the number. A rule that has
+/// a place keeps it: two routes are written one after the other, and what moves between them may be in neither for
+/// a moment. The others go where there is room.
+fn pack_in_place(rules: Vec<Value>, place: impl Fn(&Value) -> Option<usize>) -> BTreeMap<usize, Vec<Value>> {
+    let mut packs: BTreeMap<usize, Vec<Value>> = BTreeMap::new();
+    let mut others = Vec::new();
+    for rule in rules {
+        let pack = place(&rule).map(|number| packs.entry(number).or_default());
+        match pack.filter(|pack| pack.len() < ROUTE_RULES) {
+            Some(pack) => pack.push(rule),
+            None => others.push(rule),
+        }
+    }
+    let mut number = 0;
+    for rule in others {
+        while packs.get(&number).is_some_and(|pack| pack.len() >= ROUTE_RULES) {
+            number += 1;
+        }
+        packs.entry(number).or_default().push(rule);
+    }
+    packs
 }
 
 /// Splits rules so that each part fits one `HTTPRoute`, in order.
@@ -160,4 +202,45 @@ pub(super) fn pack(rules: Vec<Value>) -> Vec<Vec<Value>> {
         }
     }
     packs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mk_rules(numbers: std::ops::Range<usize>) -> Vec<Value> {
+        numbers.map(|number| json!({"name": number})).collect()
+    }
+
+    /// Where each rule is.
+    fn places(packs: &BTreeMap<usize, Vec<Value>>) -> BTreeMap<u64, usize> {
+        let rules = packs.iter().flat_map(|(place, rules)| rules.iter().map(move |rule| (rule, *place)));
+        rules.map(|(rule, place)| (rule["name"].as_u64().unwrap(), place)).collect()
+    }
+
+    #[test]
+    fn rules_without_a_place_fill_one_route_after_the_other() {
+        let packs = pack_in_place(mk_rules(0..40), |_| None);
+        assert_eq!(packs.into_values().collect::<Vec<_>>(), pack(mk_rules(0..40)));
+    }
+
+    #[test]
+    fn a_rule_never_moves() {
+        let mut rules = mk_rules(0..20);
+        let mut before = places(&pack_in_place(rules.clone(), |_| None));
+        for first in 20..60 {
+            // New ones come in front, as targets of new rules do, and old ones go.
+            rules.insert(0, json!({"name": first}));
+            if first % 2 == 0 {
+                rules.pop();
+            }
+            let packs = pack_in_place(rules.clone(), |rule| before.get(&rule["name"].as_u64().unwrap()).copied());
+            assert!(packs.values().all(|pack| (1..=ROUTE_RULES).contains(&pack.len())));
+            let after = places(&packs);
+            assert_eq!(after.len(), rules.len());
+            let moved = after.iter().filter(|(rule, place)| before.get(rule).is_some_and(|known| known != *place));
+            assert_eq!(moved.count(), 0);
+            before = after;
+        }
+    }
 }

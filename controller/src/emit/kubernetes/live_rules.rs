@@ -1,0 +1,56 @@
+//! What the live routes of an import say.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::names;
+use super::route::{port_of, steering_value_of};
+
+/// More `HTTPRoute`s than an import has for one port.
+const MOST_ROUTES: usize = 4_096;
+
+/// Rules of the live `HTTPRoute`s of an import whose requests the filter steers.
+#[derive(Clone, Debug, Default)]
+pub struct LiveRules {
+    retained: Vec<Value>,
+    /// The name of the `HTTPRoute` that each stands in, by its port and steering value.
+    routes: BTreeMap<(u16, String), String>,
+}
+
+impl LiveRules {
+    /// Adds a rule of the `HTTPRoute` with this name.
+    pub fn stands(&mut self, route: &str, rule: &Value) {
+        if let (Some(port), Some(value)) = (port_of(rule), steering_value_of(rule)) {
+            self.routes.entry((port, value.to_owned())).or_insert_with(|| route.to_owned());
+        }
+    }
+
+    /// Lets a rule stay, whose target the import has no more, but that gateways may still steer to.
+    pub fn retain(&mut self, rule: Value) {
+        self.retained.push(rule);
+    }
+
+    /// The rules that stay.
+    pub fn retained(&self) -> &[Value] {
+        &self.retained
+    }
+
+    /// The number of the `HTTPRoute` for a port that each steering value stands in.
+    pub(super) fn places(&self, import: &str, port: u16) -> BTreeMap<&str, usize> {
+        let here = self.routes.iter().filter(|((known, _), _)| *known == port);
+        let here: Vec<_> = here.map(|((_, value), route)| (value.as_str(), route)).collect();
+        let mut unknown: BTreeSet<_> = here.iter().map(|(_, route)| route.as_str()).collect();
+        let mut numbers = BTreeMap::new();
+        for number in 0..MOST_ROUTES {
+            if unknown.is_empty() {
+                break;
+            }
+            let name = names::import_route(import, port, number);
+            if unknown.remove(name.as_str()) {
+                numbers.insert(name, number);
+            }
+        }
+        here.into_iter().filter_map(|(value, route)| Some((value, *numbers.get(route)?))).collect()
+    }
+}
