@@ -193,7 +193,8 @@ impl Entrance {
 
 /// Takes this thread into a new namespace.
 fn enter() -> Result<()> {
-    unshare(CloneFlags::CLONE_NEWNET).context("cannot make a network namespace: run me as root, or by `cargo xtask`")?;
+    unshare(CloneFlags::CLONE_NEWNET)
+        .context("cannot make a network namespace: run me as root, or by `cargo xtask`")?;
     fs::write(EPHEMERAL_PORTS, format!("{FIRST_EPHEMERAL_PORT} 65535")).context("cannot set the range of ports")
 }
 

@@ -1,12 +1,15 @@
 //! Clusters on a WAN: the seed's story on the real things.
 
 mod attempt;
+mod audit;
 mod bypass;
+mod changes;
 mod examples;
 mod harness;
 mod objects;
 mod payment;
 mod protocols;
+mod rules;
 mod scene;
 mod security;
 mod steering;

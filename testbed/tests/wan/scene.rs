@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use mcwan_testbed::client::Request;
-use mcwan_testbed::wan::{Plan, TestWan};
+use mcwan_testbed::wan::{Plan, TestWan, WanClient};
 use serde_json::json;
 use tokio::sync::{Mutex, MutexGuard};
 
@@ -37,16 +37,42 @@ pub(crate) fn mk_request(method: &str, host: &str, path: &str) -> Request {
 
 /// Lets cluster 1 run and export `payment.secure`, and cluster 2 import it by the rules of the payment example.
 pub(crate) async fn apply_payment(wan: &TestWan) -> Result<()> {
-    let shared = [mk_namespace("secure"), mk_tier(HIGH.0, HIGH.1), mk_tier(LOW.0, LOW.1)];
-    wan.apply_everywhere(&mk_file(&shared)).await?;
-    let service = [mk_echo("secure", "payment", 2), mk_service("secure", "payment")];
-    wan.cluster(1).apply(&mk_file(&service)).await?;
-    wan.cluster(1).apply(&mk_file(&[mk_export("secure", "payment", LOW.0)])).await?;
+    let tiers = [mk_tier(HIGH.0, HIGH.1), mk_tier(LOW.0, LOW.1)];
+    wan.apply_everywhere(&mk_file(&tiers)).await?;
+    apply_service(wan, 1).await?;
+    apply_import(wan).await
+}
+
+/// Lets a cluster run and export `payment.secure`.
+pub(crate) async fn apply_service(wan: &TestWan, cluster: u8) -> Result<()> {
+    let service = [mk_namespace("secure"), mk_echo("secure", "payment", 2), mk_service("secure", "payment")];
+    wan.cluster(cluster).apply(&mk_file(&service)).await?;
+    wan.cluster(cluster).apply(&mk_file(&[mk_export("secure", "payment", LOW.0)])).await
+}
+
+/// Lets cluster 2 import `payment.secure` by the rules of the payment example.
+pub(crate) async fn apply_import(wan: &TestWan) -> Result<()> {
     let backend = |tier: &str| json!([{"name": format!("payment-secure-{tier}"), "namespace": "mc-wan"}]);
     let path = |prefix: &str| json!({"type": "PathPrefix", "value": prefix});
     let rules = json!([
         {"matches": [{"method": "GET", "path": path("/payment")}], "backendRefs": backend(HIGH.0)},
         {"matches": [{"path": path("/stats")}], "backendRefs": backend(LOW.0)},
     ]);
-    wan.cluster(2).apply(&mk_file(&[mk_import("secure", "payment", &rules)])).await
+    let import = [mk_namespace("secure"), mk_import("secure", "payment", &rules)];
+    wan.cluster(2).apply(&mk_file(&import)).await
+}
+
+/// Waits until requests cross from cluster 2 to `payment.secure`, by both egress gateway pods.
+pub(crate) async fn until_payment_answers(wan: &TestWan, client: &WanClient) -> Result<()> {
+    let crosses = async || {
+        let gateways = wan.cluster(2).endpoints("secure", "payment-clusterset", 8080).await?;
+        for gateway in &gateways {
+            let answer = client.send(*gateway, &mk_request("GET", "payment.secure:8080", "/payment")).await;
+            if !answer.is_ok_and(|answer| answer.status == 200) {
+                return Ok(false);
+            }
+        }
+        Ok(gateways.len() >= 2)
+    };
+    wan.until("requests cross by every gateway", crosses).await
 }

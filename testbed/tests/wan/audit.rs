@@ -1,0 +1,234 @@
+//! A load while rules change, all answers of which are looked at.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use kube::Api;
+use kube::api::{DynamicObject, Patch, PatchParams};
+use kube::core::{ApiResource, GroupVersionKind};
+use mcwan_testbed::load::{Answer, Load, Plan, statuses};
+use mcwan_testbed::wan::{TestWan, WanClient};
+
+use crate::objects::{mk_echo, mk_file, mk_import, mk_service};
+use crate::rules::{Rules, TARGET, is_marked_throughout, mark, paths};
+use crate::scene::mk_request;
+
+/// Requests a second.
+pub(crate) const RATE: u32 = 200;
+
+/// Requests from cluster 2 for `payment.secure`, and the rules by which they may be answered.
+pub(crate) struct Audit {
+    load: Load,
+    imports: Api<DynamicObject>,
+    paths: Vec<String>,
+    versions: Vec<Version>,
+}
+
+/// Everything that was answered.
+pub(crate) struct Verdict {
+    pub(crate) answers: Vec<Answer>,
+    /// What is wrong, and when it was sent.
+    pub(crate) wrong: Vec<(Instant, String)>,
+    paths: Vec<String>,
+    versions: Vec<Version>,
+}
+
+/// Rules, and since when.
+struct Version {
+    rules: Rules,
+    /// When the API server was told, and when it had answered.
+    told: Instant,
+    answered: Instant,
+    /// When they were seen to hold everywhere, if anybody has looked.
+    held: Option<Instant>,
+}
+
+impl Audit {
+    /// Starts it, where requests for the payment example are answered already.
+    pub(crate) async fn start(wan: &TestWan, client: &WanClient) -> Result<Self> {
+        let canary = [mk_echo("secure", "canary", 1), mk_service("secure", "canary")];
+        wan.cluster(2).apply(&mk_file(&canary)).await?;
+        wan.cluster(2).service_address("secure", "canary", 8080).await?;
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("mc-wan.l7mp.io", "v1alpha1", "ServiceImport"));
+        let imports = Api::namespaced_with(wan.cluster(2).client(), "secure", &resource);
+        let first = tell(&imports, Rules::nth(0, None)).await?;
+        let paths = paths();
+        let requests = paths.iter().map(|path| mk_request("GET", "payment.secure:8080", path)).collect();
+        let to = wan.cluster(2).endpoints("secure", "payment-clusterset", 8080).await?;
+        let plan = Plan { requests, to, rate: RATE };
+        until_first_rules_hold(wan, client, &plan, &first.rules).await?;
+        let load = Load::start(client.namespace(), plan).await?;
+        let mut audit = Self { load, imports, paths, versions: vec![first] };
+        audit.until_newest_rules_hold(wan).await?;
+        Ok(audit)
+    }
+
+    /// Changes the rules.
+    pub(crate) async fn change(&mut self) -> Result<()> {
+        let rules = Rules::nth(self.versions.len(), self.versions.last().map(|version| &version.rules));
+        self.versions.push(tell(&self.imports, rules).await?);
+        Ok(())
+    }
+
+    /// Waits until every gateway answers by the newest rules.
+    pub(crate) async fn until_newest_rules_hold(&mut self, wan: &TestWan) -> Result<()> {
+        let Some((newest, before)) = self.versions.split_last_mut() else { return Ok(()) };
+        let older = before.iter().rposition(|version| version.held.is_some()).unwrap_or(0);
+        let older = before.get(older..).unwrap_or_default();
+        let mut seen = self.load.count();
+        let mut latest = BTreeMap::new();
+        wan.until("the newest rules hold", async || {
+            let answers = self.load.answers_after(seen);
+            seen += answers.len();
+            for answer in answers.iter().filter(|answer| answer.sent > newest.told) {
+                let path = &self.paths[answer.request];
+                if !newest.rules.gives(path, answer) {
+                    latest.insert(answer.to, false);
+                } else if !older.iter().any(|version| version.rules.gives(path, answer)) {
+                    latest.insert(answer.to, true);
+                }
+            }
+            Ok(latest.len() >= 2 && latest.values().all(|holds| *holds))
+        })
+        .await?;
+        newest.held = Some(Instant::now());
+        Ok(())
+    }
+
+    /// Changes rules again and again until some hold. Gives how often.
+    pub(crate) async fn change_until_some_hold(&mut self, wan: &TestWan) -> Result<usize> {
+        let (first, seen) = (self.versions.len(), self.load.count());
+        wan.until("rules hold that others follow at once", async || {
+            // All of one kind: each has targets of its own.
+            self.versions.push(tell(&self.imports, Rules::nth(self.versions.len() * 5, None)).await?);
+            let newer = self.versions.get(first..).unwrap_or_default();
+            let is_by_newer = |answer: &Answer| {
+                let path = &self.paths[answer.request];
+                newer.iter().any(|version| version.rules.changes(path) && version.rules.gives(path, answer))
+            };
+            Ok(self.load.answers_after(seen).iter().any(is_by_newer))
+        })
+        .await?;
+        Ok(self.versions.len() - first)
+    }
+
+    /// Waits until so many more are answered.
+    pub(crate) async fn pass(&self, wan: &TestWan, requests: usize) -> Result<()> {
+        let most = self.load.count() + requests;
+        wan.until("more requests are over", async || Ok(self.load.count() >= most)).await
+    }
+
+    /// Ends it, and looks at all answers.
+    pub(crate) async fn finish(self) -> Result<Verdict> {
+        let Self { load, paths, versions, .. } = self;
+        let answers = load.stop().await?;
+        let wrong = answers.iter().filter_map(|answer| Some((answer.sent, complaint(answer, &paths, &versions)?)));
+        let wrong: Vec<_> = wrong.collect();
+        for (sent, line) in wrong.iter().take(20) {
+            eprintln!("{line}; {}", neighbours(*sent, &answers, &paths, &versions));
+        }
+        Ok(Verdict { answers, wrong, paths, versions })
+    }
+}
+
+impl Verdict {
+    /// Every answer was the old rules' or the new rules'.
+    pub(crate) fn ensure_nothing_is_wrong(&self) -> Result<()> {
+        let (wrong, all) = (self.wrong.len(), self.answers.len());
+        ensure!(wrong == 0, "{wrong} of {all} answers are neither the old rules' nor the new");
+        Ok(())
+    }
+
+    /// Says how much was answered, and how long it takes from the API call to the first answer by new rules, and to
+    /// the last by old ones.
+    pub(crate) fn report(&self) {
+        let changes = self.versions.len() - 1;
+        eprintln!("measured: {} requests, {changes} changes: {:?}", self.answers.len(), statuses(&self.answers));
+        let (mut first, mut last) = (Vec::new(), Vec::new());
+        for pair in self.versions.windows(2) {
+            let [before, version] = pair else { continue };
+            let (Some(_), Some(held)) = (before.held, version.held) else { continue };
+            let (mut new, mut old) = (None, version.answered);
+            let between = |answer: &&Answer| answer.sent > version.told && answer.done < held;
+            for answer in self.answers.iter().filter(between) {
+                let path = &self.paths[answer.request];
+                match (before.rules.gives(path, answer), version.rules.gives(path, answer)) {
+                    (false, true) if new.is_none_or(|new| answer.done < new) => new = Some(answer.done),
+                    (true, false) => old = old.max(answer.done),
+                    _ => {}
+                }
+            }
+            first.extend(new.map(|new| new.duration_since(version.told)));
+            last.push(old.duration_since(version.told));
+        }
+        for (what, mut times) in [("first answer by the new rules", first), ("last answer by the old rules", last)] {
+            times.sort_unstable();
+            let [p50, p99] = [50, 99].map(|percent| percentile(&times, percent));
+            eprintln!("measured: from API call to {what}: p50 {p50:?}, p99 {p99:?} ({} changes)", times.len());
+        }
+    }
+}
+
+/// Tells the API server of new rules.
+async fn tell(imports: &Api<DynamicObject>, rules: Rules) -> Result<Version> {
+    let import = mk_import("secure", "payment", &rules.spec());
+    let told = Instant::now();
+    let patched = imports.patch("payment", &PatchParams::apply("kubectl").force(), &Patch::Apply(&import)).await;
+    patched.context("the rules cannot be changed")?;
+    Ok(Version { rules, told, answered: Instant::now(), held: None })
+}
+
+/// Waits until the first rules hold: those of before lack most of them.
+async fn until_first_rules_hold(wan: &TestWan, client: &WanClient, plan: &Plan, rules: &Rules) -> Result<()> {
+    wan.until("the first rules hold", async || {
+        for gateway in &plan.to {
+            for request in &plan.requests {
+                let Ok(answer) = client.send(*gateway, request).await else { return Ok(false) };
+                let mark = answer.values(TARGET).next().map(|mark| String::from_utf8_lossy(mark).into_owned());
+                if !rules.allow(&request.path, answer.status, mark.as_deref()) {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    })
+    .await
+}
+
+/// What is wrong with an answer, if anything is.
+fn complaint(answer: &Answer, paths: &[String], versions: &[Version]) -> Option<String> {
+    let path = &paths[answer.request];
+    // Those that held everywhere before it was sent, or newer ones, but none that the API server did not know yet.
+    let oldest = versions.iter().rposition(|version| version.held.is_some_and(|held| held < answer.sent)).unwrap_or(0);
+    let known = versions.iter().take_while(|version| version.told < answer.done).count();
+    let is_right = versions[oldest..known].iter().any(|version| version.rules.gives(path, answer));
+    if is_right && (answer.status() != 200 || is_marked_throughout(answer)) {
+        return None;
+    }
+    let said = answer.outcome.as_ref().map(|response| String::from_utf8_lossy(&response.body).into_owned());
+    Some(format!(
+        "{path} by {} after {:?} (for {:?}), between changes {oldest} and {}: {} {:?}, {said:?}",
+        answer.to,
+        answer.sent.duration_since(versions.first()?.told),
+        answer.done.duration_since(answer.sent),
+        known.saturating_sub(1),
+        answer.status(),
+        mark(answer),
+    ))
+}
+
+/// What was answered last before a time, and first after it, of that which changes.
+fn neighbours(time: Instant, answers: &[Answer], paths: &[String], versions: &[Version]) -> String {
+    let changes = |answer: &&Answer| {
+        let path = &paths[answer.request];
+        mark(answer).is_some() && versions.iter().any(|version| version.rules.changes(path))
+    };
+    let before = answers.iter().filter(changes).filter(|answer| answer.sent < time).max_by_key(|answer| answer.sent);
+    let after = answers.iter().filter(changes).filter(|answer| answer.sent > time).min_by_key(|answer| answer.sent);
+    format!("before: {:?}, after: {:?}", before.and_then(mark), after.and_then(mark))
+}
+
+fn percentile(sorted: &[Duration], percent: usize) -> Duration {
+    sorted.get((sorted.len() * percent).div_ceil(100).saturating_sub(1)).copied().unwrap_or_default()
+}
