@@ -1,5 +1,7 @@
 //! Examples, played for a person to see.
 
+pub mod wan;
+
 use std::future::pending;
 use std::iter::repeat;
 use std::net::SocketAddr;
@@ -11,7 +13,7 @@ use mcwan::problem::Problem;
 
 use crate::client::Request;
 use crate::describe;
-use crate::example::{End, Example};
+use crate::example::{Case, End, Example};
 use crate::latin1;
 use crate::mode::Mode;
 use crate::setup::Setup;
@@ -63,13 +65,23 @@ async fn play(example: &Example, testbed: &Testbed) -> Result<bool> {
     for case in &example.cases {
         performances.push(testbed.perform(case).await?);
     }
-    let headings = HEADINGS.map(str::to_owned);
     let rows: Vec<_> = performances.iter().map(row).collect();
+    Ok(table(example, HEADINGS, &rows, &performances.iter().collect::<Vec<_>>()))
+}
+
+/// Prints the table of an example, a row a performance, and returns whether everything was as expected.
+fn table<const N: usize>(
+    example: &Example,
+    headings: [&str; N],
+    rows: &[[String; N]],
+    performances: &[&Performance<'_>],
+) -> bool {
+    let headings = headings.map(str::to_owned);
     let columns = Columns::of(rows.iter().chain([&headings]));
     for line in columns.lay_out(&headings) {
         println!("  {HEAD}{line}{HEAD:#}");
     }
-    for (performance, row) in performances.iter().zip(&rows) {
+    for (performance, row) in performances.iter().zip(rows) {
         let (style, sign) = if performance.is_good() { (GOOD, "✓") } else { (BAD, "✗") };
         let signs = [sign].into_iter().chain(repeat(" "));
         for (sign, line) in signs.zip(columns.lay_out(row)) {
@@ -81,11 +93,17 @@ async fn play(example: &Example, testbed: &Testbed) -> Result<bool> {
     }
     let good = performances.iter().filter(|performance| performance.is_good()).count();
     println!("{}: {good} of {} as expected\n", example.name, performances.len());
-    Ok(good == performances.len())
+    good == performances.len()
 }
 
 fn row(performance: &Performance<'_>) -> [String; 4] {
     let Performance { case, outcomes, decided_by, faults: _ } = performance;
+    let expected = describe::expected(&case.expected);
+    [request(case), expected, describe::outcomes(&case.expected, outcomes), decided_by.clone()]
+}
+
+/// What is sent, and how often.
+fn request(case: &Case) -> String {
     let Request { method, host, path, headers } = &case.request;
     let host = latin1::text(host.as_deref().unwrap_or_default());
     let mut request = format!("{method} {host}{path}");
@@ -93,8 +111,7 @@ fn row(performance: &Performance<'_>) -> [String; 4] {
         request = format!("{} × {request}", case.repeat);
     }
     request.extend(headers.iter().map(|(name, value)| format!("\n  {name}: {}", latin1::text(value))));
-    let expected = describe::expected(&case.expected);
-    [request, expected, describe::outcomes(&case.expected, outcomes), decided_by.clone()]
+    request
 }
 
 /// Says what to try: a request that arrives, one that does not, and where to look.

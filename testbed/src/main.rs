@@ -1,8 +1,9 @@
 //! Plays the examples and starts clusters for people.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::{Parser, Subcommand, ValueEnum};
 use mcwan_testbed::cluster::TestCluster;
 use mcwan_testbed::example::Example;
@@ -39,6 +40,9 @@ struct Demo {
     /// What decides: our module, or Envoy's own routes.
     #[arg(long, value_enum, default_value_t)]
     data_plane: DataPlane,
+    /// Play them on two clusters and the WAN between them.
+    #[arg(long, conflicts_with = "steering")]
+    wan: bool,
     /// How the module's decision reaches the route; of no matter where Envoy decides.
     #[arg(long, value_enum, default_value_t)]
     steering: Steering,
@@ -88,14 +92,30 @@ async fn arrival(mut signal: Signal) {
 }
 
 async fn demo(options: Demo) -> Result<ExitCode> {
+    let examples = if options.all { Example::names()? } else { options.examples };
+    if options.wan {
+        let data_plane = match options.data_plane {
+            DataPlane::Wasm => "wasm",
+            DataPlane::Native => "native",
+        };
+        let arguments = ["--data-plane", data_plane];
+        let all_good = demo::wan::run(&examples, &controller()?, &arguments, options.keep).await?;
+        return Ok(if all_good { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
     let mode = match (options.data_plane, options.steering) {
         (DataPlane::Native, _) => Mode::Native,
         (DataPlane::Wasm, Steering::RouteHeader) => Mode::RouteHeader,
         (DataPlane::Wasm, Steering::ClusterHeader) => Mode::ClusterHeader,
     };
-    let examples = if options.all { Example::names()? } else { options.examples };
     let all_good = demo::run(&examples, mode, options.keep).await?;
     Ok(if all_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Our controller, which cargo builds beside this program.
+fn controller() -> Result<PathBuf> {
+    let program = std::env::current_exe()?.with_file_name("mcwan-under-test");
+    ensure!(program.exists(), "{} is missing: run `cargo xtask demo --wan`", program.display());
+    Ok(program)
 }
 
 /// Returns only where the cluster cannot be started.

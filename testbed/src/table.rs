@@ -19,6 +19,11 @@ impl<const N: usize> Columns<N> {
         Self(widths)
     }
 
+    /// How wide they are together, in characters.
+    pub fn width(&self) -> usize {
+        self.0.iter().sum::<usize>() + GAP.len() * N.saturating_sub(1)
+    }
+
     /// The lines that a row takes, without white space at their ends.
     pub fn lay_out(&self, row: &[String; N]) -> Vec<String> {
         let height = row.iter().map(|cell| cell.lines().count()).max().unwrap_or(0);

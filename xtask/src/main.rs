@@ -87,6 +87,10 @@ struct Demo {
     /// What decides: our module, or Envoy's own routes.
     #[arg(long, value_enum, default_value_t)]
     data_plane: DataPlane,
+    /// Play them on two clusters with Istio and the WAN between them, all on this machine. Sets up for clusters and
+    /// builds the module's image first. Needs root.
+    #[arg(long, conflicts_with = "steering")]
+    wan: bool,
     /// How the module's decision reaches the route.
     #[arg(long, value_enum, default_value_t)]
     steering: Steering,
@@ -163,6 +167,11 @@ fn run(command: &Command) -> Result<()> {
         }
         Command::Demo(demo) => {
             build()?;
+            if demo.wan {
+                let tools = tools()?;
+                setup::cluster(&tools)?;
+                image::run(&tools, &[image::Kind::Module])?;
+            }
             stages::demo(demo)
         }
         Command::Cluster => {

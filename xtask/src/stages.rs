@@ -23,8 +23,17 @@ pub(crate) fn generate_golden() -> Result<()> {
 
 /// Plays examples; returns only where the player cannot be started.
 pub(crate) fn demo(demo: &Demo) -> Result<()> {
+    if demo.wan {
+        // The player starts it from beside itself.
+        process::prepare(&mut arguments(cargo(), "build --package mcwan-testbed --bins"), START_WITH_CARGO)?;
+    }
     let mut player = arguments(cargo(), "run --package mcwan-testbed --bin mcwan-testbed -- demo");
-    player.args(["--data-plane", &spelling(&demo.data_plane), "--steering", &spelling(&demo.steering)]);
+    player.args(["--data-plane", &spelling(&demo.data_plane)]);
+    if demo.wan {
+        player.arg("--wan");
+    } else {
+        player.args(["--steering", &spelling(&demo.steering)]);
+    }
     player.args(demo.keep.then_some("--keep")).args(demo.all.then_some("--all")).args(&demo.examples);
     Err(process::become_program(&mut player, START_WITH_CARGO))
 }
