@@ -36,6 +36,22 @@ fn every_example_is_as_expected() {
 }
 
 #[test]
+fn an_example_is_played_on_two_clusters() {
+    let output = demo().args(["--wan", "payment"]).output().unwrap();
+    let (table, log) = printed(&output);
+    assert_eq!(output.status.code(), Some(0), "{table}{log}");
+    let cases = Example::load("payment").unwrap().cases.len();
+    assert!(table.contains(&format!("\npayment: {cases} of {cases} as expected\n")), "{table}");
+    assert!(
+        log.contains("  cluster-2  ServiceImport secure/payment     Accepted ✓  ResolvedRefs ✓  Programmed ✓\n"),
+        "{log}"
+    );
+    for tier in ["sd-wan-priority-high, port 31111", "sd-wan-priority-low, port 31112"] {
+        assert!(table.contains(&format!("\n  {tier}: ")), "the router counted: {table}");
+    }
+}
+
+#[test]
 fn what_is_not_as_expected_fails() {
     let output = demo().args(["rewrite", "--steering", "cluster-header"]).output().unwrap();
     let (table, log) = printed(&output);

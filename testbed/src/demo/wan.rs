@@ -20,7 +20,7 @@ use crate::describe;
 use crate::example::{End, Example};
 use crate::tools;
 use crate::wan::play::{Play, WanPerformance};
-use crate::wan::{Plan, TestWan, Traffic};
+use crate::wan::{Count, Plan, TestWan, Traffic};
 use screen::Screen;
 
 /// How often the conditions are read while things converge.
@@ -29,7 +29,7 @@ const PERIOD: Duration = Duration::from_millis(500);
 const EXPORTER: u8 = 1;
 /// The cluster whose client calls them.
 const IMPORTER: u8 = 2;
-const HEADINGS: [&str; 5] = ["request", "expected", "happened", "decided by", "crossed the WAN, answered by"];
+const HEADINGS: [&str; 5] = ["request", "expected", "happened", "decided by", "crossed on, answered by"];
 
 /// Starts two clusters and a WAN, plays examples one after the other and prints a table for each. Returns whether
 /// everything was as expected; with `keep` it leaves everything running instead and does not return. `program` is our
@@ -92,8 +92,11 @@ async fn perform(wan: &TestWan, play: &Play, example: &Example) -> Result<bool> 
     let performances: Vec<_> = performances.iter().map(|performance| &performance.performance).collect();
     let is_good = table(example, HEADINGS, &rows, &performances);
     println!("the router between the clusters counted, from cluster-{IMPORTER} to cluster-{EXPORTER}:");
-    for line in crossed(&wan.traffic().since(&before), &tiers) {
-        println!("  {line}");
+    let ports = wan.traffic().since(&before).ports(IMPORTER, EXPORTER);
+    for (port, Count { connections, packets, bytes, .. }) in ports {
+        if let Some(tier) = tiers.get(&port) {
+            println!("  {tier}, port {port}: {connections} connections, {packets} packets, {bytes} bytes");
+        }
     }
     Ok(is_good)
 }
@@ -119,13 +122,12 @@ fn row(WanPerformance { performance, traffic }: &WanPerformance<'_>, tiers: &BTr
     ]
 }
 
-/// What requests have crossed the WAN with, a line for each tier.
+/// How requests have crossed the WAN, a line for each tier. What only acknowledges the answer to an earlier one is left
+/// out.
 fn crossed(traffic: &Traffic, tiers: &BTreeMap<u16, String>) -> Vec<String> {
     let ports = traffic.ports(IMPORTER, EXPORTER).into_iter();
-    let tiers = ports.filter_map(|(port, count)| Some((port, tiers.get(&port)?, count)));
-    let lines =
-        tiers.map(|(port, tier, count)| format!("{tier} :{port}, {} packets, {} bytes", count.packets, count.bytes));
-    lines.collect()
+    let spoken = ports.filter(|(port, count)| tiers.contains_key(port) && count.payload > 0);
+    spoken.map(|(port, count)| format!(":{port}  packets {}  bytes {}", count.packets, count.bytes)).collect()
 }
 
 /// The names of the tiers, by their ports.

@@ -154,7 +154,7 @@ fn route(from: Network, bytes: &[u8], state: &Mutex<State>, wake: &Notify) {
     let mut state = lock(state);
     let Some(device) = state.devices.get(&to).cloned() else { return };
     if let Some(segment) = packet.segment {
-        state.traffic.add(from, to, segment, bytes.len());
+        state.traffic.add(from, to, segment, bytes.len(), payload(bytes).len());
     }
     if let Some(recording) = &mut state.recording {
         recording.add(packet, payload(bytes));

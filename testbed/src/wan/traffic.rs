@@ -38,6 +38,8 @@ pub struct Count {
     pub packets: u64,
     /// Bytes, headers of IP and TCP included.
     pub bytes: u64,
+    /// Bytes that TCP carried: none in a packet that only acknowledges.
+    pub payload: u64,
 }
 
 impl Traffic {
@@ -69,8 +71,8 @@ impl Traffic {
         Self { flows: flows.filter(|(_, count)| *count != Count::default()).collect() }
     }
 
-    /// Counts a packet.
-    pub(super) fn add(&mut self, from: Network, to: Network, segment: Segment, bytes: usize) {
+    /// Counts a packet of so many bytes, so many of them carried by TCP.
+    pub(super) fn add(&mut self, from: Network, to: Network, segment: Segment, bytes: usize, payload: usize) {
         let (direction, port) = if segment.to_port < FIRST_EPHEMERAL_PORT {
             (Direction::Request, segment.to_port)
         } else {
@@ -79,7 +81,9 @@ impl Traffic {
         let count = self.flows.entry(Flow { from, to, direction, port }).or_default();
         count.connections += u64::from(segment.opens);
         count.packets += 1;
-        count.bytes = count.bytes.saturating_add(bytes.try_into().unwrap_or(u64::MAX));
+        let number = |bytes: usize| u64::try_from(bytes).unwrap_or(u64::MAX);
+        count.bytes = count.bytes.saturating_add(number(bytes));
+        count.payload = count.payload.saturating_add(number(payload));
     }
 
     fn count(&self, from: u8, to: u8, direction: Direction, port: u16) -> Count {
@@ -94,6 +98,7 @@ impl Count {
             connections: self.connections.saturating_sub(other.connections),
             packets: self.packets.saturating_sub(other.packets),
             bytes: self.bytes.saturating_sub(other.bytes),
+            payload: self.payload.saturating_sub(other.payload),
         }
     }
 }
@@ -112,11 +117,11 @@ mod tests {
     #[test]
     fn a_reply_is_counted_where_its_request_was() {
         let mut traffic = Traffic::default();
-        traffic.add(TWO, ONE, mk_segment(50_000, 31_111, true), 60);
-        traffic.add(TWO, ONE, mk_segment(50_000, 31_111, false), 100);
-        traffic.add(ONE, TWO, mk_segment(31_111, 50_000, false), 1_500);
-        assert_eq!(traffic.requests(2, 1, 31_111), Count { connections: 1, packets: 2, bytes: 160 });
-        assert_eq!(traffic.replies(2, 1, 31_111), Count { connections: 0, packets: 1, bytes: 1_500 });
+        traffic.add(TWO, ONE, mk_segment(50_000, 31_111, true), 60, 0);
+        traffic.add(TWO, ONE, mk_segment(50_000, 31_111, false), 100, 48);
+        traffic.add(ONE, TWO, mk_segment(31_111, 50_000, false), 1_500, 1_448);
+        assert_eq!(traffic.requests(2, 1, 31_111), Count { connections: 1, packets: 2, bytes: 160, payload: 48 });
+        assert_eq!(traffic.replies(2, 1, 31_111), Count { connections: 0, packets: 1, bytes: 1_500, payload: 1_448 });
         assert_eq!(traffic.ports(2, 1).into_keys().collect::<Vec<_>>(), [31_111]);
         assert_eq!(traffic.ports(1, 2), BTreeMap::new());
     }
@@ -124,9 +129,9 @@ mod tests {
     #[test]
     fn only_what_is_new_is_left_of_a_difference() {
         let mut traffic = Traffic::default();
-        traffic.add(TWO, ONE, mk_segment(50_000, 31_111, true), 60);
+        traffic.add(TWO, ONE, mk_segment(50_000, 31_111, true), 60, 0);
         let before = traffic.clone();
-        traffic.add(TWO, ONE, mk_segment(50_001, 31_112, true), 60);
+        traffic.add(TWO, ONE, mk_segment(50_001, 31_112, true), 60, 0);
         assert_eq!(traffic.since(&before).ports(2, 1).into_keys().collect::<Vec<_>>(), [31_112]);
         assert_eq!(traffic.since(&traffic), Traffic::default());
     }
