@@ -2,7 +2,7 @@
 //!
 //! Everything is real but the kubelet and the WAN: API servers with their controllers, istiods, istio-agents with
 //! Envoy, our controller, an OCI registry that has our module. Nothing of it has a route out of the namespaces that
-//! are made for it, and nothing is left behind.
+//! are made for it, and nothing is left behind. (Who wants the logs sets `MCWAN_KEEP_LOGS` to a folder.)
 
 mod client;
 mod logs;
