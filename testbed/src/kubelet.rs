@@ -10,6 +10,7 @@ mod downward;
 mod environment;
 mod life;
 mod node;
+mod order;
 mod probe;
 mod quantity;
 mod register;
@@ -35,8 +36,8 @@ use crate::cluster::TestCluster;
 use crate::namespace::Entrance;
 use crate::network::Hosts;
 use container::Kind;
-use life::Order;
 use node::Node;
+use order::Order;
 use register::Register;
 
 /// How long after a failure the API server is asked again.

@@ -39,8 +39,7 @@ pub use filter::{FilterKind, Shipped};
 pub use grant::missing_grants;
 pub use import::import_objects;
 pub use ingress::ingress_objects;
-pub use live_rules::LiveRules;
-pub use route::steering_value_of;
+pub use live_rules::{LiveRules, steering_value_of};
 
 /// The label of everything that mcwan writes, its value being [`MANAGER`].
 pub const MANAGED_BY_LABEL: &str = "app.kubernetes.io/managed-by";

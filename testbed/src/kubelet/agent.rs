@@ -5,13 +5,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Container, Pod};
 use kube::ResourceExt;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::time::{Instant, interval};
 
-use super::container::container;
 use super::node::Node;
 use super::{environment, volumes};
 use crate::child::{Process, log_onto, mortal};
@@ -42,9 +41,8 @@ pub(super) struct Agent {
 }
 
 impl Agent {
-    /// Starts it as a Pod asks for.
-    pub(super) async fn start(node: &Node, pod: &Pod, host: &Host) -> Result<Self> {
-        let container = container(pod)?;
+    /// Starts it as a Pod's container asks for.
+    pub(super) async fn start(node: &Node, pod: &Pod, container: &Container, host: &Host) -> Result<Self> {
         let (namespace, name) = (pod.namespace().unwrap_or_default(), pod.name_any());
         let folder = node.folder(&namespace, &name);
         volumes::write(&node.client, pod, container, &folder).await?;

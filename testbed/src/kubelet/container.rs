@@ -53,7 +53,7 @@ impl Kind {
     /// Starts it on a host of its own.
     pub(super) async fn start(self, node: &Node, pod: &Pod, host: &Host) -> Result<Running> {
         match self {
-            Self::Gateway => Ok(Running::Agent(Agent::start(node, pod, host).await?)),
+            Self::Gateway => Ok(Running::Agent(Agent::start(node, pod, container(pod)?, host).await?)),
             Self::Echo => Ok(Running::Upstreams { _listening: upstreams(node, pod, host).await? }),
             Self::Empty => Ok(Running::Nothing),
         }

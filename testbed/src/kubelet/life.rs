@@ -14,6 +14,7 @@ use tokio::time::{Instant, interval, sleep, sleep_until};
 use super::RETRY;
 use super::container::{Kind, Running, probe};
 use super::node::{self, Node};
+use super::order::Order;
 use super::register::Register;
 use super::reporter::Reporter;
 use super::status::{Health, State, status};
@@ -26,17 +27,6 @@ const PROBE: Duration = Duration::from_secs(1);
 /// How long after its end a container starts again: at first, and at most.
 const FIRST_BACKOFF: Duration = Duration::from_millis(500);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(10);
-
-/// What a pod is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
-    /// To be killed, and to start again.
-    Kill,
-    /// To end in this time.
-    End(Duration),
-    /// To end at once: nobody knows it any more.
-    Gone,
-}
 
 /// How it comes that a container does not run any more.
 enum End {

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::life::Order;
+use super::order::Order;
 use crate::namespace::Entrance;
 
 /// The living pods by their uids.

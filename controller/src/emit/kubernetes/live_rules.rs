@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use mcwan_policy::{PORT_HEADER, STEERING_HEADER};
 use serde_json::Value;
 
 use super::names;
-use super::route::{port_of, steering_value_of};
 
 /// More `HTTPRoute`s than an import has for one port.
 const MOST_ROUTES: usize = 4_096;
@@ -53,4 +53,18 @@ impl LiveRules {
         }
         here.into_iter().filter_map(|(value, route)| Some((value, *numbers.get(route)?))).collect()
     }
+}
+
+/// What the steering header must be for a rule of an `HTTPRoute` of ours.
+pub fn steering_value_of(rule: &Value) -> Option<&str> {
+    let headers = rule.pointer("/matches/0/headers")?.as_array()?;
+    let header = headers.iter().find(|header| header["name"] == STEERING_HEADER)?;
+    header["value"].as_str()
+}
+
+/// The port that a rule of ours tells the far gateway; none: it sends nothing there.
+pub(super) fn port_of(rule: &Value) -> Option<u16> {
+    let filters = rule.pointer("/backendRefs/0/filters")?.as_array()?;
+    let set = filters.iter().filter_map(|filter| filter.pointer("/requestHeaderModifier/set")?.as_array()).flatten();
+    set.filter(|header| header["name"] == PORT_HEADER).find_map(|header| header["value"].as_str()?.parse().ok())
 }

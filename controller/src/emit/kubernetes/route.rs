@@ -13,7 +13,7 @@ use crate::translate::{HeaderChanges, Import, Target, in_turn};
 use super::backend::{self, Backend};
 use super::draft::Draft;
 use super::forwarding::{self, Unsayable};
-use super::live_rules::LiveRules;
+use super::live_rules::{LiveRules, port_of, steering_value_of};
 use super::{gateway, names};
 
 /// Rules of one `HTTPRoute` (Gateway API, `HTTPRouteSpec`).
@@ -44,21 +44,6 @@ pub(super) fn steered(import: &Import, live: &LiveRules, objects: &mut Vec<Objec
             objects.push(route(import, place, number, &hosts, &rules));
         }
     }
-}
-
-/// What the steering header must be for a rule of an `HTTPRoute` of ours.
-pub fn steering_value_of(rule: &Value) -> Option<&str> {
-    let headers = rule.pointer("/matches/0/headers")?.as_array()?;
-    let header = headers.iter().find(|header| header["name"] == STEERING_HEADER)?;
-    header["value"].as_str()
-}
-
-/// The port that a rule of ours tells the far gateway; none: it sends nothing there.
-pub(super) fn port_of(rule: &Value) -> Option<u16> {
-    let filters = rule.pointer("/backendRefs/0/filters")?.as_array()?;
-    let set = filters.iter().filter_map(|filter| filter.pointer("/requestHeaderModifier/set")?.as_array()).flatten();
-    set.filter(|header| header["name"] == mcwan_policy::PORT_HEADER)
-        .find_map(|header| header["value"].as_str()?.parse().ok())
 }
 
 /// The rule of a target; without backends, so that it answers 500, if it asks for what no `HTTPRoute` can say.

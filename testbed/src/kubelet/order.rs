@@ -1,0 +1,14 @@
+//! Orders to pods.
+
+use std::time::Duration;
+
+/// What a pod is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// To be killed, and to start again.
+    Kill,
+    /// To end in this time.
+    End(Duration),
+    /// To end at once: nobody knows it any more.
+    Gone,
+}
