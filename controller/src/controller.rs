@@ -190,7 +190,7 @@ async fn work(
         }
         if checked != engine.statuses.module {
             metrics.module(&checked);
-            engine.statuses.module_changed(checked, &engine.world.snapshot);
+            engine.module_changed(checked);
         }
         let is_synced = engine.world.is_synced();
         let leads = *leading.borrow_and_update() && is_synced;

@@ -75,6 +75,16 @@ impl ModuleError {
         }
     }
 
+    /// Whether it is known what is there, and that no gateway may have it.
+    pub const fn is_wrong(&self) -> bool {
+        match self {
+            Self::DigestMismatch { .. } | Self::TooLarge(_) | Self::NotAModule(_) | Self::WireVersionMismatch(_) => {
+                true
+            }
+            Self::FetchFailed { .. } | Self::NotFound(_) | Self::Unauthorized(_) | Self::Credentials(_) => false,
+        }
+    }
+
     /// No answer, for these reasons.
     fn fetch_failed(url: &impl ToString, error: &dyn Error) -> Self {
         let causes = std::iter::successors(Some(error), |error| (*error).source());

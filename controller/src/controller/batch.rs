@@ -15,6 +15,8 @@ pub(super) struct Batch {
     leads: BTreeSet<Arc<str>>,
     /// Namespaces whose filter is not written, as one of the other kind is still there.
     rivalled: BTreeSet<Arc<str>>,
+    /// Namespaces whose filter is not written, as its module may not be what it should be.
+    withheld: BTreeSet<Arc<str>>,
 }
 
 /// When an object is written. A new namespace gets its filter first, so that no gateway ever runs without; where there
@@ -43,7 +45,11 @@ impl Batch {
     /// Adds the objects of a unit.
     pub(super) fn add(&mut self, objects: Vec<Object>, observed: &Observed) {
         for object in objects {
-            if FilterKind::rival(&object.id).is_some_and(|rival| observed.get(&rival).is_some_and(Live::is_ours)) {
+            let rival = FilterKind::rival(&object.id);
+            if rival.is_some() && self.withheld.contains(&object.id.key.namespace) {
+                continue;
+            }
+            if rival.is_some_and(|rival| observed.get(&rival).is_some_and(Live::is_ours)) {
                 self.rivalled.insert(Arc::clone(&object.id.key.namespace));
             } else {
                 self.objects.push((stage(&object, observed), object));
@@ -54,6 +60,11 @@ impl Batch {
     /// Namespaces whose filter is not written, as one of the other kind is still there.
     pub(super) fn rivalled(&self) -> impl Iterator<Item = &Arc<str>> {
         self.rivalled.iter()
+    }
+
+    /// Leaves the filter of a namespace as it is.
+    pub(super) fn withhold(&mut self, namespace: &Arc<str>) {
+        self.withheld.insert(Arc::clone(namespace));
     }
 
     /// Lets the filter of a namespace wait.

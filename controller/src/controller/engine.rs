@@ -1,5 +1,6 @@
 //! From what is known to what is written: one round after the other.
 
+mod module;
 mod overlap;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -76,6 +77,8 @@ pub(super) struct Engine {
     failures: HashMap<ObjectId, Outcome>,
     problems: BTreeMap<Unit, Vec<Problem>>,
     shipped: BTreeMap<Arc<str>, Shipped>,
+    /// Namespaces whose filter is left as it is, as its module may not be what it should be.
+    withheld: BTreeSet<Arc<str>>,
     pub(super) statuses: Statuses,
     pub(super) polling: Polling,
     /// What has not been looked at since we lead.
@@ -102,6 +105,7 @@ impl Engine {
             failures: HashMap::new(),
             problems: BTreeMap::new(),
             shipped: BTreeMap::new(),
+            withheld: BTreeSet::new(),
             statuses,
             polling,
             unseen: BTreeSet::new(),
@@ -191,9 +195,10 @@ impl Engine {
     /// Does some of what there is to do.
     pub(super) async fn round(&mut self) {
         let start = Instant::now();
-        let (agenda, failures, filter) = (&self.agenda, &self.failures, self.settings.filter);
+        let (agenda, failures, filter, withheld) = (&self.agenda, &self.failures, self.settings.filter, &self.withheld);
         let due = self.retirements.due(start, |namespace| {
-            !agenda.awaits(&Unit::egress(namespace)) && !failures.contains_key(&filter.object_id(namespace))
+            let is_told = !agenda.awaits(&Unit::egress(namespace)) && !withheld.contains(namespace);
+            is_told && !failures.contains_key(&filter.object_id(namespace))
         });
         let mut released = BTreeMap::new();
         for (unit, retirement) in due {
@@ -334,7 +339,8 @@ impl Engine {
     async fn delete_strays(&mut self) {
         let is_to_go = |id: &ObjectId| {
             let is_ours = self.world.observed.get(id).is_some_and(|live| live.is_ours() && !live.deleting);
-            is_ours && self.desired.unit_of(id).is_none() && !self.retirements.keeps(id)
+            let is_kept = self.retirements.keeps(id) || module::is_filter_of(&self.withheld, id);
+            is_ours && self.desired.unit_of(id).is_none() && !is_kept
         };
         let strays: Vec<_> = std::mem::take(&mut self.strays).into_iter().filter(is_to_go).collect();
         let mut waits = Vec::new();

@@ -285,7 +285,10 @@ impl Known<'_> {
                 delivery.module = match module {
                     ModuleStatus::Unknown => ModuleState::Unknown,
                     ModuleStatus::Ok => ModuleState::Fetchable,
-                    ModuleStatus::Failed(error) => ModuleState::NotFetched(format!("{}: {error}", error.reason())),
+                    ModuleStatus::Failed(error) => {
+                        let (module, reason) = (&self.settings.module, error.reason());
+                        ModuleState::NotFetched(format!("module {module}: {reason}: {error}"))
+                    }
                 };
                 delivery.gateways = self.polling.state(&key.namespace);
             }

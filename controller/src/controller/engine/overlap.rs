@@ -17,14 +17,17 @@ impl Engine {
     /// unless that has passed: then they are `released`.
     ///
     /// # Errors
-    /// The live routes cannot be read.
+    /// The live routes, or the live filter, cannot be read.
     pub(super) async fn emit(
         &mut self,
         unit: &Unit,
         released: Option<&BTreeSet<String>>,
         batch: &mut Batch,
     ) -> Result<Emission, Outcome> {
-        let wanted = self.emission(unit, &LiveRules::default());
+        let mut wanted = self.emission(unit, &LiveRules::default());
+        if unit.part == Part::Egress {
+            self.withhold_filter(&unit.namespace, &mut wanted, batch).await?;
+        }
         let Part::Import(name) = &unit.part else { return Ok(wanted) };
         if wanted.objects.is_empty() {
             self.strays.extend(self.retirements.end(unit).into_iter().flatten());

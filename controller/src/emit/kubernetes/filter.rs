@@ -50,6 +50,16 @@ impl FilterKind {
         Some(ObjectId { kind: rival.kind(), key: id.key.clone() })
     }
 
+    /// The module that an object of this kind names, as the API server gives it.
+    pub fn module_of(self, object: &Value) -> Option<Module> {
+        let wasm = object.pointer(match self {
+            Self::WasmPlugin => "/spec",
+            Self::TrafficExtension => "/spec/wasm",
+        })?;
+        let text = |field| wasm.get(field).and_then(Value::as_str).map(str::to_owned);
+        Some(Module { url: text("url")?, sha256: text("sha256") })
+    }
+
     /// Where the configuration of the filter is in an object of this kind.
     pub const fn config_pointer(self) -> &'static str {
         match self {
