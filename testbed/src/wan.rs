@@ -51,6 +51,7 @@ pub struct TestWan {
     // Dropped in this order: first whoever needs the next.
     clusters: Vec<WanCluster>,
     oci_registry: OciRegistry,
+    module: String,
     router: Router,
     logs: Logs,
     folder: Folder,
@@ -80,7 +81,7 @@ impl TestWan {
             .zip(&credentials)
             .map(|(cluster, credentials)| cluster.start_controllers(&plan, &module, credentials.as_deref()));
         try_join_all(starts).await?;
-        Ok(Self { clusters, oci_registry, router, logs, folder })
+        Ok(Self { clusters, oci_registry, module, router, logs, folder })
     }
 
     /// A cluster, by its number from 1.
@@ -114,6 +115,11 @@ impl TestWan {
     /// No address is free.
     pub async fn client(&self, cluster: u8) -> Result<WanClient> {
         Ok(WanClient::new(self.cluster(cluster).kubelet().hosts().attach().await?))
+    }
+
+    /// What the module is pulled by, as the controllers were told at first.
+    pub fn module(&self) -> &str {
+        &self.module
     }
 
     /// The OCI registry that has the module.

@@ -158,6 +158,26 @@ impl WanCluster {
         self.controllers.fill_with(|| None);
     }
 
+    /// Lets replicas that start from now on ship another module, with more arguments.
+    pub fn change_launch(&mut self, module: &str, arguments: &[&str]) {
+        if let Some(launch) = &mut self.launch {
+            module.clone_into(&mut launch.module);
+            launch.arguments.extend(arguments.iter().map(|&argument| argument.to_owned()));
+        }
+    }
+
+    /// Kills all replicas of the controller, and starts them again at once.
+    ///
+    /// # Errors
+    /// They do not become ready.
+    pub async fn restart_controllers(&mut self) -> Result<()> {
+        self.kill_controllers();
+        for index in (0..).take(self.controllers.len()) {
+            self.start_controller(index).await?;
+        }
+        Ok(())
+    }
+
     /// Starts a replica of the controller again, and waits until it is ready.
     ///
     /// # Errors
