@@ -1,12 +1,13 @@
 //! The controller's check of the module, against a real OCI registry.
 
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+#[path = "wan/images.rs"]
+mod images;
+
+use std::fs;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use flate2::Compression;
-use flate2::write::GzEncoder;
+use images::{mk_archive, mk_module_of_version};
 use mcwan::module::{ModuleCheck, ModuleError, ModuleStatus};
 use mcwan_testbed::oci_registry::OciRegistry;
 use mcwan_testbed::tools;
@@ -32,28 +33,6 @@ async fn start() -> Result<OciRegistry> {
     Ok(registry)
 }
 
-/// An archive that holds one file.
-fn mk_archive(folder: &Path, name: &str, content: &[u8]) -> Result<PathBuf> {
-    let path = folder.join("layer.tar.gz");
-    let mut archive = tar::Builder::new(GzEncoder::new(File::create(&path)?, Compression::fast()));
-    let mut header = tar::Header::new_gnu();
-    header.set_size(content.len().try_into()?);
-    header.set_mode(0o644);
-    header.set_cksum();
-    archive.append_data(&mut header, name, content)?;
-    archive.into_inner()?.finish()?;
-    Ok(path)
-}
-
-/// The module as it would be if it read the next wire version.
-fn mk_next_module() -> Result<Vec<u8>> {
-    const SECTION: &[u8] = b"mcwan.wire";
-    let mut module = fs::read(tools::module()?)?;
-    let place = module.windows(SECTION.len()).position(|window| window == SECTION).context("the section")?;
-    *module.get_mut(place + SECTION.len()).context("the version")? += 1;
-    Ok(module)
-}
-
 #[tokio::test]
 async fn the_shipped_image_passes() -> Result<()> {
     let registry = start().await?;
@@ -72,7 +51,8 @@ async fn what_is_not_the_filter_does_not_pass() -> Result<()> {
         (1, "filter.wasm", module, Some("NotAModule")),
         (2, "plugin.wasm", b"#!/bin/sh\n".to_vec(), Some("NotAModule")),
         (3, "plugin.wasm", bare, Some("NotAModule")),
-        (4, "plugin.wasm", mk_next_module()?, Some("WireVersionMismatch")),
+        (4, "plugin.wasm", mk_module_of_version(1)?, Some("WireVersionMismatch")),
+        (5, "plugin.wasm", mk_module_of_version(-1)?, Some("WireVersionMismatch")),
     ] {
         let archive = mk_archive(folder.path(), name, &content)?;
         let image = registry.push_layer(&archive, &format!("image-{number}")).await?;

@@ -6,6 +6,8 @@ mod bypass;
 mod changes;
 mod examples;
 mod harness;
+mod images;
+mod module;
 mod objects;
 mod payment;
 mod protocols;

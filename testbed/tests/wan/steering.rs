@@ -233,6 +233,20 @@ pub(crate) async fn hold(wan: &TestWan, play: &Play) -> Result<bool> {
     Ok(!gateways.is_empty())
 }
 
+/// Whether both pods of the gateway answer, and refuse all rows.
+pub(crate) async fn all_are_refused(wan: &TestWan, play: &Play) -> Result<bool> {
+    let gateways = play.gateways(wan).await?;
+    for gateway in &gateways {
+        for row in rows() {
+            let attempt = row.attempt(wan, play, *gateway).await?;
+            if attempt.status.is_none() || !attempt.is_refused() {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(gateways.len() == 2)
+}
+
 /// Makes sure that rows hold or are refused, at all gateways; gives how many were refused that should not have been.
 pub(crate) async fn hold_at_most(wan: &TestWan, play: &Play) -> Result<u32> {
     let mut refused = 0;
