@@ -37,7 +37,7 @@ enum Place {
 #[derive(Debug)]
 enum Folder {
     Own(tempfile::TempDir),
-    /// What was pushed is kept there, too.
+    /// The layers of what was pushed are kept there, too; what they belong to is forgotten once it stops.
     Given(PathBuf),
 }
 

@@ -43,6 +43,9 @@ use router::Router;
 const OCI_NETWORK: Network = Network::of_cluster(250);
 const OCI_HOST: u8 = 2;
 
+/// What the module is called in it.
+const MODULE_REPOSITORY: &str = "mcwan-filter";
+
 /// How long anything may take, on a machine that does much else.
 pub const PATIENCE: Duration = Duration::from_mins(2);
 
@@ -120,6 +123,16 @@ impl TestWan {
     /// What the module is pulled by, as the controllers were told at first.
     pub fn module(&self) -> &str {
         &self.module
+    }
+
+    /// Starts the OCI registry again, and pushes the module again: it forgets what it had.
+    ///
+    /// # Errors
+    /// It does not start, or take the module.
+    pub async fn restart_oci_registry(&mut self) -> Result<()> {
+        self.oci_registry.start().await?;
+        self.oci_registry.push(&tools::image("module")?, MODULE_REPOSITORY).await?;
+        Ok(())
     }
 
     /// The OCI registry that has the module.
@@ -201,6 +214,6 @@ async fn start_oci_registry(router: &Router, folder: PathBuf) -> Result<(OciRegi
     let address = SocketAddr::from((OCI_NETWORK.host(OCI_HOST), oci_registry::PORT));
     let mut registry = OciRegistry::inside(namespace, address, folder);
     registry.start().await?;
-    let module = registry.push(&tools::image("module")?, "mcwan-filter").await.context("cannot push the module")?;
+    let module = registry.push(&tools::image("module")?, MODULE_REPOSITORY).await.context("cannot push the module")?;
     Ok((registry, format!("oci://{module}")))
 }

@@ -53,7 +53,7 @@ pub(crate) async fn with_the_oci_registry_down_nothing_passes(wan: &mut TestWan)
     let module = wan.module().to_owned();
     is_said(wan, "ModuleNotFetched", &["FetchFailed", &module, &registry]).await?;
     wan.until("gateways refuse", async || all_are_refused(wan, &play).await).await?;
-    wan.oci_registry().start().await?;
+    wan.restart_oci_registry().await?;
     heals(wan, &play, "the OCI registry was down at first").await?;
     Ok(play)
 }
@@ -97,8 +97,9 @@ pub(crate) async fn with_an_unsound_module_at_first_nothing_passes(
 
 /// The digest that was not there comes, and nobody restarts or touches anything.
 pub(crate) async fn a_digest_that_comes_late_heals(wan: &mut TestWan, play: &Play) -> Result<()> {
+    let address = wan.oci_registry().address();
     let (_, digest) = wan.module().split_once('@').context("a digest")?;
-    let module = format!("oci://{}/late@{digest}", wan.oci_registry().address());
+    let module = format!("oci://{address}/late@{digest}");
     wan.cluster_mut(2).change_launch(&module, &[]);
     wan.cluster_mut(2).restart_controllers().await?;
     is_said(wan, "ModuleNotFetched", &["NotFound", &module]).await?;
@@ -120,7 +121,7 @@ pub(crate) async fn a_new_pod_without_the_oci_registry_refuses(wan: &mut TestWan
     })
     .await?;
     is_said(wan, "ConfigNotLoaded", &["1 of 2 pods", "mcwan-egress"]).await?;
-    wan.oci_registry().start().await?;
+    wan.restart_oci_registry().await?;
     heals(wan, play, "a pod started without the OCI registry").await
 }
 
@@ -139,7 +140,8 @@ async fn heals(wan: &TestWan, play: &Play, what: &str) -> Result<()> {
 /// Waits until the import, as it is now, is said to be programmed or not for this reason, in a message with these parts.
 async fn is_said(wan: &TestWan, reason: &str, parts: &[&str]) -> Result<()> {
     let mut last = String::new();
-    let said = wan.until(&format!("the import says {reason}"), async || {
+    let what = format!("the import says {reason}");
+    let said = wan.until(&what, async || {
         let arguments =
             ["get", "serviceimports.mc-wan.l7mp.io", "payment", "--namespace", "secure", "--output", "json"];
         let import: Value = serde_json::from_str(&wan.cluster(2).kubectl(&arguments).await?)?;

@@ -9,8 +9,9 @@ use crate::module;
 use crate::scene::{mk_plan, turn};
 use crate::steering;
 
-/// The filter's object.
+/// The filter's object, and that of its other kind.
 const FILTER: &str = "wasmplugin/mcwan";
+const OTHER_FILTER: &str = "trafficextension/mcwan";
 
 #[tokio::test]
 async fn every_request_takes_the_tier_that_the_rules_give() -> Result<()> {
@@ -26,7 +27,10 @@ async fn every_request_takes_the_tier_that_the_rules_give() -> Result<()> {
     bypass::a_replaced_egress_pod_is_admitted_and_the_old_one_is_not(&wan, &play).await?;
     steering::a_deleted_filter_comes_back(&wan, &play, FILTER).await?;
     steering::a_filter_that_is_loading_lets_nothing_through(&wan, &play).await?;
-    steering::without_a_filter_everything_is_refused(&mut wan, &play, FILTER).await
+    steering::without_a_filter_everything_is_refused(&mut wan, &play, FILTER).await?;
+    steering::a_filter_of_the_other_kind_does_the_same(&mut wan, &play).await?;
+    plays(&wan, "payment").await?;
+    steering::a_deleted_filter_comes_back(&wan, &play, OTHER_FILTER).await
 }
 
 #[tokio::test]
@@ -34,9 +38,9 @@ async fn a_gateway_without_its_module_refuses_and_heals() -> Result<()> {
     let _turn = turn().await;
     let mut wan = TestWan::start(mk_plan().arguments(&["--lease-seconds", "5"])).await?;
     let play = module::with_the_oci_registry_down_nothing_passes(&mut wan).await?;
+    module::a_new_pod_without_the_oci_registry_refuses(&mut wan, &play).await?;
     let unsound = module::unsound_modules(&mut wan).await?;
     module::an_unsound_module_replaces_nothing(&mut wan, &play, &unsound).await?;
-    module::a_new_pod_without_the_oci_registry_refuses(&mut wan, &play).await?;
     module::with_an_unsound_module_at_first_nothing_passes(&mut wan, &play, &unsound).await?;
     module::a_digest_that_comes_late_heals(&mut wan, &play).await
 }

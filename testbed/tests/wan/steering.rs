@@ -166,6 +166,23 @@ pub(crate) async fn without_a_filter_everything_is_refused(wan: &mut TestWan, pl
     .await
 }
 
+/// The controller is told to use `TrafficExtension` from now on: requests go where the rules say or are refused until
+/// the gateways have it, and then as before.
+pub(crate) async fn a_filter_of_the_other_kind_does_the_same(wan: &mut TestWan, play: &Play) -> Result<()> {
+    let module = wan.module().to_owned();
+    wan.cluster_mut(2).change_launch(&module, &["--filter-kind", "traffic-extension"]);
+    wan.cluster_mut(2).restart_controllers().await?;
+    let mut refused = 0_u32;
+    wan.until("the filter is a TrafficExtension", async || {
+        refused += hold_at_most(wan, play).await?;
+        let [old, new] = [uid(wan, "wasmplugin/mcwan").await, uid(wan, "trafficextension/mcwan").await];
+        Ok(old.is_err() && new.is_ok() && hold(wan, play).await?)
+    })
+    .await?;
+    eprintln!("measured: the filter became a TrafficExtension, {refused} requests refused meanwhile");
+    Ok(())
+}
+
 /// New pods of the egress gateway, whose agents take their time to fetch the module: until they have it they refuse.
 pub(crate) async fn a_filter_that_is_loading_lets_nothing_through(wan: &TestWan, play: &Play) -> Result<()> {
     let old = play.gateways(wan).await?;

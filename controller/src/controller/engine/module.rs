@@ -89,12 +89,11 @@ pub(super) fn is_filter_of(namespaces: &BTreeSet<Arc<str>>, id: &ObjectId) -> bo
 /// Whether a filter with a module of which this is known may be written where one exists, or where none does.
 fn verdict(module: &ModuleStatus, exists: bool) -> Verdict {
     match module {
-        ModuleStatus::Ok => Verdict::Write,
         ModuleStatus::Unknown => Verdict::Withhold,
         ModuleStatus::Failed(error) if error.is_wrong() => Verdict::Withhold,
         // Gateways may have it, or may reach what we do not.
         ModuleStatus::Failed(_) if exists => Verdict::Compare,
-        ModuleStatus::Failed(_) => Verdict::Write,
+        ModuleStatus::Failed(_) | ModuleStatus::Ok => Verdict::Write,
     }
 }
 
