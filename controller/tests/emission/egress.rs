@@ -1,7 +1,7 @@
 //! The egress of a namespace: gateway and filter.
 
 use mcwan::api::DataPlane;
-use mcwan::emit::kubernetes::{FilterKind, Module, Settings, egress_objects, import_objects};
+use mcwan::emit::kubernetes::{FilterKind, LiveRules, Module, Settings, egress_objects, import_objects};
 use mcwan::emit::object::Kind;
 use mcwan::translate::Import;
 use mcwan_policy::limits;
@@ -114,7 +114,7 @@ fn an_import_without_a_port_needs_no_gateway() {
     let imports = mk_imports(1, |_, import| import.ports = Vec::new());
     let settings = settings(DataPlane::Wasm);
     assert!(egress_objects("secure", &[&imports[0]], &settings).objects.is_empty());
-    let (objects, problems) = import_objects(&imports[0], &settings, &[]);
+    let (objects, problems) = import_objects(&imports[0], &settings, &LiveRules::default());
     assert!(of_kind(&objects, Kind::HttpRoute).is_empty());
     assert_eq!(reasons(&problems), [], "the translation has named it");
 }

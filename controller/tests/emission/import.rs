@@ -1,14 +1,14 @@
 //! Imports: tier services, and the routes behind the filter.
 
 use mcwan::api::DataPlane;
-use mcwan::emit::kubernetes::{import_objects, missing_grants, steering_value_of};
+use mcwan::emit::kubernetes::{LiveRules, import_objects, missing_grants, steering_value_of};
 use mcwan::emit::object::{Kind, Object};
 use serde_json::{Value, json};
 
 use crate::world::{World, at, mk_export, mk_import, mk_plain_export, of_kind, reasons, settings, to_high};
 
 fn objects(world: &World) -> Vec<Object> {
-    import_objects(world.payment(), &settings(DataPlane::Wasm), &[]).0
+    import_objects(world.payment(), &settings(DataPlane::Wasm), &LiveRules::default()).0
 }
 
 /// Name and weight of the backends of the only rule.
@@ -62,7 +62,7 @@ fn more_clusters_than_a_route_can_name_share_one_service() {
 fn a_slice_holds_addresses_of_one_family() {
     let fields = "ports: [{port: 80}], gateways: [10.20.0.8, '2001:db8::7', 10.20.0.7, 127.0.0.1, 10.20.0.7]";
     let world = World::new(&[mk_export("c1", fields), mk_import("payment", &[to_high("")])]);
-    let (objects, problems) = import_objects(world.payment(), &settings(DataPlane::Wasm), &[]);
+    let (objects, problems) = import_objects(world.payment(), &settings(DataPlane::Wasm), &LiveRules::default());
     let slices: Vec<_> = of_kind(&objects, Kind::EndpointSlice)
         .into_iter()
         .map(|(name, slice)| {
@@ -92,7 +92,8 @@ fn rules_that_are_retained_stay_behind_ours_for_their_port() {
     };
     let before = rules(&objects(&old));
     let own = rules(&objects(&new));
-    let retained: Vec<Value> = before.iter().chain(&own).flatten().cloned().collect();
+    let mut retained = LiveRules::default();
+    before.iter().chain(&own).flatten().for_each(|rule| retained.retain(rule.clone()));
     let (now, _) = import_objects(new.payment(), &settings(DataPlane::Wasm), &retained);
     for (port, (rules, (before, own))) in rules(&now).iter().zip(before.iter().zip(&own)).enumerate() {
         let expected: Vec<_> = own.iter().chain(before).cloned().collect();
@@ -122,7 +123,7 @@ fn what_no_route_can_say_answers_500_and_is_named() {
     for (fields, sayable, message) in table {
         let rules = [to_high(""), to_high(&fields)];
         let world = World::new(&[mk_plain_export(), mk_import("payment", &rules)]);
-        let (objects, problems) = import_objects(world.payment(), &settings(DataPlane::Wasm), &[]);
+        let (objects, problems) = import_objects(world.payment(), &settings(DataPlane::Wasm), &LiveRules::default());
         let route = of_kind(&objects, Kind::HttpRoute)[0].1;
         assert_eq!(at(route, "/spec/rules/1/backendRefs").is_array(), sayable, "{message}: its backends");
         assert!(at(route, "/spec/rules/0/backendRefs").is_array(), "{message}: its neighbour's");
@@ -140,7 +141,7 @@ fn a_port_that_gateways_need_has_a_listener_elsewhere() {
     for (ports, expected, conflicts, message) in table {
         let export = mk_export("c1", &format!("ports: {ports}, gateways: [10.20.0.7]"));
         let world = World::new(&[export, mk_import("payment", &[to_high("")])]);
-        let (objects, problems) = import_objects(world.payment(), &settings(DataPlane::Wasm), &[]);
+        let (objects, problems) = import_objects(world.payment(), &settings(DataPlane::Wasm), &LiveRules::default());
         let services = of_kind(&objects, Kind::Service);
         let (_, clusterset) = services.iter().find(|(name, _)| *name == "payment-clusterset").unwrap();
         let ports: Vec<_> = at(clusterset, "/spec/ports")
@@ -169,7 +170,7 @@ fn a_name_at_the_limit_makes_names_that_an_api_server_takes() {
         .replace("name: payment", &format!("name: {name}"));
     let world = World::new(&[export, mk_import(&name, &[to_high("")])]);
     let import = world.translator.imports().get("secure", &name).unwrap();
-    let (objects, problems) = import_objects(import, &settings(DataPlane::Wasm), &[]);
+    let (objects, problems) = import_objects(import, &settings(DataPlane::Wasm), &LiveRules::default());
     for (name, _) in of_kind(&objects, Kind::Service) {
         assert!(name.len() <= 63, "{name}");
     }

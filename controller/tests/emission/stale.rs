@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use mcwan::api::DataPlane;
-use mcwan::emit::kubernetes::import_objects;
+use mcwan::emit::kubernetes::{LiveRules, import_objects};
 use mcwan::emit::object::{Kind, Object};
 
 use crate::world::{World, at, mk_export, mk_import, of_kind, settings, to_high};
@@ -18,7 +18,7 @@ fn objects(pods: &[u32], stale: &[&str]) -> (World, Vec<Object>) {
     let mut world = World::new(&exports.chain([mk_import("payment", &[to_high("")])]).collect::<Vec<_>>());
     let changes = world.gathered.snapshot.judge(stale.iter().map(|cluster| (*cluster).to_owned()).collect());
     world.translator.update(&world.gathered.snapshot, &changes);
-    let objects = import_objects(world.payment(), &settings(DataPlane::Wasm), &[]).0;
+    let objects = import_objects(world.payment(), &settings(DataPlane::Wasm), &LiveRules::default()).0;
     (world, objects)
 }
 
