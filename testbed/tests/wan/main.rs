@@ -9,7 +9,6 @@ mod harness;
 mod images;
 mod module;
 mod objects;
-mod payment;
 mod protocols;
 mod rules;
 mod scene;

@@ -9,10 +9,11 @@ use mcwan_testbed::example::Example;
 use mcwan_testbed::tools;
 use mcwan_testbed::wan::TestWan;
 use mcwan_testbed::wan::play::Play;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::images::{mk_archive, mk_module_of_version};
+use crate::objects::mk_import;
 use crate::steering::{all_are_refused, hold, hold_at_most};
 
 /// A module that no gateway may have, and what is said of it.
@@ -58,7 +59,8 @@ pub(crate) async fn with_the_oci_registry_down_nothing_passes(wan: &mut TestWan)
     Ok(play)
 }
 
-/// A controller with an unsound module takes over from one with a sound one, as in an upgrade: what is in force stays.
+/// A controller with an unsound module takes over from one with a sound one, as in an upgrade: what is in force stays,
+/// also where the rules change meanwhile; they are in force with the next sound module.
 pub(crate) async fn an_unsound_module_replaces_nothing(
     wan: &mut TestWan,
     play: &Play,
@@ -72,9 +74,16 @@ pub(crate) async fn an_unsound_module_replaces_nothing(
         let shipped = filter_field(wan, "{.spec.url}").await?;
         ensure!(shipped == wan.module(), "{what}: gateways are told to load {shipped}");
     }
+    let reason = unsound.last().context("no unsound module")?.reason;
+    wan.cluster(2).apply(&mk_import("secure", "payment", &json!([])).to_string()).await?;
+    is_said(wan, "ModuleNotFetched", &[reason]).await?;
+    ensure!(hold(wan, play).await?, "the rules that are in force do not hold any more");
     let module = wan.module().to_owned();
     wan.cluster_mut(2).change_launch(&module, &[]);
     wan.cluster_mut(2).restart_controllers().await?;
+    wan.until("the new rules refuse everything", async || all_are_refused(wan, play).await).await?;
+    let example = Example::load("payment")?;
+    Play::set_up(wan, &example).await?;
     heals(wan, play, "a sound module came back").await
 }
 
