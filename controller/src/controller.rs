@@ -43,7 +43,7 @@ use crate::translate::{Options, Steering, SteeringKey};
 use crate::watch::{Source, Watches};
 use engine::{Edges, Engine};
 use polling::Polling;
-use registry::Registry;
+use registry::{Place, Registry};
 use statuses::Statuses;
 use world::{News, World};
 
@@ -83,11 +83,12 @@ pub struct Config {
     pub gateway_stats_port: u16,
 }
 
-/// Runs until it is told to end. If we lead then, the lease is let go. `registry`: the API server that is the registry.
+/// Runs until it is told to end. If we lead then, the lease is let go. `registry`: the API server that is the registry; none:
+/// that of the cluster.
 ///
 /// # Errors
 /// It cannot begin, or a part of it has ended that must not.
-pub async fn run(client: Client, registry: Client, config: Config) -> anyhow::Result<()> {
+pub async fn run(client: Client, registry: Option<Client>, config: Config) -> anyhow::Result<()> {
     let [mut interrupt, mut terminate] = [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?];
     let (health, metrics) = (Arc::new(Health::default()), Arc::new(Metrics::default()));
     let admin = Admin::bind(config.admin, Arc::clone(&health), Arc::clone(&metrics)).await;
@@ -113,7 +114,7 @@ pub async fn run(client: Client, registry: Client, config: Config) -> anyhow::Re
 /// Watches for ever, and writes while we lead.
 async fn work(
     client: Client,
-    registry: Client,
+    registry: Option<Client>,
     config: Config,
     mut leading: watch::Receiver<bool>,
     health: Arc<Health>,
@@ -122,9 +123,10 @@ async fn work(
     filter_is_served(&client, config.filter).await?;
     let steering_key = steering_key(&client, &config.namespace).await?;
     let mut module = config.module.clone().watch();
+    let place = if registry.is_some() { Place::Elsewhere } else { Place::Here };
     let source = Source {
         client: client.clone(),
-        registry,
+        registry: registry.unwrap_or_else(|| client.clone()),
         registry_namespace: REGISTRY_NAMESPACE.into(),
         cluster: config.cluster.as_str().into(),
     };
@@ -144,7 +146,7 @@ async fn work(
         filter: config.filter,
     };
     let lease = config.cluster_lease;
-    let mut registry = Registry::new(&source, lease, leading.clone(), Arc::clone(&metrics));
+    let mut registry = Registry::new(&source, place, lease, leading.clone(), Arc::clone(&metrics));
     let world = World::new(&source.cluster, lease);
     let edges = Edges {
         applier: Applier::new(&source, leading.clone(), config.apply).in_contact(registry.contact()),

@@ -25,6 +25,9 @@ use crate::leader;
 use crate::module::{ModuleCheck, ModuleRef, use_ring};
 use crate::{api, apply};
 
+/// How long the registry may take to take a connection: across a WAN that is cut, none is refused.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Run the controller of a cluster
 ///
 /// It watches the API server that KUBECONFIG or the pod's service account names, and writes what follows from it, as
@@ -119,14 +122,16 @@ impl Controller {
             Builder::new_multi_thread().worker_threads(2).enable_all().build().context("there is no runtime")?;
         runtime.block_on(async {
             let kube = KubeConfig::infer().await.context("there is no cluster: set KUBECONFIG, or run in a pod")?;
-            let client = client_of(kube)?;
             let registry = match &self.registry_kubeconfig {
                 Some(file) => {
-                    client_of(from_file(file, &KubeConfigOptions::default()).await.context("--registry-kubeconfig")?)?
+                    let options = KubeConfigOptions::default();
+                    let mut registry = from_file(file, &options).await.context("--registry-kubeconfig")?;
+                    registry.connect_timeout = Some(CONNECT_TIMEOUT);
+                    Some(client_of(registry)?)
                 }
-                None => client.clone(),
+                None => None,
             };
-            controller::run(client, registry, config).await
+            controller::run(client_of(kube)?, registry, config).await
         })?;
         Ok(Answer::Yes)
     }

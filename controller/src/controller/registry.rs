@@ -11,10 +11,24 @@ use super::engine::Engine;
 use super::renewal::{Renewal, Told};
 use crate::admin::Metrics;
 use crate::apply::Contact;
+use crate::liveness::RegistryState;
 use crate::watch::Source;
+
+/// Where the registry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// In this cluster's own API server. While that does not answer, nothing can be said anyway, and afterwards there is
+    /// nothing to say.
+    Here,
+    /// In another API server.
+    Elsewhere,
+}
 
 /// Whether the registry hears of us, and we of it.
 pub(super) struct Registry {
+    place: Place,
+    /// What users were told.
+    said: RegistryState,
     told: watch::Sender<Told>,
     contact: watch::Receiver<Contact>,
     metrics: Arc<Metrics>,
@@ -24,12 +38,18 @@ pub(super) struct Registry {
 
 impl Registry {
     /// Gets ready to renew the Lease of this cluster. `lease`: how long it may be silent.
-    pub(super) fn new(source: &Source, lease: Duration, leading: watch::Receiver<bool>, metrics: Arc<Metrics>) -> Self {
+    pub(super) fn new(
+        source: &Source,
+        place: Place,
+        lease: Duration,
+        leading: watch::Receiver<bool>,
+        metrics: Arc<Metrics>,
+    ) -> Self {
         let (sender, contact) = watch::channel(Contact::default());
         let (told, is_told) = watch::channel(None);
         let mut renewals = JoinSet::new();
         renewals.spawn(Renewal::new(source, lease, is_told, leading, sender, Arc::clone(&metrics)).run());
-        Self { told, contact, metrics, renewals }
+        Self { place, said: RegistryState::default(), told, contact, metrics, renewals }
     }
 
     /// Whether the registry answers to our renewals.
@@ -61,13 +81,21 @@ impl Registry {
             is_other
         });
         let reach = &mut engine.world.reach;
+        let contact = self.contact.borrow_and_update().clone();
         reach.leads(leads, now);
-        reach.complain(self.contact.borrow_and_update().complaint().map(str::to_owned));
-        if let Some(state) = reach.look(now) {
-            tracing::info!(?state, "the registry");
-            engine.statuses.registry_changed(state.clone(), &engine.world.snapshot);
+        reach.complain(contact.complaint().map(str::to_owned));
+        match reach.look(now) {
+            Some(RegistryState::Reachable) => tracing::info!("the registry can be reached"),
+            Some(RegistryState::Unreachable(why)) => tracing::warn!(why, "the registry cannot be reached"),
+            None => {}
         }
-        self.metrics.registry(engine.world.reach.state());
+        self.metrics.registry(reach.state());
+        let is_told = self.place == Place::Elsewhere || matches!(contact, Contact::Refuses(_));
+        let news = if is_told { reach.state().clone() } else { RegistryState::Reachable };
+        if news != self.said {
+            self.said = news.clone();
+            engine.statuses.registry_changed(news, &engine.world.snapshot);
+        }
         let [live, stale] = engine.world.clusters().map(|count| u64::try_from(count).unwrap_or(u64::MAX));
         self.metrics.clusters(live, stale);
     }

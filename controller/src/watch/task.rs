@@ -123,7 +123,7 @@ impl Task {
             Some(namespace) => Api::namespaced_with(client, namespace, resource),
             None => Api::all_with(client, resource),
         };
-        let config = watcher::Config::default().page_size(self.kind.page());
+        let config = watcher::Config::default().page_size(self.kind.page()).timeout(self.kind.silence());
         watcher(
             api,
             match self.kind.selector() {

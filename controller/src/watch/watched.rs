@@ -110,6 +110,12 @@ impl Watched {
         }
     }
 
+    /// For how many seconds a watch may be silent before it is begun anew from where it was. Between us and the registry
+    /// a connection may die without a word.
+    pub(super) const fn silence(self) -> u32 {
+        if self.is_in_registry() { 30 } else { 290 }
+    }
+
     /// What kube needs to know. `mcs` is the version of the Multi-Cluster Services API that is served.
     pub(super) fn resource(self, mcs: McsVersion) -> ApiResource {
         let core = |kind, plural| ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("", "v1", kind), plural);
