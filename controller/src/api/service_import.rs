@@ -110,7 +110,7 @@ pub enum DataPlane {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ServiceImportStatus {
-    /// `Accepted`, `ResolvedRefs`, `Programmed`.
+    /// `Accepted`, `ResolvedRefs`, `Programmed`; where they are true, `PartiallyInvalid` and `Stale`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,

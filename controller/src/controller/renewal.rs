@@ -98,17 +98,25 @@ impl Renewal {
         match renewed {
             Ok(()) => {
                 backoff.succeeded();
-                self.contact.send_replace(Contact::Answers);
+                self.found(Contact::Answers);
                 // Up to a tenth earlier than needed, so that clusters do not march in step.
                 (self.lease / RENEWALS).mul_f64(1.0 - 0.1 * fastrand::f64())
             }
             Err(failure) => {
                 tracing::warn!(error = &failure as &dyn Error, "the Lease of this cluster cannot be renewed");
                 self.metrics.renewal_failed(failure.reason());
-                self.contact.send_replace(failure.contact());
+                self.found(failure.contact());
                 backoff.failed()
             }
         }
+    }
+
+    fn found(&self, contact: Contact) {
+        self.contact.send_if_modified(|known| {
+            let is_other = *known != contact;
+            *known = contact;
+            is_other
+        });
     }
 }
 
