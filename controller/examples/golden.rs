@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use mcwan::api::{DataPlane, McsVersion};
-use mcwan::emit::kubernetes::{FilterKind, Module, Settings, everything};
+use mcwan::emit::kubernetes::{AccessLog, FilterKind, Module, Settings, everything};
 use mcwan::emit::yaml;
 use mcwan::gather::change::Change;
 use mcwan::gather::files::Gathered;
@@ -60,6 +60,7 @@ fn render(example: &str, data_plane: DataPlane) -> Result<String> {
         module: Module { url: MODULE.to_owned(), sha256: None },
         data_plane,
         filter: FilterKind::default(),
+        access_log: AccessLog::default(),
     };
     let mut translator = Translator::new(options);
     translator.update(&gathered.snapshot, &[Change::Everything]);

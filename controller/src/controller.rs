@@ -33,7 +33,7 @@ use crate::admin::{Admin, Health, Metrics};
 use crate::api::{DataPlane, McsVersion, REGISTRY_NAMESPACE};
 use crate::apply::{self, Applier};
 use crate::backoff::Backoff;
-use crate::emit::kubernetes::{FilterKind, Module, Settings};
+use crate::emit::kubernetes::{AccessLog, FilterKind, Module, Settings};
 use crate::events::Events;
 use crate::gateways::GatewayReader;
 use crate::leader::{self, Candidate, Leader};
@@ -69,6 +69,8 @@ pub struct Config {
     pub data_plane: DataPlane,
     /// How istiod is told of the filter.
     pub filter: FilterKind,
+    /// Who is told of the requests through egress gateways.
+    pub access_log: AccessLog,
     /// The module of the filter.
     pub module: ModuleCheck,
     /// How fast a lost leader is replaced.
@@ -144,6 +146,7 @@ async fn work(
         module: Module { url: config.module.module.url(), sha256: config.module.module.sha256() },
         data_plane: config.data_plane,
         filter: config.filter,
+        access_log: config.access_log,
     };
     let lease = config.cluster_lease;
     let mut registry = Registry::new(&source, place, lease, leading.clone(), Arc::clone(&metrics));

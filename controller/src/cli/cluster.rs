@@ -15,7 +15,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::connection::{Connection, from_file};
 use crate::api::DataPlane;
-use crate::emit::kubernetes::FilterKind;
+use crate::emit::kubernetes::{AccessLog, FilterKind};
 use crate::gather::change::Change;
 use crate::gather::live::Live;
 use crate::translate::{Options, Steering, SteeringKey, Translator};
@@ -130,6 +130,12 @@ impl Environment {
     pub(super) fn filter_kind(&self) -> FilterKind {
         let name = self.get("MCWAN_FILTER_KIND").unwrap_or_default();
         render::FilterKind::from_str(name, true).unwrap_or_default().into()
+    }
+
+    /// Who is told of the requests through egress gateways.
+    pub(super) fn access_log(&self) -> AccessLog {
+        let name = self.get("MCWAN_ACCESS_LOG").filter(|name| !name.is_empty());
+        name.and_then(|name| name.parse().ok()).unwrap_or_default()
     }
 
     pub(super) fn get(&self, variable: &str) -> Option<&str> {

@@ -20,6 +20,7 @@ use super::cluster::SYSTEM_NAMESPACE;
 use super::connection::from_file;
 use super::render::{DataPlane, FilterKind};
 use crate::controller::{self, Config, Timing};
+use crate::emit::kubernetes::AccessLog;
 use crate::gateways::STATS_PORT;
 use crate::leader;
 use crate::module::{ModuleCheck, ModuleRef, use_ring};
@@ -68,6 +69,10 @@ pub(super) struct Controller {
     /// The resource by which Istio loads the filter; changed, requests are refused until the gateways have the new one
     #[arg(long, env = "MCWAN_FILTER_KIND", value_enum, value_name = "KIND", default_value_t)]
     filter_kind: FilterKind,
+    /// Who is told of each request through an egress gateway: an extension provider of the mesh, or `mesh`, whoever it
+    /// tells of all others
+    #[arg(long, env = "MCWAN_ACCESS_LOG", value_name = "PROVIDER", default_value_t)]
+    access_log: AccessLog,
     /// Where /livez, /readyz and /metrics are served
     #[arg(long, env = "MCWAN_ADMIN_ADDRESS", value_name = "ADDRESS:PORT", default_value = "0.0.0.0:8080")]
     admin_address: SocketAddr,
@@ -151,6 +156,7 @@ impl Controller {
             gateway_class: self.gateway_class.clone(),
             data_plane: api::DataPlane::from(self.data_plane),
             filter: self.filter_kind.into(),
+            access_log: self.access_log.clone(),
             module: ModuleCheck {
                 module: module.parse::<ModuleRef>().context("--module")?,
                 insecure_registries: self.insecure_registry.clone(),

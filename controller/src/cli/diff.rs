@@ -81,6 +81,7 @@ impl Diff {
             },
             data_plane: environment.data_plane(),
             filter: environment.filter_kind(),
+            access_log: environment.access_log(),
         };
         let (before, known) = outcome(&translator, &live.snapshot, &settings);
         let Overlay { snapshot, mut changes } =

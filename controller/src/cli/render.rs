@@ -13,7 +13,7 @@ use super::answer::Answer;
 use super::gateway::{Gateway, UnknownHosts};
 use super::input::{Files, Findings};
 use crate::api;
-use crate::emit::kubernetes as kubernetes_objects;
+use crate::emit::kubernetes::{self as kubernetes_objects, AccessLog};
 use crate::problem::Severity;
 use crate::translate::{SteeringKey, SteeringKeyError};
 
@@ -77,6 +77,9 @@ struct ForKubernetes {
     /// The resource by which Istio loads the filter
     #[arg(long, value_enum, value_name = "KIND", default_value_t)]
     filter_kind: FilterKind,
+    /// Who is told of each request through an egress gateway: an extension provider of the mesh, or `mesh`
+    #[arg(long, value_name = "PROVIDER", default_value_t)]
+    access_log: AccessLog,
 }
 
 const AFTER_HELP: &str = "\

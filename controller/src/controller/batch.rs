@@ -106,6 +106,7 @@ fn stage(object: &Object, observed: &Observed) -> Stage {
         | Kind::EndpointSlice
         | Kind::ConfigMap
         | Kind::AuthorizationPolicy
+        | Kind::Telemetry
         | Kind::WasmPlugin
         | Kind::TrafficExtension => Stage::First,
         Kind::Gateway => Stage::Gateways,

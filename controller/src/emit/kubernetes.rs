@@ -4,6 +4,7 @@
 //! There is a function for each unit that changes by itself: an import, the egress of a namespace, its ingress, an
 //! export, the cluster.
 
+mod access_log;
 mod backend;
 mod cluster;
 mod draft;
@@ -31,6 +32,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use crate::api::DataPlane;
 use crate::translate::Import;
 
+pub use access_log::AccessLog;
 pub use cluster::{cluster_object, common_objects};
 pub use egress::{EgressNamespace, egress_objects};
 pub use everything::everything;
@@ -71,6 +73,8 @@ pub struct Settings {
     pub data_plane: DataPlane,
     /// How istiod is told of the filter.
     pub filter: FilterKind,
+    /// Who is told of the requests through egress gateways.
+    pub access_log: AccessLog,
 }
 
 /// Where gateways get the module of the filter.

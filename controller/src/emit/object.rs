@@ -18,6 +18,7 @@ pub enum Kind {
     EndpointSlice,
     ConfigMap,
     AuthorizationPolicy,
+    Telemetry,
     WasmPlugin,
     TrafficExtension,
     Gateway,
@@ -47,13 +48,14 @@ pub struct Object {
 
 impl Kind {
     /// Every kind, in order.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::ReferenceGrant,
         Self::DestinationRule,
         Self::Service,
         Self::EndpointSlice,
         Self::ConfigMap,
         Self::AuthorizationPolicy,
+        Self::Telemetry,
         Self::WasmPlugin,
         Self::TrafficExtension,
         Self::Gateway,
@@ -89,6 +91,7 @@ impl Kind {
             Self::EndpointSlice => ("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices"),
             Self::ConfigMap => ("", "v1", "ConfigMap", "configmaps"),
             Self::AuthorizationPolicy => ("security.istio.io", "v1", "AuthorizationPolicy", "authorizationpolicies"),
+            Self::Telemetry => ("telemetry.istio.io", "v1", "Telemetry", "telemetries"),
             Self::WasmPlugin => ("extensions.istio.io", "v1alpha1", "WasmPlugin", "wasmplugins"),
             Self::TrafficExtension => ("extensions.istio.io", "v1alpha1", "TrafficExtension", "trafficextensions"),
             Self::Gateway => ("gateway.networking.k8s.io", "v1", "Gateway", "gateways"),

@@ -51,6 +51,7 @@ impl Watched {
                 Kind::DestinationRule
                 | Kind::ConfigMap
                 | Kind::AuthorizationPolicy
+                | Kind::Telemetry
                 | Kind::WasmPlugin
                 | Kind::TrafficExtension
                 | Kind::Gateway

@@ -1,7 +1,7 @@
 //! The egress of a namespace: gateway and filter.
 
 use mcwan::api::DataPlane;
-use mcwan::emit::kubernetes::{FilterKind, LiveRules, Module, Settings, egress_objects, import_objects};
+use mcwan::emit::kubernetes::{AccessLog, FilterKind, LiveRules, Module, Settings, egress_objects, import_objects};
 use mcwan::emit::object::Kind;
 use mcwan::translate::Import;
 use mcwan_policy::limits;
@@ -60,6 +60,24 @@ fn a_traffic_extension_says_what_a_wasm_plugin_does() {
     }
     let egress = egress_objects("secure", &imports, &settings(DataPlane::Wasm));
     assert!(of_kind(&egress.objects, Kind::TrafficExtension).is_empty(), "a gateway never has both");
+}
+
+#[test]
+fn each_egress_gateway_logs_unless_the_mesh_is_to_say() {
+    let imports = mk_imports(2, |number, import| {
+        import.data_plane = (number == 1).then_some(DataPlane::Native);
+    });
+    let imports: Vec<_> = imports.iter().collect();
+    let egress = egress_objects("secure", &imports, &settings(DataPlane::Wasm));
+    let telemetries = of_kind(&egress.objects, Kind::Telemetry);
+    assert_eq!(telemetries.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["mcwan-egress"], "one for both");
+    let spec = at(telemetries[0].1, "/spec");
+    assert_eq!(at(spec, "/targetRefs/0/name"), "mcwan-egress");
+    assert_eq!(at(spec, "/targetRefs/1/name"), "mcwan-egress-native");
+    assert_eq!(at(spec, "/accessLogging/0/providers/0/name"), "envoy");
+    let settings = Settings { access_log: AccessLog::Mesh, ..settings(DataPlane::Wasm) };
+    let egress = egress_objects("secure", &imports, &settings);
+    assert!(of_kind(&egress.objects, Kind::Telemetry).is_empty());
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn rules(egress: &EgressNamespace) -> Vec<Value> {
 fn there_is_no_filter() {
     let egress = egress(&World::new(&[mk_plain_export(), mk_import("payment", &[to_high("")])]));
     let names: Vec<_> = egress.objects.iter().map(|object| object.id.key.name.to_string()).collect();
-    assert_eq!(names, ["mcwan-egress-native", "mcwan-egress-native", "payment.8080"]);
+    assert_eq!(names, ["mcwan-egress-native", "mcwan-egress-native", "payment.8080", "mcwan-egress"]);
     assert_eq!((egress.shipped, egress.problems), (None, Vec::new()));
 }
 

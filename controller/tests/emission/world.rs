@@ -1,7 +1,7 @@
 //! Small worlds, and how tests look at what comes of them.
 
 use mcwan::api::{DataPlane, McsVersion};
-use mcwan::emit::kubernetes::{FilterKind, Module, Settings};
+use mcwan::emit::kubernetes::{AccessLog, FilterKind, Module, Settings};
 use mcwan::emit::object::{Kind, Object};
 use mcwan::gather::change::Change;
 use mcwan::gather::files::Gathered;
@@ -79,6 +79,7 @@ pub(crate) fn settings(data_plane: DataPlane) -> Settings {
         module: Module { url: "https://example.com/filter.wasm".to_owned(), sha256: Some("0".repeat(64)) },
         data_plane,
         filter: FilterKind::default(),
+        access_log: AccessLog::default(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use mcwan::api::{DataPlane, McsVersion};
-use mcwan::emit::kubernetes::{FilterKind, Module, Settings, everything};
+use mcwan::emit::kubernetes::{AccessLog, FilterKind, Module, Settings, everything};
 use mcwan::emit::object::{Kind, Object, ObjectId};
 use mcwan::gather::Key;
 use mcwan::gather::change::Change;
@@ -41,8 +41,15 @@ fn of_example(manifests: &Path, data_plane: DataPlane) -> Vec<Object> {
     };
     let url = format!("oci://registry.example.com/mcwan-filter@sha256:{}", "0".repeat(64));
     let (module, filter) = (Module { url, sha256: None }, FilterKind::default());
-    let settings =
-        Settings { cluster, wan_cluster: None, gateway_class: "istio".to_owned(), module, data_plane, filter };
+    let settings = Settings {
+        cluster,
+        wan_cluster: None,
+        gateway_class: "istio".to_owned(),
+        module,
+        data_plane,
+        filter,
+        access_log: AccessLog::default(),
+    };
     let mut translator = Translator::new(options);
     translator.update(&gathered.snapshot, &[Change::Everything]);
     everything(&translator, &gathered.snapshot, &settings).0

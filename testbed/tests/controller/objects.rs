@@ -11,6 +11,7 @@ pub(crate) fn api_version(kind: &str) -> &'static str {
         "ReferenceGrant" => "gateway.networking.k8s.io/v1beta1",
         "WasmPlugin" => "extensions.istio.io/v1alpha1",
         "AuthorizationPolicy" => "security.istio.io/v1",
+        "Telemetry" => "telemetry.istio.io/v1",
         "DestinationRule" => "networking.istio.io/v1",
         "EndpointSlice" => "discovery.k8s.io/v1",
         "Lease" => "coordination.k8s.io/v1",

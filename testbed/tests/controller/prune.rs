@@ -70,7 +70,7 @@ async fn what_has_lost_its_cause_goes_away_and_its_neighbours_stay() -> Result<(
 }
 
 /// What the import adds.
-const IMPORT: [&str; 11] = [
+const IMPORT: [&str; 12] = [
     "ConfigMap secure/mcwan-egress",
     "EndpointSlice mc-wan/payment-secure-high.cluster-1.ipv4",
     "EndpointSlice mc-wan/payment-secure-sd-wan-priority-low.cluster-1.ipv4",
@@ -80,6 +80,7 @@ const IMPORT: [&str; 11] = [
     "Service mc-wan/payment-secure-high",
     "Service mc-wan/payment-secure-sd-wan-priority-low",
     "Service secure/payment-clusterset",
+    "Telemetry secure/mcwan-egress",
     "WasmPlugin secure/mcwan",
     "WANCluster mc-wan-registry/cluster-2",
 ];

@@ -40,7 +40,7 @@ async fn what_others_own_is_left_alone(scene: &Scene) -> Result<()> {
 }
 
 /// One field of ours of each kind, as somebody may change it.
-fn slips() -> [(&'static str, Value); 11] {
+fn slips() -> [(&'static str, Value); 12] {
     let ports = json!([{"name": "http", "port": 1, "protocol": "TCP"}]);
     [
         ("ReferenceGrant mc-wan/secure.payment", json!({"spec": {"to": [{"group": "", "kind": "Secret"}]}})),
@@ -49,6 +49,7 @@ fn slips() -> [(&'static str, Value); 11] {
         ("EndpointSlice mc-wan/payment-secure-sd-wan-priority-high.cluster-1.ipv4", json!({"endpoints": []})),
         ("ConfigMap secure/mcwan-egress", json!({"data": {"deployment": null}})),
         ("AuthorizationPolicy secure/mcwan-ingress", json!({"spec": {"action": "ALLOW"}})),
+        ("Telemetry secure/mcwan-egress", json!({"spec": {"accessLogging": [{"disabled": true}]}})),
         ("WasmPlugin secure/mcwan", json!({"spec": {"pluginConfig": {"imports": []}}})),
         ("Gateway secure/mcwan-egress", json!({"spec": {"gatewayClassName": "other"}})),
         ("HTTPRoute secure/payment.8080", json!({"spec": {"hostnames": ["example.com"]}})),

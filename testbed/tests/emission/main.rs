@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use kube::Api;
 use kube::api::{DynamicObject, Patch, PatchParams};
 use mcwan::api::{DataPlane, McsVersion};
-use mcwan::emit::kubernetes::{FilterKind, Module, Settings, everything};
+use mcwan::emit::kubernetes::{AccessLog, FilterKind, Module, Settings, everything};
 use mcwan::emit::object::Kind;
 use mcwan::gather::change::Change;
 use mcwan::gather::files::Gathered;
@@ -47,6 +47,7 @@ fn unusual(data_plane: DataPlane) -> Vec<Value> {
         module: Module { url: "https://example.com/filter.wasm".to_owned(), sha256: Some("0".repeat(64)) },
         data_plane,
         filter: FilterKind::default(),
+        access_log: AccessLog::default(),
     };
     let mut translator = Translator::new(options);
     translator.update(&gathered.snapshot, &[Change::Everything]);

@@ -60,6 +60,8 @@ async fn the_controller_may_do_its_work_and_no_more() -> Result<()> {
         ("patch extensions.istio.io/wasmplugins secure other", false),
         ("patch security.istio.io/authorizationpolicies secure mcwan-ingress", true),
         ("delete security.istio.io/authorizationpolicies secure deny-all", false),
+        ("patch telemetry.istio.io/telemetries secure mcwan-egress", true),
+        ("patch telemetry.istio.io/telemetries secure mesh-default", false),
         ("patch core/configmaps secure mcwan-ingress", true),
         ("patch core/configmaps secure settings", false),
         // What says where requests go is written where nobody else's does.

@@ -18,7 +18,7 @@ impl Render {
             module,
             data_plane,
             gateway,
-            kubernetes: ForKubernetes { module_sha256, gateway_class, filter_kind },
+            kubernetes: ForKubernetes { module_sha256, gateway_class, filter_kind, access_log },
             ..
         } = self;
         let options = gateway.options(steering_key);
@@ -32,6 +32,7 @@ impl Render {
             module: Module { url: module.clone().unwrap_or_default(), sha256: module_sha256.clone() },
             data_plane: (*data_plane).into(),
             filter: (*filter_kind).into(),
+            access_log: access_log.clone(),
         };
         let mut translator = Translator::new(options);
         translator.update(&gathered.snapshot, &[Change::Everything]);

@@ -31,19 +31,23 @@ pub fn egress_objects(namespace: &str, imports: &[&Import], settings: &Settings)
     let (wasm, native) = (of(DataPlane::Wasm).collect::<Vec<_>>(), of(DataPlane::Native).collect::<Vec<_>>());
     let mut egress = EgressNamespace::default();
     let EgressNamespace { objects, problems, shipped } = &mut egress;
+    let mut gateways = Vec::new();
     let listeners = gateway::listeners(wasm.iter().copied(), problems);
     if !listeners.is_empty()
         && let Some((plugin, revision)) = filter::object(namespace, &wasm, settings, problems)
     {
         objects.push(plugin);
+        gateways.push(names::EGRESS_GATEWAY);
         objects.extend(gateway::objects(namespace, names::EGRESS_GATEWAY, &listeners, settings));
         *shipped = Some(revision);
     }
     let listeners = gateway::listeners(native.iter().copied(), problems);
     if !listeners.is_empty() {
+        gateways.push(names::NATIVE_EGRESS_GATEWAY);
         objects.extend(gateway::objects(namespace, names::NATIVE_EGRESS_GATEWAY, &listeners, settings));
         native_routes(&native, objects, problems);
     }
+    objects.extend(settings.access_log.object(namespace, &gateways));
     egress
 }
 
