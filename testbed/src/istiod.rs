@@ -1,5 +1,6 @@
 //! The real istiod, in a cluster of its own making.
 
+pub mod analyze;
 mod manifests;
 
 use std::fs;

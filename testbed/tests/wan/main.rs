@@ -1,5 +1,6 @@
 //! Clusters on a WAN: the seed's story on the real things.
 
+mod analyze;
 mod attempt;
 mod audit;
 mod bypass;
@@ -9,6 +10,8 @@ mod harness;
 mod images;
 mod module;
 mod objects;
+mod observability;
+mod payment;
 mod protocols;
 mod rules;
 mod scene;

@@ -1,0 +1,21 @@
+//! What operators see of requests, and of what we emit: with what our manifests ask of Istio, and nothing by hand.
+
+mod access_log;
+mod scrape;
+mod stage;
+
+use anyhow::Result;
+
+use crate::analyze;
+use stage::Stage;
+
+#[tokio::test]
+async fn operators_see_what_happens() -> Result<()> {
+    let stage = Stage::start().await?;
+    analyze::gateways_and_routes_are_accepted_and_programmed(&stage.wan).await?;
+    analyze::istio_finds_nothing_wrong(&stage.wan).await?;
+    Box::pin(scrape::the_counters_of_the_filter_reach_a_prometheus(&stage)).await?;
+    access_log::requests_are_logged_with_their_targets(&stage).await?;
+    access_log::refusals_are_logged_with_their_reasons(&stage).await?;
+    access_log::a_native_gateway_logs_too(&stage).await
+}
