@@ -184,6 +184,11 @@ impl Exports {
         self.tiers.iter().map(|(name, port)| (name.as_str(), *port))
     }
 
+    /// The port of a tier here.
+    pub(super) fn tier_port(&self, tier: &str) -> Option<u16> {
+        self.tiers.get(tier).copied()
+    }
+
     /// A service over a tier; none if this cluster has no such tier or no source has it on the same port.
     pub fn tier(&self, namespace: &str, name: &str, tier: &str) -> Option<Tier> {
         let port = *self.tiers.get(tier)?;

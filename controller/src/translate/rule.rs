@@ -1,6 +1,7 @@
 //! One rule: from Gateway API's form to matches and actions, its targets collected on the way.
 
 use std::collections::BTreeSet;
+use std::iter;
 
 use mcwan_policy::wire::{self, Action, Forward, Refuse, RefuseReason};
 
@@ -172,7 +173,8 @@ impl Rules<'_> {
             .iter()
             .position(|known| known.destination == destination && known.forwarding == forwarding)
             .unwrap_or_else(|| {
-                let digest = self.options.steering_key.digest(namespace, name, &target);
+                let meaning = self.meaning(&target, &destination, &forwarding);
+                let digest = self.options.steering_key.digest(namespace, name, &meaning);
                 self.targets.push(Target { name: target, digest, destination, forwarding });
                 self.targets.len() - 1
             });
@@ -180,6 +182,18 @@ impl Rules<'_> {
             Ok(target) => Action::Forward(Forward { target, weight, path }),
             Err(_) => Action::Refuse(Refuse { weight, reason: RefuseReason::BackendNotFound }),
         }
+    }
+
+    /// A target with the ports of its tiers: where these become others, routes of before that gateways may still have must
+    /// not take what is steered now, as the ports may be other tiers' by then.
+    fn meaning(&self, target: &str, destination: &Destination, forwarding: &Forwarding) -> String {
+        let destinations = iter::once(destination).chain(forwarding.mirrors.iter().map(|mirror| &mirror.destination));
+        let port = |destination: &Destination| match destination {
+            Destination::Tier { name } => self.exports.tier_port(name),
+            Destination::Service { .. } => None,
+        };
+        let ports = destinations.filter_map(port).map(|port| format!("@{port}"));
+        iter::once(target.to_owned()).chain(ports).collect()
     }
 
     fn resolve(&mut self, reference: Reference<'_>, field: &str) -> Result<Destination, Refusal> {

@@ -31,7 +31,7 @@ impl SteeringKey {
         Ok(Self(key.into()))
     }
 
-    /// The digest over an import and the name of one of its targets, in hexadecimal.
+    /// The digest over an import and what one of its targets means, in hexadecimal.
     pub fn digest(&self, namespace: &str, name: &str, target: &str) -> String {
         let mut mac = match Hmac::<Sha256>::new_from_slice(&self.0) {
             Ok(mac) => mac,

@@ -12,7 +12,7 @@ use crate::api::{Cors, Timeouts};
 pub struct Target {
     /// Unique in its import, legible, and never reused for another meaning.
     pub name: String,
-    /// Keyed digest over import and name.
+    /// Keyed digest over the import, the name, and the ports of its tiers.
     pub digest: String,
     /// Where its requests go.
     pub destination: Destination,
