@@ -11,7 +11,7 @@ use crate::namespace::FIRST_EPHEMERAL_PORT;
 use crate::network::Network;
 
 /// How many bytes of a connection are kept, and of how many connections.
-const MAX_BYTES: usize = 64 << 10;
+const MAX_BYTES: usize = 1 << 20;
 const MAX_CONNECTIONS: usize = 4_096;
 
 const END_OF_LINE: &[u8] = b"\r\n";

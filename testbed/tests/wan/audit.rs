@@ -196,6 +196,30 @@ async fn until_first_rules_hold(wan: &TestWan, client: &WanClient, plan: &Plan, 
     .await
 }
 
+/// Steps of a story, to tell when something was lost.
+#[derive(Debug, Default)]
+pub(crate) struct Steps(Vec<(&'static str, Instant)>);
+
+impl Steps {
+    /// A step begins, and the one before ends.
+    pub(crate) fn begin(&mut self, name: &'static str) {
+        self.0.push((name, Instant::now()));
+    }
+
+    /// Says how many of the requests that were sent in each step are lost; gives how many are by step.
+    pub(crate) fn report(&self, sent: &[Instant], lost: &[Instant]) -> Vec<(&'static str, usize)> {
+        let mut report = Vec::new();
+        for (index, (name, since)) in self.0.iter().enumerate() {
+            let until = self.0.get(index + 1).map(|(_, next)| *next);
+            let is_within = |sent: &&Instant| *sent >= since && until.is_none_or(|until| **sent < until);
+            let [sent, lost] = [sent, lost].map(|all| all.iter().filter(is_within).count());
+            eprintln!("measured: {name}: {lost} of {sent} requests lost");
+            report.push((*name, lost));
+        }
+        report
+    }
+}
+
 /// What is wrong with an answer, if anything is.
 fn complaint(answer: &Answer, paths: &[String], versions: &[Version]) -> Option<String> {
     let path = &paths[answer.request];

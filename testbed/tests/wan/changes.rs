@@ -4,7 +4,8 @@ use anyhow::Result;
 use mcwan_testbed::wan::TestWan;
 
 use crate::audit::Audit;
-use crate::scene::{apply_payment, mk_plan, turn, until_payment_answers};
+use crate::moves::{a_namespace_is_made_again, ports_of_tiers_change};
+use crate::scene::{apply_import, apply_payment, mk_plan, turn, until_payment_answers};
 
 /// How often the rules change.
 const CHANGES: usize = 50;
@@ -21,7 +22,10 @@ async fn nothing_is_lost_while_rules_and_targets_change() -> Result<()> {
     rules_that_never_rest_come_in_force(&wan, &mut audit).await?;
     let verdict = audit.finish().await?;
     verdict.report();
-    verdict.ensure_nothing_is_wrong()
+    verdict.ensure_nothing_is_wrong()?;
+    apply_import(&wan).await?;
+    ports_of_tiers_change(&wan, &client).await?;
+    a_namespace_is_made_again(&wan, &client).await
 }
 
 async fn rules_and_targets_change(wan: &TestWan, audit: &mut Audit) -> Result<()> {

@@ -1,12 +1,10 @@
 //! Programs are killed under load, one at a time, as `kill -9` does.
 
-use std::time::Instant;
-
 use anyhow::{Context, Result, ensure};
 use kube::ResourceExt;
 use mcwan_testbed::wan::TestWan;
 
-use crate::audit::{Audit, RATE, Verdict};
+use crate::audit::{Audit, RATE, Steps, Verdict};
 use crate::scene::{apply_payment, mk_plan, turn, until_payment_answers};
 
 /// Leases that run out soon.
@@ -14,6 +12,9 @@ const ARGUMENTS: [&str; 2] = ["--lease-seconds", "3"];
 
 /// How many requests must go well while something is away: those of three seconds.
 const WHILE_AWAY: usize = 3 * RATE as usize;
+
+/// The step in which something may be lost.
+const GATEWAY: &str = "killed an ingress gateway of two";
 
 /// The ingress gateways of a namespace.
 const INGRESS: &str = "mcwan-ingress";
@@ -26,22 +27,22 @@ async fn nothing_is_lost_while_programs_are_killed() -> Result<()> {
     let client = wan.client(2).await?;
     until_payment_answers(&wan, &client).await?;
     let mut audit = Audit::start(&wan, &client).await?;
-    let mut steps = Vec::new();
+    let mut steps = Steps::default();
     for cluster in [2, 1] {
-        steps.push(("our leader", Instant::now()));
+        steps.begin("killed our leader");
         our_leader(&mut wan, &mut audit, cluster).await?;
     }
     for cluster in [2, 1] {
-        steps.push(("istiod", Instant::now()));
+        steps.begin("killed istiod");
         istiod(&mut wan, &mut audit, cluster).await?;
     }
-    steps.push(("the OCI registry", Instant::now()));
+    steps.begin("killed the OCI registry");
     the_oci_registry(&mut wan, &mut audit).await?;
-    steps.push(("the API server of the importing cluster", Instant::now()));
+    steps.begin("killed the API server of the importing cluster");
     the_api_server(&mut wan, &mut audit, 2).await?;
-    steps.push(("the registry's API server", Instant::now()));
+    steps.begin("killed the registry's API server");
     the_api_server(&mut wan, &mut audit, 1).await?;
-    steps.push(("an ingress gateway of two", Instant::now()));
+    steps.begin(GATEWAY);
     an_ingress_gateway(&wan, &mut audit).await?;
     let verdict = audit.finish().await?;
     judge(&verdict, &steps)
@@ -116,19 +117,12 @@ async fn an_ingress_gateway(wan: &TestWan, audit: &mut Audit) -> Result<()> {
 }
 
 /// Nothing is lost for a part of the control plane; for a gateway it is counted.
-fn judge(verdict: &Verdict, steps: &[(&str, Instant)]) -> Result<()> {
+fn judge(verdict: &Verdict, steps: &Steps) -> Result<()> {
     verdict.report();
-    let mut lost_elsewhere = 0;
-    for (index, (killed, since)) in steps.iter().enumerate() {
-        let until = steps.get(index + 1).map(|(_, next)| *next);
-        let is_within = |sent: Instant| sent >= *since && until.is_none_or(|until| sent < until);
-        let all = verdict.answers.iter().filter(|answer| is_within(answer.sent)).count();
-        let lost = verdict.wrong.iter().filter(|(sent, _)| is_within(*sent)).count();
-        eprintln!("measured: killed {killed}: {lost} of {all} requests lost");
-        if !killed.contains("gateway") {
-            lost_elsewhere += lost;
-        }
-    }
-    ensure!(lost_elsewhere == 0, "{lost_elsewhere} requests are lost, though no gateway was killed");
+    let sent: Vec<_> = verdict.answers.iter().map(|answer| answer.sent).collect();
+    let lost: Vec<_> = verdict.wrong.iter().map(|(sent, _)| *sent).collect();
+    let report = steps.report(&sent, &lost);
+    let lost: usize = report.iter().filter(|(killed, _)| *killed != GATEWAY).map(|(_, lost)| lost).sum();
+    ensure!(lost == 0, "{lost} requests are lost, though no gateway was killed");
     Ok(())
 }
