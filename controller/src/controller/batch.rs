@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::unit::Unit;
 use crate::apply::{Live, Observed};
 use crate::emit::kubernetes::FilterKind;
 use crate::emit::object::{Kind, Object};
@@ -13,6 +14,8 @@ pub(super) struct Batch {
     objects: Vec<(Stage, Object)>,
     /// Namespaces where routes have targets that the filter may steer to only when gateways know them.
     leads: BTreeSet<Arc<str>>,
+    /// Units whose routes are not written, as istiod must know first what they lead to.
+    late: BTreeSet<Unit>,
     /// Namespaces whose filter is not written, as one of the other kind is still there.
     rivalled: BTreeSet<Arc<str>>,
     /// Namespaces whose filter is not written, as its module may not be what it should be.
@@ -43,8 +46,12 @@ pub(super) struct Phase {
 
 impl Batch {
     /// Adds the objects of a unit.
-    pub(super) fn add(&mut self, objects: Vec<Object>, observed: &Observed) {
+    pub(super) fn add(&mut self, unit: &Unit, objects: Vec<Object>, observed: &Observed) {
+        let is_late = self.late.contains(unit);
         for object in objects {
+            if is_late && object.id.kind == Kind::HttpRoute {
+                continue;
+            }
             let rival = FilterKind::rival(&object.id);
             if rival.is_some() && self.withheld.contains(&object.id.key.namespace) {
                 continue;
@@ -70,6 +77,17 @@ impl Batch {
     /// Lets the filter of a namespace wait.
     pub(super) fn lead(&mut self, namespace: &Arc<str>) {
         self.leads.insert(Arc::clone(namespace));
+    }
+
+    /// Lets the routes of a unit wait, and the filter that steers to them.
+    pub(super) fn delay_routes(&mut self, unit: &Unit) {
+        self.late.insert(unit.clone());
+        self.lead(&unit.namespace);
+    }
+
+    /// The units whose routes wait.
+    pub(super) fn late(&self) -> BTreeSet<Unit> {
+        self.late.clone()
     }
 
     /// Whether the filter of a namespace waits.

@@ -99,7 +99,7 @@ impl Engine {
             agenda: Agenda::default(),
             leads: Leads::new(timing.lead),
             desired: Desired::default(),
-            retirements: Retirements::new(timing.grace),
+            retirements: Retirements::new(timing.grace, timing.lead),
             strays: BTreeSet::new(),
             delete_at: Instant::now(),
             failures: HashMap::new(),
@@ -250,7 +250,8 @@ impl Engine {
         for id in &gone {
             self.failures.remove(id);
         }
-        let gone = self.retirements.keep(unit, gone);
+        let is_left = matches!(unit.part, Part::Import(_)) && !objects.is_empty();
+        let gone = if is_left { self.retirements.keep(unit, gone, Instant::now()) } else { gone };
         self.strays.extend(gone);
         if problems.is_empty() {
             self.problems.remove(unit);
@@ -268,7 +269,7 @@ impl Engine {
             }
         }
         self.statuses.looked_at(unit, &self.world.snapshot);
-        batch.add(objects, &self.world.observed);
+        batch.add(unit, objects, &self.world.observed);
     }
 
     /// Applies a batch, phase by phase. Where a route did not get its new targets, or only just did, the filter has
@@ -277,6 +278,7 @@ impl Engine {
         for namespace in batch.rivalled() {
             self.agenda.retry(Unit::egress(namespace), Instant::now() + RIVAL_WAIT);
         }
+        let late = batch.late();
         for phase in batch.phases() {
             let now = Instant::now();
             for namespace in phase.leads {
@@ -284,6 +286,11 @@ impl Engine {
             }
             let outcomes = self.applier.apply_all(&mut self.world.observed, phase.objects).await;
             self.note_outcomes(outcomes);
+        }
+        for unit in late {
+            let until = self.leads.wait(&unit.namespace, Instant::now());
+            self.agenda.hold(Unit::egress(&unit.namespace), until);
+            self.agenda.hold(unit, until);
         }
         self.own_cluster();
     }

@@ -12,13 +12,15 @@ use serde_json::Value;
 
 use super::unit::Unit;
 use crate::emit::kubernetes::steering_value_of;
-use crate::emit::object::ObjectId;
+use crate::emit::object::{Kind, ObjectId};
 
 /// Everything that stays for a while.
 #[derive(Debug)]
 pub(super) struct Retirements {
-    /// How long it stays.
+    /// How long it stays at most.
     grace: Duration,
+    /// How long what routes led to stays at least.
+    least: Duration,
     units: BTreeMap<Unit, Retirement>,
 }
 
@@ -26,6 +28,8 @@ pub(super) struct Retirements {
 #[derive(Debug)]
 pub(super) struct Retirement {
     until: Instant,
+    /// Not before then, whatever gateways say of the filter.
+    earliest: Instant,
     /// The steering values of the targets.
     pub(super) values: BTreeSet<String>,
     /// Objects that are no longer to be.
@@ -34,8 +38,8 @@ pub(super) struct Retirement {
 
 impl Retirements {
     /// Nothing stays yet.
-    pub(super) fn new(grace: Duration) -> Self {
-        Self { grace, units: BTreeMap::new() }
+    pub(super) fn new(grace: Duration, least: Duration) -> Self {
+        Self { grace, least, units: BTreeMap::new() }
     }
 
     /// Lets these rules of a unit stay. New ones among them make all stay for as long as gateways may take.
@@ -47,20 +51,35 @@ impl Retirements {
             }
             known.values = values;
         } else {
-            let retirement = Retirement { until: now + self.grace, values, objects: BTreeSet::new() };
+            let until = now + self.grace;
+            let retirement = Retirement { until, earliest: now, values, objects: BTreeSet::new() };
             self.units.insert(unit.clone(), retirement);
         }
     }
 
-    /// Lets objects stay for as long as the rules of their unit; gives them back where none stays.
-    pub(super) fn keep(&mut self, unit: &Unit, objects: Vec<ObjectId>) -> Vec<ObjectId> {
-        match self.units.get_mut(unit) {
-            Some(retirement) => {
-                retirement.objects.extend(objects);
-                Vec::new()
-            }
-            None => objects,
+    /// Lets no rules of a unit stay; the objects do for as long as they were to.
+    pub(super) fn retain_none(&mut self, unit: &Unit) {
+        if let Some(known) = self.units.get_mut(unit) {
+            known.values.clear();
         }
+    }
+
+    /// Lets objects stay for as long as the rules of their unit. Where none stays, those stay for a while that its live
+    /// routes lead to: istiod may hear of their end before it hears of the routes'. Gives the others back.
+    pub(super) fn keep(&mut self, unit: &Unit, objects: Vec<ObjectId>, now: Instant) -> Vec<ObjectId> {
+        let (kept, others) = match self.units.get(unit) {
+            Some(_) => (objects, Vec::new()),
+            None => objects.into_iter().partition(|id| is_led_to(id.kind)),
+        };
+        if !kept.is_empty() {
+            let (values, until) = (BTreeSet::new(), now + self.grace);
+            let retirement = Retirement { until, earliest: now, values, objects: BTreeSet::new() };
+            let retirement = self.units.entry(unit.clone()).or_insert(retirement);
+            retirement.earliest = now + self.least;
+            retirement.until = retirement.until.max(retirement.earliest);
+            retirement.objects.extend(kept);
+        }
+        others
     }
 
     /// Whether an object stays for a while.
@@ -71,7 +90,7 @@ impl Retirements {
     /// Nothing of the imports of a namespace need stay any longer.
     pub(super) fn release(&mut self, namespace: &str, now: Instant) {
         let units = self.units.iter_mut().filter(|(unit, _)| &*unit.namespace == namespace);
-        units.for_each(|(_, retirement)| retirement.until = now);
+        units.for_each(|(_, retirement)| retirement.until = now.max(retirement.earliest));
     }
 
     /// The filter of a namespace has just been told: everything of its imports stays for as long as gateways may take.
@@ -101,5 +120,52 @@ impl Retirements {
     /// When the next is due.
     pub(super) fn next(&self) -> Option<Instant> {
         self.units.values().map(|retirement| retirement.until).min()
+    }
+}
+
+/// Whether routes lead to objects of a kind, or need them to.
+fn is_led_to(kind: Kind) -> bool {
+    matches!(kind, Kind::Service | Kind::EndpointSlice | Kind::DestinationRule | Kind::ReferenceGrant)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::unit::Part;
+    use super::*;
+    use crate::gather::Key;
+
+    const GRACE: Duration = Duration::from_secs(30);
+    const LEAST: Duration = Duration::from_secs(1);
+
+    fn mk_object(kind: Kind, name: &str) -> ObjectId {
+        ObjectId { kind, key: Key::new("mc-wan", name) }
+    }
+
+    #[test]
+    fn what_routes_led_to_outlasts_them() {
+        let (start, unit) = (Instant::now(), Unit { namespace: "secure".into(), part: Part::Import("payment".into()) });
+        let [service, route] = [mk_object(Kind::Service, "gone"), mk_object(Kind::HttpRoute, "gone")];
+        let mut retirements = Retirements::new(GRACE, LEAST);
+        let others = retirements.keep(&unit, vec![service.clone(), route.clone()], start);
+        assert_eq!(others, [route], "a route goes at once");
+        assert!(retirements.keeps(&service));
+        retirements.release("secure", start);
+        assert!(retirements.due(start, |_| true).is_empty(), "what gateways say of the filter says nothing of routes");
+        retirements.retain_none(&unit);
+        assert!(retirements.keeps(&service), "whatever becomes of rules");
+        let due = retirements.due(start + LEAST, |_| true);
+        assert_eq!(due.iter().flat_map(|(_, retirement)| &retirement.objects).collect::<Vec<_>>(), [&service]);
+        assert!(!retirements.keeps(&service));
+    }
+
+    #[test]
+    fn with_rules_that_stay_everything_does() {
+        let (start, unit) = (Instant::now(), Unit { namespace: "secure".into(), part: Part::Import("payment".into()) });
+        let route = mk_object(Kind::HttpRoute, "gone");
+        let mut retirements = Retirements::new(GRACE, LEAST);
+        retirements.retain(&unit, &[], start);
+        assert_eq!(retirements.keep(&unit, vec![route.clone()], start), []);
+        assert!(retirements.keeps(&route));
+        assert_eq!(retirements.due(start + GRACE, |_| true).len(), 1);
     }
 }

@@ -3,10 +3,13 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
+use serde_json::Value;
+
 use super::super::batch::Batch;
 use super::super::emission::Emission;
 use super::super::unit::{Part, Unit};
 use super::Engine;
+use crate::api::TIER_NAMESPACE;
 use crate::apply::{Live, Outcome};
 use crate::emit::kubernetes::{LiveRules, steering_value_of};
 use crate::emit::object::{Kind, Object, ObjectId};
@@ -33,40 +36,59 @@ impl Engine {
             self.strays.extend(self.retirements.end(unit).into_iter().flatten());
             return Ok(wanted);
         }
+        let import = self.translator.imports().get(&unit.namespace, name);
+        let mut new_targets = import.map(Import::steering_values).unwrap_or_default();
+        let known = new_targets.clone();
+        let is_gone = |rule: &Value| {
+            let value = steering_value_of(rule).unwrap_or_default();
+            !known.contains(value) && released.is_some_and(|released| released.contains(value))
+        };
         let mut live = LiveRules::default();
         let mut rules = Vec::new();
         for id in &self.differing_routes(unit, &wanted) {
             let mut route = self.applier.read(id).await?;
             let found = route.as_mut().and_then(|route| route.pointer_mut("/spec/rules"));
             for rule in found.and_then(|rules| rules.as_array_mut().map(std::mem::take)).into_iter().flatten() {
-                live.stands(&id.key.name, &rule);
+                if !is_gone(&rule) {
+                    live.stands(&id.key.name, &rule);
+                }
                 rules.push(rule);
             }
         }
         if rules.is_empty() {
             return Ok(wanted);
         }
-        let import = self.translator.imports().get(&unit.namespace, name);
-        let mut new_targets = import.map(Import::steering_values).unwrap_or_default();
-        let known = new_targets.clone();
         rules.retain(|rule| {
             steering_value_of(rule).is_some_and(|value| {
                 new_targets.remove(value);
-                !known.contains(value) && !released.is_some_and(|released| released.contains(value))
+                !known.contains(value) && !is_gone(rule)
             })
         });
         if !new_targets.is_empty() {
             batch.lead(&unit.namespace);
         }
         if rules.is_empty() {
-            self.strays.extend(self.retirements.end(unit).into_iter().flatten());
+            self.retirements.retain_none(unit);
         } else {
             self.retirements.retain(unit, &rules, Instant::now());
         }
         for rule in rules {
             live.retain(rule);
         }
-        Ok(self.emission(unit, &live))
+        let emission = self.emission(unit, &live);
+        if emission.objects.iter().any(|object| self.is_new_to_routes(object)) {
+            batch.delay_routes(unit);
+        }
+        Ok(emission)
+    }
+
+    /// Whether routes need an object that istiod cannot know yet: it would answer 500 for them, where it hears of the
+    /// routes first. What is not taken does not keep them waiting.
+    fn is_new_to_routes(&self, object: &Object) -> bool {
+        matches!(object.id.kind, Kind::Service | Kind::ReferenceGrant)
+            && *object.id.key.namespace == *TIER_NAMESPACE
+            && !self.world.observed.is_same(object)
+            && !self.failures.contains_key(&object.id)
     }
 
     fn emission(&self, unit: &Unit, live: &LiveRules) -> Emission {

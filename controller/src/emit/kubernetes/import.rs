@@ -19,7 +19,7 @@ use super::{Settings, gateway, names, route, tier};
 /// [`egress_objects`](super::egress_objects): what they match depends on the hosts that older imports have.
 pub fn import_objects(import: &Import, settings: &Settings, live: &LiveRules) -> (Vec<Object>, Vec<Problem>) {
     let (mut objects, mut problems) = (Vec::new(), Vec::new());
-    tier::objects(import, live.retained(), &mut objects, &mut problems);
+    tier::objects(import, live, &mut objects, &mut problems);
     if !import.ports.is_empty() {
         objects.push(clusterset_service(import, settings, &mut problems));
         if settings.data_plane(import) == DataPlane::Wasm {

@@ -6,6 +6,7 @@ use mcwan_policy::{PORT_HEADER, STEERING_HEADER};
 use serde_json::Value;
 
 use super::names;
+use crate::api::TIER_NAMESPACE;
 
 /// More `HTTPRoute`s than an import has for one port.
 const MOST_ROUTES: usize = 4_096;
@@ -16,11 +17,14 @@ pub struct LiveRules {
     retained: Vec<Value>,
     /// The name of the `HTTPRoute` that each stands in, by its port and steering value.
     routes: BTreeMap<(u16, String), String>,
+    /// The tier services that they lead to.
+    services: BTreeSet<String>,
 }
 
 impl LiveRules {
     /// Adds a rule of the `HTTPRoute` with this name.
     pub fn stands(&mut self, route: &str, rule: &Value) {
+        self.services.extend(tier_services_of(rule).map(str::to_owned));
         if let (Some(port), Some(value)) = (port_of(rule), steering_value_of(rule)) {
             self.routes.entry((port, value.to_owned())).or_insert_with(|| route.to_owned());
         }
@@ -28,12 +32,18 @@ impl LiveRules {
 
     /// Lets a rule stay, whose target the import has no more, but that gateways may still steer to.
     pub fn retain(&mut self, rule: Value) {
+        self.services.extend(tier_services_of(&rule).map(str::to_owned));
         self.retained.push(rule);
     }
 
     /// The rules that stay.
     pub fn retained(&self) -> &[Value] {
         &self.retained
+    }
+
+    /// The tier services that live rules lead to, be they to stay or to change.
+    pub(super) fn services(&self) -> impl Iterator<Item = &str> {
+        self.services.iter().map(String::as_str)
     }
 
     /// The number of the `HTTPRoute` for a port that each steering value stands in.
@@ -67,4 +77,10 @@ pub(super) fn port_of(rule: &Value) -> Option<u16> {
     let filters = rule.pointer("/backendRefs/0/filters")?.as_array()?;
     let set = filters.iter().filter_map(|filter| filter.pointer("/requestHeaderModifier/set")?.as_array()).flatten();
     set.filter(|header| header["name"] == PORT_HEADER).find_map(|header| header["value"].as_str()?.parse().ok())
+}
+
+/// The tier services that a rule of an `HTTPRoute` of ours sends requests to.
+fn tier_services_of(rule: &Value) -> impl Iterator<Item = &str> {
+    let backends = rule.get("backendRefs").and_then(Value::as_array).into_iter().flatten();
+    backends.filter(|backend| backend["namespace"] == TIER_NAMESPACE).filter_map(|backend| backend["name"].as_str())
 }

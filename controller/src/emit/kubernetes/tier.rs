@@ -15,6 +15,7 @@ use crate::problem::{ObjectRef, Problem};
 use crate::translate::{Import, Source, Tier};
 
 use super::draft::Draft;
+use super::live_rules::LiveRules;
 use super::{MANAGER, SOURCE_CLUSTER_LABEL, names};
 
 /// References of one `ReferenceGrant` (Gateway API, `ReferenceGrantSpec`).
@@ -28,7 +29,7 @@ const MOST_WEIGHT: u32 = 1_000_000;
 
 /// The tier services of an import with their endpoints, and what admits the routes of its namespace to them, and to
 /// those that rules in its live routes still name.
-pub(super) fn objects(import: &Import, retained: &[Value], objects: &mut Vec<Object>, problems: &mut Vec<Problem>) {
+pub(super) fn objects(import: &Import, live: &LiveRules, objects: &mut Vec<Object>, problems: &mut Vec<Problem>) {
     let mut services = Vec::new();
     for tier in &import.tiers {
         services.push(tier.service.clone());
@@ -44,7 +45,7 @@ pub(super) fn objects(import: &Import, retained: &[Value], objects: &mut Vec<Obj
             services.push(name);
         }
     }
-    for service in retained.iter().flat_map(tier_services_of) {
+    for service in live.services() {
         if !services.iter().any(|known| known == service) {
             services.push(service.to_owned());
         }
@@ -53,12 +54,6 @@ pub(super) fn objects(import: &Import, retained: &[Value], objects: &mut Vec<Obj
         objects.push(grant(import, number, services));
     }
     unusable_addresses(import, problems);
-}
-
-/// The tier services that a rule of an `HTTPRoute` of ours sends requests to.
-fn tier_services_of(rule: &Value) -> impl Iterator<Item = &str> {
-    let backends = rule.get("backendRefs").and_then(Value::as_array).into_iter().flatten();
-    backends.filter(|backend| backend["namespace"] == TIER_NAMESPACE).filter_map(|backend| backend["name"].as_str())
 }
 
 /// The Services that requests for a port are shared between over a tier, by the pods behind them. Clusters without the
