@@ -14,7 +14,6 @@ mod module;
 mod moves;
 mod objects;
 mod observability;
-mod payment;
 mod protocols;
 mod rules;
 mod scene;
