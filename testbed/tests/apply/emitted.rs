@@ -14,15 +14,19 @@ use serde_json::{Value, json};
 
 use super::edge::CLUSTER;
 
-/// What comes of every example, with either data plane.
+/// What comes of every example, with either data plane and either kind of filter.
 pub(crate) fn of_all_examples() -> Vec<Object> {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
     let mut objects = BTreeMap::new();
     for example in std::fs::read_dir(examples).unwrap() {
         let manifests = example.unwrap().path().join("manifests.yaml");
         if manifests.exists() {
-            for data_plane in [DataPlane::Wasm, DataPlane::Native] {
-                let emitted = of_example(&manifests, data_plane);
+            for (data_plane, filter) in [
+                (DataPlane::Wasm, FilterKind::WasmPlugin),
+                (DataPlane::Wasm, FilterKind::TrafficExtension),
+                (DataPlane::Native, FilterKind::default()),
+            ] {
+                let emitted = of_example(&manifests, data_plane, filter);
                 objects.extend(emitted.into_iter().map(|object| (object.id.clone(), object)));
             }
         }
@@ -30,7 +34,7 @@ pub(crate) fn of_all_examples() -> Vec<Object> {
     objects.into_values().collect()
 }
 
-fn of_example(manifests: &Path, data_plane: DataPlane) -> Vec<Object> {
+fn of_example(manifests: &Path, data_plane: DataPlane, filter: FilterKind) -> Vec<Object> {
     let gathered = Gathered::from_paths(&[manifests]);
     let cluster = Some(CLUSTER.to_owned());
     let options = Options {
@@ -40,7 +44,7 @@ fn of_example(manifests: &Path, data_plane: DataPlane) -> Vec<Object> {
         mcs_version: McsVersion::default(),
     };
     let url = format!("oci://registry.example.com/mcwan-filter@sha256:{}", "0".repeat(64));
-    let (module, filter) = (Module { url, sha256: None }, FilterKind::default());
+    let module = Module { url, sha256: None };
     let settings = Settings {
         cluster,
         wan_cluster: None,
