@@ -11,6 +11,7 @@ use crate::scene::{apply_import, apply_payment, mk_plan, turn, until_payment_ans
 const CHANGES: usize = 50;
 
 #[tokio::test]
+#[ignore = "takes minutes, and a machine that does nothing else: cargo xtask test --full"]
 async fn nothing_is_lost_while_rules_and_targets_change() -> Result<()> {
     let _turn = turn().await;
     let wan = TestWan::start(mk_plan()).await?;

@@ -20,6 +20,7 @@ const GATEWAY: &str = "killed an ingress gateway of two";
 const INGRESS: &str = "mcwan-ingress";
 
 #[tokio::test]
+#[ignore = "takes minutes, and a machine that does nothing else: cargo xtask test --full"]
 async fn nothing_is_lost_while_programs_are_killed() -> Result<()> {
     let _turn = turn().await;
     let mut wan = TestWan::start(mk_plan().arguments(&ARGUMENTS)).await?;

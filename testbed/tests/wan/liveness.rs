@@ -30,6 +30,7 @@ const SHARE: f64 = 0.25;
 const WITHDRAWN: &str = "the first cluster exports no more";
 
 #[tokio::test]
+#[ignore = "takes minutes, and a machine that does nothing else: cargo xtask test --full"]
 async fn traffic_goes_where_clusters_are_alive() -> Result<()> {
     let _turn = turn().await;
     let mut wan = TestWan::start(mk_plan().clusters(3).arguments(&ARGUMENTS)).await?;
