@@ -67,6 +67,8 @@ pub(super) struct Engine {
     applier: Applier,
     agenda: Agenda,
     leads: Leads,
+    /// How long gateways may take to take note of anything.
+    grace: Duration,
     desired: Desired,
     retirements: Retirements,
     /// Objects that may be ours and are not to be.
@@ -98,6 +100,7 @@ impl Engine {
             applier,
             agenda: Agenda::default(),
             leads: Leads::new(timing.lead),
+            grace: timing.grace,
             desired: Desired::default(),
             retirements: Retirements::new(timing.grace, timing.lead),
             strays: BTreeSet::new(),
@@ -212,6 +215,12 @@ impl Engine {
         let mut held = BTreeSet::new();
         for unit in &units {
             if unit.part == Part::Egress && held.contains(&unit.namespace) {
+                continue;
+            }
+            if unit.part == Part::Egress
+                && let Some(then) = self.routes_are_behind(&unit.namespace, start).await
+            {
+                self.agenda.hold(unit.clone(), then);
                 continue;
             }
             match self.emit(unit, released.get(unit), &mut batch).await {

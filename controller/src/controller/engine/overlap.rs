@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::super::batch::Batch;
 use super::super::emission::Emission;
+use super::super::leads::is_behind;
 use super::super::unit::{Part, Unit};
 use super::Engine;
 use crate::api::TIER_NAMESPACE;
@@ -76,10 +77,23 @@ impl Engine {
             live.retain(rule);
         }
         let emission = self.emission(unit, &live);
+        let is_written = |object: &&Object| object.id.kind == Kind::HttpRoute && !self.world.observed.is_same(object);
+        if let (false, Some(route)) = (new_targets.is_empty(), emission.objects.iter().rfind(is_written)) {
+            self.leads.lead(&unit.namespace, route.id.clone());
+        }
         if emission.objects.iter().any(|object| self.is_new_to_routes(object)) {
             batch.delay_routes(unit);
         }
         Ok(emission)
+    }
+
+    /// Until when the filter of a namespace must wait on for its routes, if it must: istiod may be behind with them, as
+    /// after its API server was away, and ahead with the filter. One that does not say so is not waited for, nor for
+    /// longer than gateways get to take note of anything.
+    pub(super) async fn routes_are_behind(&mut self, namespace: &str, now: Instant) -> Option<Instant> {
+        let id = self.leads.route(namespace, self.grace, now)?;
+        let route = self.applier.read(&id).await.ok().flatten()?;
+        self.leads.looked(namespace, is_behind(&route), now)
     }
 
     /// Whether routes need an object that istiod cannot know yet: it would answer 500 for them, where it hears of the
