@@ -14,6 +14,7 @@ mod registry;
 mod renewal;
 mod retirement;
 mod statuses;
+mod timing;
 mod unit;
 mod world;
 
@@ -27,7 +28,7 @@ use kube::Client;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-pub use engine::Timing;
+pub use timing::Timing;
 
 use crate::admin::{Admin, Health, Metrics};
 use crate::api::{DataPlane, McsVersion, REGISTRY_NAMESPACE};

@@ -15,6 +15,7 @@ use super::leads::Leads;
 use super::polling::{Answer, Polling};
 use super::retirement::Retirements;
 use super::statuses::Statuses;
+use super::timing::Timing;
 use super::unit::{Part, Unit};
 use super::world::{News, World};
 use crate::admin::Metrics;
@@ -33,22 +34,6 @@ const BATCH: usize = 256;
 
 /// How soon it is looked again whether a filter of the other kind is gone.
 const RIVAL_WAIT: Duration = Duration::from_millis(500);
-
-/// What the order of routes and plugins takes.
-#[derive(Clone, Copy, Debug)]
-pub struct Timing {
-    /// How long gateways may take to have a new target in their routes before the filter steers to it.
-    pub lead: Duration,
-    /// How long gateways may take to have a new configuration of the filter before the targets that it no longer
-    /// names leave the routes.
-    pub grace: Duration,
-}
-
-impl Default for Timing {
-    fn default() -> Self {
-        Self { lead: Duration::from_secs(1), grace: Duration::from_secs(30) }
-    }
-}
 
 /// By what the engine reaches the world outside.
 pub(super) struct Edges {
