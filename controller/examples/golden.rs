@@ -73,7 +73,7 @@ fn examples() -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(examples_folder())? {
         let entry = entry?;
-        if entry.path().is_dir() {
+        if entry.path().join("manifests.yaml").is_file() {
             names.push(entry.file_name().to_string_lossy().into_owned());
         }
     }

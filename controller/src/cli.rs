@@ -38,12 +38,13 @@ const LONG_ABOUT: &str = "\
 Which request to an imported service takes which tier of the WAN.
 
 validate, explain and render read Kubernetes resources from files: mcwan's own (WANPolicy, ServiceImport, \
-ExportedService, WANCluster), and the Services, EndpointSlices and ReferenceGrants that their rules refer to. status and \
-diff ask a cluster, as kubectl does; controller keeps one as its resources say. registry says which clusters take part.";
+ExportedService, WANCluster), the Services, EndpointSlices and ReferenceGrants that their rules refer to, and for exports \
+ServiceExports and the Pods of gateways. status and diff ask a cluster, as kubectl does; controller keeps one as its \
+resources say. registry says which clusters take part.";
 
 const AFTER_HELP: &str = "\
 Exit status: 0 if all is well, 1 if the answer is no (something is wrong with the files, a config cannot be made), \
-2 for wrong usage.";
+2 for wrong usage. Of diff: 1 if something would change, 2 if that cannot be told.";
 
 #[derive(Debug, Subcommand)]
 enum Command {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
 use clap::{Parser, Subcommand, ValueEnum};
-use mcwan_testbed::cluster::TestCluster;
+use mcwan_testbed::cluster::{Crds, TestCluster};
 use mcwan_testbed::example::Example;
 use mcwan_testbed::mode::Mode;
 use mcwan_testbed::{demo, tools};
@@ -121,7 +121,8 @@ fn controller() -> Result<PathBuf> {
 /// Returns only where the cluster cannot be started.
 async fn cluster() -> Result<ExitCode> {
     eprintln!("starting etcd, the API server and the controllers ...");
-    let cluster = TestCluster::start().await?;
+    // Without ours, which come with the chart.
+    let cluster = TestCluster::start_with(&[Crds::GatewayApi, Crds::Istio, Crds::McsV1Beta1]).await?;
     println!("A Kubernetes control plane runs at {}. In another terminal:", cluster.url());
     println!();
     println!("    export KUBECONFIG={}", cluster.admin_kubeconfig().display());

@@ -45,15 +45,17 @@ enum Command {
         #[arg(value_name = "KIND")]
         kinds: Vec<image::Kind>,
     },
-    /// Write anew the committed files that are made from others: the definitions in manifests/crds
-    /// from the types, manifests/mcwan.yaml from the Helm chart.
+    /// Write anew the committed files that are made from others: the definitions in manifests/crds from the types,
+    /// controller/tests/golden from the examples, and manifests/mcwan.yaml from the Helm chart, for which `cargo xtask
+    /// setup` brings Helm.
     Generate,
     /// Set up for the data plane and build, then play examples through a real Envoy and print what happened.
     ///
     /// The exit status is 0 only if every request did what its example expects.
     Demo(Demo),
-    /// Set up for clusters, then start a Kubernetes control plane that serves our resources, Gateway API's, Istio's
-    /// and the Multi-Cluster Services API's; leave it running until Ctrl-C. Without root, a user namespace is made for it.
+    /// Set up for clusters, then start a Kubernetes control plane that serves Gateway API's resources, Istio's and the
+    /// Multi-Cluster Services API's, for mcwan to be installed on; leave it running until Ctrl-C. Without root, a user
+    /// namespace is made for it.
     Cluster,
     /// Everything that CI runs: set-up, build, formatting, lints, documentation, images and all tests;
     /// these play every example in every mode.
@@ -88,7 +90,7 @@ struct Demo {
     #[arg(long, value_enum, default_value_t)]
     data_plane: DataPlane,
     /// Play them on two clusters with Istio and the WAN between them, all on this machine. Sets up for clusters and
-    /// builds the module's image first. Needs root.
+    /// builds the module's image first. Without root, a user namespace is made for it.
     #[arg(long, conflicts_with = "steering")]
     wan: bool,
     /// How the module's decision reaches the route.
@@ -166,11 +168,13 @@ fn run(command: &Command) -> Result<()> {
             manifests::generate(&tools()?)
         }
         Command::Demo(demo) => {
+            if demo.wan {
+                setup::cluster(&tools()?)?;
+                root::become_root()?;
+            }
             build()?;
             if demo.wan {
-                let tools = tools()?;
-                setup::cluster(&tools)?;
-                image::run(&tools, &[image::Kind::Module])?;
+                image::run(&tools()?, &[image::Kind::Module])?;
             }
             stages::demo(demo)
         }

@@ -29,7 +29,7 @@ pub(super) const SYSTEM_NAMESPACE: &str = "mc-wan-system";
 pub(super) const CONTROLLER: &str = "mcwan";
 
 /// What to do where our kinds are not known.
-const INSTALL: &str = "install mcwan first: `kubectl apply -k manifests`, or its Helm chart";
+const INSTALL: &str = "install mcwan first, by its Helm chart or with kustomize: manifests/README.md";
 
 /// Steering values are secret, and the same on both sides of a comparison.
 const NO_KEY: &str = "not the key of any cluster";

@@ -47,13 +47,13 @@ pub(super) struct Controller {
     /// An OCI registry, as HOST[:PORT], that speaks plain HTTP; may be repeated
     #[arg(long, env = "MCWAN_INSECURE_REGISTRIES", value_name = "HOST", value_delimiter = ',')]
     insecure_registry: Vec<String>,
-    /// A docker config file with credentials for OCI registries
+    /// A docker config file with credentials for OCI registries, for the check of the module: gateways get none of them
     #[arg(long, env = "MCWAN_REGISTRY_CONFIG", value_name = "FILE")]
     registry_config: Option<PathBuf>,
     /// A PEM file of certificate authorities to trust beside the usual ones
     #[arg(long, env = "MCWAN_CERTIFICATE_AUTHORITIES", value_name = "FILE")]
     certificate_authorities: Option<PathBuf>,
-    /// The kubeconfig file of the registry; without it, the API server of this cluster is the registry
+    /// The kubeconfig file of the registry of the clusters; without it, that is the API server of this cluster
     #[arg(long, env = "MCWAN_REGISTRY_KUBECONFIG", value_name = "FILE")]
     registry_kubeconfig: Option<PathBuf>,
     /// Seconds for which a cluster may be silent before others do without it; its Lease is renewed three times as often

@@ -88,7 +88,7 @@ Examples:
   mcwan render payment.yaml --to envoy --data-plane native
   mcwan render manifests/ --to envoy --steering cluster-header --bind 127.0.0.1 --admin 127.0.0.1:9901
   mcwan render manifests/ --to kubernetes --cluster cluster-2 --module oci://example.com/mcwan-filter@sha256:… \\
-    | kubectl apply --server-side -f -";
+    | kubectl apply --server-side -f -      # where no controller runs, which would prune them";
 
 /// What is rendered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

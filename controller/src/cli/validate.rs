@@ -34,7 +34,8 @@ const AFTER_HELP: &str = "\
 Examples:
   mcwan validate payment.yaml tiers.yaml
   mcwan validate manifests/
-  kubectl get wanpolicies,serviceimports.mc-wan.l7mp.io -A -o yaml | mcwan validate -
+  kubectl get wanpolicies,serviceimports.mc-wan.l7mp.io,exportedservices,wanclusters,services,endpointslices,referencegrants \
+    -A -o yaml | mcwan validate -
   mcwan validate -o json manifests/ | jq '.problems[].message'";
 
 /// What `-o json` prints.

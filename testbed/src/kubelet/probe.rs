@@ -1,7 +1,7 @@
 //! Whether a pod takes requests.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
@@ -12,29 +12,35 @@ use crate::client::{self, Request};
 /// How long an answer may take.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A readiness probe by HTTP. It asks oftener than a Pod says, as tests wait for it.
+/// A readiness probe by HTTP. It waits as long as a Pod says before it asks at all, and asks oftener, as tests wait for it.
 #[derive(Clone, Debug)]
 pub(super) struct Probe {
     address: SocketAddr,
     path: String,
+    not_before: Instant,
     threshold: u32,
     failures: u32,
     ready: bool,
 }
 
 impl Probe {
-    /// What a Pod asks for; none: it does not ask by HTTP.
+    /// What a Pod asks for, whose container starts now; none: it does not ask by HTTP.
     pub(super) fn new(probe: &v1::Probe, host: Ipv4Addr) -> Option<Self> {
         let get = probe.http_get.as_ref()?;
         let IntOrString::Int(port) = get.port else { return None };
         let threshold = probe.failure_threshold.and_then(|threshold| threshold.try_into().ok()).unwrap_or(3);
         let address = SocketAddr::from((host, port.try_into().ok()?));
-        Some(Self { address, path: get.path.clone()?, threshold, failures: 0, ready: false })
+        let delay = probe.initial_delay_seconds.and_then(|seconds| seconds.try_into().ok()).unwrap_or_default();
+        let not_before = Instant::now() + Duration::from_secs(delay);
+        Some(Self { address, path: get.path.clone()?, not_before, threshold, failures: 0, ready: false })
     }
 
     /// Asks, and says whether the pod is ready: one success makes it so, and as many failures as the Pod says in a row
     /// end it.
     pub(super) async fn ask(&mut self) -> bool {
+        if Instant::now() < self.not_before {
+            return false;
+        }
         let request = Request {
             method: "GET".to_owned(),
             host: Some(b"probe".to_vec()),

@@ -65,7 +65,9 @@ impl Join {
              kubectl create secret generic mcwan-registry -n {SYSTEM_NAMESPACE} \
              --from-file=kubeconfig={cluster}.kubeconfig\n  \
              helm upgrade {CONTROLLER} manifests/chart -n {SYSTEM_NAMESPACE} --reset-then-reuse-values \
-             --set clusterId={cluster} --set registry.kubeconfigSecret=mcwan-registry"
+             --set clusterId={cluster} --set registry.kubeconfigSecret=mcwan-registry\n\
+             (where {CONTROLLER} is not installed yet: `kubectl create namespace {SYSTEM_NAMESPACE}` first, and `helm install` \
+             with image and module)"
         )
     }
 }

@@ -25,6 +25,10 @@ const STAND_IN: u16 = 50_000;
 /// shows none that are not Istio's.
 const STATS_ANNOTATION: (&str, &str) = ("sidecar.istio.io/statsInclusionPrefixes", "wasmcustom.mcwan");
 
+/// How long a pod that requests leave through waits before it takes any: the other clusters get to know its address as
+/// soon as it has one, and until they do their gateways refuse it.
+const ADMISSION_SECONDS: u32 = 5;
+
 /// Whether a gateway cannot listen on a port.
 pub(super) fn is_reserved(port: u16) -> bool {
     RESERVED_PORTS.contains(&port)
@@ -103,13 +107,24 @@ fn deployment(gateway: &str) -> String {
     } else {
         String::new()
     };
+    let containers = if gateway == names::INGRESS_GATEWAY {
+        String::new()
+    } else {
+        format!(
+            "      containers:
+      - name: istio-proxy
+        readinessProbe:
+          initialDelaySeconds: {ADMISSION_SECONDS}
+"
+        )
+    };
     format!(
         "\
 spec:
   replicas: 2
   template:
 {metadata}    spec:
-      topologySpreadConstraints:
+{containers}      topologySpreadConstraints:
       - maxSkew: 1
         topologyKey: kubernetes.io/hostname
         whenUnsatisfiable: ScheduleAnyway
