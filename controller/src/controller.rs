@@ -14,6 +14,7 @@ mod registry;
 mod renewal;
 mod retirement;
 mod statuses;
+mod tally;
 mod timing;
 mod unit;
 mod world;

@@ -15,6 +15,7 @@ use super::leads::Leads;
 use super::polling::{Answer, Polling};
 use super::retirement::Retirements;
 use super::statuses::Statuses;
+use super::tally::Tally;
 use super::timing::Timing;
 use super::unit::{Part, Unit};
 use super::world::{News, World};
@@ -67,6 +68,7 @@ pub(super) struct Engine {
     /// Namespaces whose filter is left as it is, as its module may not be what it should be.
     withheld: BTreeSet<Arc<str>>,
     pub(super) statuses: Statuses,
+    tally: Tally,
     pub(super) polling: Polling,
     /// What has not been looked at since we lead.
     unseen: BTreeSet<Unit>,
@@ -95,6 +97,7 @@ impl Engine {
             shipped: BTreeMap::new(),
             withheld: BTreeSet::new(),
             statuses,
+            tally: Tally::default(),
             polling,
             unseen: BTreeSet::new(),
             is_complete: false,
@@ -145,6 +148,7 @@ impl Engine {
     fn consider(&mut self, changes: &[Change]) -> Vec<Unit> {
         let affected = self.translator.update(&self.world.snapshot, changes);
         self.statuses.concern(changes, &affected, &self.world.snapshot);
+        self.tally.take_note(changes, &self.world.snapshot);
         for change in changes {
             if let Change::GatewayPods(namespace) = change {
                 self.polling.pods_changed(namespace, &self.world.snapshot);
@@ -372,17 +376,7 @@ impl Engine {
         };
         self.statuses.report(&known, &mut self.world.snapshot, &self.applier, &self.metrics).await;
         if self.is_complete && !self.agenda.is_due() && !self.statuses.is_due() {
-            self.count_imports();
+            self.metrics.imports(self.tally.numbers());
         }
-    }
-
-    /// Tells how many imports have which conditions, once nothing is left to be done.
-    fn count_imports(&self) {
-        let mut counts = BTreeMap::<_, u64>::new();
-        let statuses = self.world.snapshot.service_imports.iter().filter_map(|import| import.status.as_ref());
-        for condition in statuses.flat_map(|status| &status.conditions) {
-            *counts.entry((condition.type_.as_str(), condition.status.as_str())).or_default() += 1;
-        }
-        self.metrics.imports(counts.into_iter().map(|((condition, status), count)| (condition, status, count)));
     }
 }
