@@ -31,6 +31,10 @@ pub(super) const CONTROLLER: &str = "mcwan";
 /// What to do where our kinds are not known.
 const INSTALL: &str = "install mcwan first, by its Helm chart or with kustomize: manifests/README.md";
 
+/// What to do where the registry does not answer: conditions stay.
+const AWAY: &str = "the registry cannot be read (what the controller says meanwhile: \
+    `kubectl get serviceimports.mc-wan.l7mp.io -A`)";
+
 /// Steering values are secret, and the same on both sides of a comparison.
 const NO_KEY: &str = "not the key of any cluster";
 
@@ -83,7 +87,11 @@ impl Cluster {
             )?,
             None => environment.registry.client(client).await?,
         };
-        let mut live = Live::list(client, &registry).await.context("the cluster cannot be read")?;
+        let live = Live::list(client, &registry).await;
+        let mut live = live.map_err(|error| {
+            let what = if error.in_registry { AWAY } else { "the cluster cannot be read" };
+            anyhow::Error::new(error).context(what)
+        })?;
         let ours = ["WANPolicy", "ServiceImport", "ExportedService", "WANCluster"];
         if let Some(kind) = live.missing.iter().find(|kind| ours.contains(kind)) {
             bail!("the cluster has no CustomResourceDefinition of {kind}: {INSTALL}");

@@ -82,9 +82,7 @@ mod tests {
     use crate::gather::change::{Input, InputKind};
 
     fn mk_import(name: &str, conditions: &[(&str, &str)]) -> Input {
-        let condition = |(type_, status): &(&str, &str)| {
-            json!({"type": type_, "status": status, "reason": "R", "message": "", "lastTransitionTime": "2026-11-21T08:00:00Z"})
-        };
+        let condition = |(type_, status): &(&str, &str)| json!({"type": type_, "status": status, "reason": "R", "message": "", "lastTransitionTime": "2026-11-21T08:00:00Z"});
         let conditions: Vec<_> = conditions.iter().map(condition).collect();
         let import = json!({"apiVersion": "mc-wan.l7mp.io/v1alpha1", "kind": "ServiceImport",
             "metadata": {"namespace": "a", "name": name}, "spec": {}, "status": {"conditions": conditions}});

@@ -37,6 +37,8 @@ pub struct Live {
 #[error("{kind} objects cannot be listed")]
 pub struct LiveError {
     kind: &'static str,
+    /// Whether it is the registry that was asked.
+    pub in_registry: bool,
     source: Box<kube::Error>,
 }
 
@@ -62,7 +64,8 @@ impl Live {
     pub async fn list(client: &Client, registry: &Client) -> Result<Self, LiveError> {
         let mut live = Self::default();
         for (kind, name) in KINDS {
-            let error = |source: kube::Error| LiveError { kind: name, source: Box::new(source) };
+            let in_registry = is_in_registry(kind);
+            let error = |source: kube::Error| LiveError { kind: name, in_registry, source: Box::new(source) };
             let mut objects = None;
             for mcs_version in McsVersion::ALL {
                 objects = list(client, registry, kind, mcs_version).await.map_err(error)?;
@@ -101,7 +104,7 @@ async fn list(
     kind: InputKind,
     mcs: McsVersion,
 ) -> Result<Option<Vec<Value>>, kube::Error> {
-    let api: Api<DynamicObject> = if matches!(kind, InputKind::ExportedService | InputKind::WanCluster) {
+    let api: Api<DynamicObject> = if is_in_registry(kind) {
         Api::namespaced_with(registry.clone(), REGISTRY_NAMESPACE, &resource(kind, mcs))
     } else {
         Api::all_with(client.clone(), &resource(kind, mcs))
@@ -128,6 +131,11 @@ async fn list(
             None => return Ok(Some(all)),
         }
     }
+}
+
+/// Whether clusters tell each other of objects of a kind.
+fn is_in_registry(kind: InputKind) -> bool {
+    matches!(kind, InputKind::ExportedService | InputKind::WanCluster)
 }
 
 /// Whether what was asked for is not there, or is of a kind that is not installed: then the answer has no reason.
