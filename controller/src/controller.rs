@@ -5,6 +5,7 @@
 
 mod agenda;
 mod batch;
+mod census;
 mod desired;
 mod emission;
 mod engine;
@@ -14,7 +15,6 @@ mod registry;
 mod renewal;
 mod retirement;
 mod statuses;
-mod tally;
 mod timing;
 mod unit;
 mod world;

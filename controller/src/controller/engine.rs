@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use super::agenda::Agenda;
 use super::batch::Batch;
+use super::census::Census;
 use super::desired::Desired;
 use super::emission::Emission;
 use super::leads::Leads;
 use super::polling::{Answer, Polling};
 use super::retirement::Retirements;
 use super::statuses::Statuses;
-use super::tally::Tally;
 use super::timing::Timing;
 use super::unit::{Part, Unit};
 use super::world::{News, World};
@@ -68,7 +68,7 @@ pub(super) struct Engine {
     /// Namespaces whose filter is left as it is, as its module may not be what it should be.
     withheld: BTreeSet<Arc<str>>,
     pub(super) statuses: Statuses,
-    tally: Tally,
+    census: Census,
     pub(super) polling: Polling,
     /// What has not been looked at since we lead.
     unseen: BTreeSet<Unit>,
@@ -97,7 +97,7 @@ impl Engine {
             shipped: BTreeMap::new(),
             withheld: BTreeSet::new(),
             statuses,
-            tally: Tally::default(),
+            census: Census::default(),
             polling,
             unseen: BTreeSet::new(),
             is_complete: false,
@@ -148,7 +148,7 @@ impl Engine {
     fn consider(&mut self, changes: &[Change]) -> Vec<Unit> {
         let affected = self.translator.update(&self.world.snapshot, changes);
         self.statuses.concern(changes, &affected, &self.world.snapshot);
-        self.tally.take_note(changes, &self.world.snapshot);
+        self.census.take_note(changes, &self.world.snapshot);
         for change in changes {
             if let Change::GatewayPods(namespace) = change {
                 self.polling.pods_changed(namespace, &self.world.snapshot);
@@ -376,7 +376,7 @@ impl Engine {
         };
         self.statuses.report(&known, &mut self.world.snapshot, &self.applier, &self.metrics).await;
         if self.is_complete && !self.agenda.is_due() && !self.statuses.is_due() {
-            self.metrics.imports(self.tally.numbers());
+            self.metrics.imports(self.census.numbers());
         }
     }
 }

@@ -10,14 +10,14 @@ use crate::gather::{Key, Snapshot};
 
 /// How many imports have which status of which condition; kept up to date by what changes, as there may be many.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct Census {
     /// What is counted of each import: types of conditions with their statuses.
     counted: HashMap<Key, Vec<[Arc<str>; 2]>>,
     /// By type and status.
     numbers: BTreeMap<Arc<str>, BTreeMap<Arc<str>, u64>>,
 }
 
-impl Tally {
+impl Census {
     /// Counts anew what changes concern.
     pub(super) fn take_note(&mut self, changes: &[Change], snapshot: &Snapshot) {
         if changes.contains(&Change::Everything) {
@@ -89,13 +89,13 @@ mod tests {
         Input::ServiceImport(serde_json::from_value(import).unwrap())
     }
 
-    fn numbers(tally: &Tally) -> Vec<(&str, &str, u64)> {
-        tally.numbers().collect()
+    fn numbers(census: &Census) -> Vec<(&str, &str, u64)> {
+        census.numbers().collect()
     }
 
     #[test]
     fn what_changes_is_counted_as_everything_would_be() {
-        let (mut snapshot, mut tally) = (Snapshot::default(), Tally::default());
+        let (mut snapshot, mut census) = (Snapshot::default(), Census::default());
         let steps = [
             snapshot_step(mk_import("x", &[("Accepted", "True"), ("Programmed", "False")])),
             snapshot_step(mk_import("y", &[("Accepted", "True")])),
@@ -112,13 +112,13 @@ mod tests {
         ];
         for (step, expected) in steps.into_iter().zip(expected) {
             let changes = step(&mut snapshot);
-            tally.take_note(&changes, &snapshot);
-            assert_eq!(numbers(&tally), expected);
-            let mut anew = Tally::default();
+            census.take_note(&changes, &snapshot);
+            assert_eq!(numbers(&census), expected);
+            let mut anew = Census::default();
             anew.take_note(&[Change::Everything], &snapshot);
             assert_eq!(numbers(&anew), expected);
         }
-        assert!(tally.counted.is_empty());
+        assert!(census.counted.is_empty());
     }
 
     type Step = Box<dyn FnOnce(&mut Snapshot) -> Vec<Change>>;
