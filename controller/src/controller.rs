@@ -15,6 +15,8 @@ mod registry;
 mod renewal;
 mod retirement;
 mod statuses;
+mod strays;
+mod tally;
 mod timing;
 mod unit;
 mod world;

@@ -69,7 +69,8 @@ impl StatusKind {
         }
     }
 
-    fn name(self) -> String {
+    /// The name of the kind.
+    pub fn name(self) -> String {
         match self {
             Self::ServiceImport => ServiceImport::kind(&()).into_owned(),
             Self::WanPolicy => WanPolicy::kind(&()).into_owned(),

@@ -16,6 +16,8 @@ use super::leads::Leads;
 use super::polling::{Answer, Polling};
 use super::retirement::Retirements;
 use super::statuses::Statuses;
+use super::strays::Strays;
+use super::tally;
 use super::timing::Timing;
 use super::unit::{Part, Unit};
 use super::world::{News, World};
@@ -57,10 +59,7 @@ pub(super) struct Engine {
     grace: Duration,
     desired: Desired,
     retirements: Retirements,
-    /// Objects that may be ours and are not to be.
-    strays: BTreeSet<ObjectId>,
-    /// Not before then.
-    delete_at: Instant,
+    strays: Strays,
     /// What is not as it should be, and why.
     failures: HashMap<ObjectId, Outcome>,
     problems: BTreeMap<Unit, Vec<Problem>>,
@@ -90,8 +89,7 @@ impl Engine {
             grace: timing.grace,
             desired: Desired::default(),
             retirements: Retirements::new(timing.grace, timing.lead),
-            strays: BTreeSet::new(),
-            delete_at: Instant::now(),
+            strays: Strays::default(),
             failures: HashMap::new(),
             problems: BTreeMap::new(),
             shipped: BTreeMap::new(),
@@ -121,7 +119,7 @@ impl Engine {
         for id in news.touched {
             match self.desired.unit_of(&id) {
                 Some(unit) => self.agenda.add(unit.clone()),
-                None => drop(self.strays.insert(id)),
+                None => self.strays.extend([id]),
             }
         }
         self.consider(&news.changes);
@@ -164,7 +162,7 @@ impl Engine {
 
     /// Whether there is something to do at once.
     pub(super) fn is_busy(&self) -> bool {
-        let has_strays = self.has_strays() && self.delete_at <= Instant::now();
+        let has_strays = self.is_complete && self.strays.are_due(Instant::now());
         self.agenda.is_due() || self.statuses.is_due() || has_strays
     }
 
@@ -175,13 +173,9 @@ impl Engine {
 
     /// When there is something to do next, if nothing happens before.
     pub(super) fn next(&self) -> Option<Instant> {
-        let deletion = self.has_strays().then_some(self.delete_at);
+        let deletion = self.strays.next().filter(|_| self.is_complete);
         let others = [self.agenda.next(), self.retirements.next(), self.statuses.next(), self.polling.next()];
         others.into_iter().chain([deletion]).flatten().min()
-    }
-
-    fn has_strays(&self) -> bool {
-        self.is_complete && !self.strays.is_empty()
     }
 
     /// Does some of what there is to do.
@@ -296,20 +290,12 @@ impl Engine {
     fn note_outcomes(&mut self, outcomes: Vec<(ObjectId, Outcome)>) {
         let now = Instant::now();
         for (id, outcome) in outcomes {
-            match &outcome {
-                Outcome::Applied => {
-                    self.metrics.applied(id.kind.name());
-                    if id.kind == self.settings.filter.kind() {
-                        self.retirements.restart(&id.key.namespace, now);
-                    }
+            tally::note(&self.metrics, "not applied", id.kind.name(), &id.key, &outcome);
+            if outcome == Outcome::Applied {
+                self.metrics.applied(id.kind.name());
+                if id.kind == self.settings.filter.kind() {
+                    self.retirements.restart(&id.key.namespace, now);
                 }
-                Outcome::Retry { reason, message, .. } | Outcome::Refused { reason, message } => {
-                    self.metrics.api_error(reason);
-                    self.metrics.reconcile_failed(reason);
-                    tracing::debug!(kind = id.kind.name(), key = %id.key, reason, message, "not applied");
-                }
-                Outcome::Conflict => self.metrics.reconcile_failed("Conflict"),
-                Outcome::Same | Outcome::Deleted | Outcome::NotLeading => {}
             }
             let unit = self.desired.unit_of(&id).cloned();
             if let (Some(unit), Some(after)) = (unit, outcome.retry_after()) {
@@ -347,20 +333,18 @@ impl Engine {
             let is_kept = self.retirements.keeps(id) || module::is_filter_of(&self.withheld, id);
             is_ours && self.desired.unit_of(id).is_none() && !is_kept
         };
-        let strays: Vec<_> = std::mem::take(&mut self.strays).into_iter().filter(is_to_go).collect();
-        let mut waits = Vec::new();
+        let strays: Vec<_> = self.strays.take(Instant::now()).into_iter().filter(is_to_go).collect();
         for kind in Kind::ALL.into_iter().rev() {
             let ids: Vec<_> = strays.iter().filter(|id| id.kind == kind).cloned().collect();
             for (id, outcome) in self.applier.delete_all(&mut self.world.observed, ids).await {
+                tally::note(&self.metrics, "not deleted", kind.name(), &id.key, &outcome);
                 if outcome == Outcome::Deleted {
                     self.metrics.pruned(kind.name());
                 } else if let Some(after) = outcome.retry_after() {
-                    waits.push(after);
-                    self.strays.insert(id);
+                    self.strays.retry(id, Instant::now() + after);
                 }
             }
         }
-        self.delete_at = Instant::now() + waits.into_iter().min().unwrap_or_default();
     }
 
     /// Says in conditions and events what has become of the user's objects.

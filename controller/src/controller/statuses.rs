@@ -11,6 +11,7 @@ use serde::Deserialize;
 use super::agenda::Agenda;
 use super::desired::Desired;
 use super::polling::Polling;
+use super::tally;
 use super::unit::{Part, Unit};
 use crate::admin::Metrics;
 use crate::api::{DataPlane, McsVersion, ServiceImportStatus, WanPolicyStatus};
@@ -194,18 +195,17 @@ impl Statuses {
         let statuses = patches.values().map(|(_, patch)| status_of(patch)).collect();
         for (key, outcome) in applier.apply_statuses(statuses).await {
             let Some((target, patch)) = patches.remove(&key) else { continue };
+            tally::note(metrics, "status not written", &patch.kind.name(), &key, &outcome);
             match outcome {
                 Outcome::Applied => {
                     remember(snapshot, &patch);
                     self.events.publish(&patch).await;
                 }
-                Outcome::Retry { reason, after, .. } => {
-                    metrics.api_error(reason);
+                Outcome::Retry { after, .. } => {
                     self.due.insert(target);
                     self.not_before = Some(Instant::now() + after);
                 }
-                Outcome::Refused { reason, .. } => {
-                    metrics.api_error(reason);
+                Outcome::Refused { .. } => {
                     self.later.insert(target, Instant::now() + outcome.retry_after().unwrap_or(WAIT));
                 }
                 _ => {}
