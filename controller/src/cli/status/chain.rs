@@ -19,7 +19,7 @@ use crate::emit::kubernetes::FilterKind;
 use crate::emit::kubernetes::names::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY};
 use crate::liveness::Liveness;
 use crate::status::Subject;
-use crate::translate::gateway_pods::{gateway_of, is_ready};
+use crate::translate::gateway_pods::{gateway_of, is_over, is_ready};
 use crate::translate::{Destination, Import};
 
 const OK: Style = AnsiColor::Green.on_default();
@@ -224,7 +224,7 @@ fn pods(world: &World, found: &Found, namespace: &str, gateway: &str) -> Step {
         return Step::broken("gateway", format!("there is no Gateway {namespace}/{gateway}"), SEE_THE_LOG);
     }
     let all = world.live.snapshot.gateway_pods.in_namespace(namespace);
-    let pods: Vec<_> = all.filter(|pod| gateway_of(pod) == Some(gateway)).collect();
+    let pods: Vec<_> = all.filter(|pod| gateway_of(pod) == Some(gateway) && !is_over(pod)).collect();
     let ready = pods.iter().filter(|pod| is_ready(pod)).count();
     let message = format!("{ready} of {} pods of Gateway {namespace}/{gateway} are ready", pods.len());
     if ready > 0 {
