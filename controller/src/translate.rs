@@ -6,6 +6,7 @@
 
 mod backend;
 mod export;
+mod families;
 mod filters;
 pub mod gateway_pods;
 mod import;
@@ -18,6 +19,7 @@ mod tier_service;
 mod translator;
 
 pub use export::{Exports, Source, Tier};
+pub use families::Families;
 pub(crate) use filters::in_turn;
 pub use import::Import;
 pub use outgoing::Outgoing;

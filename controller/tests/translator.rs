@@ -43,6 +43,13 @@ fn mk_cluster_scoped(kind: &str, name: &str, spec: &Value) -> Value {
     object
 }
 
+fn mk_pod(namespace: &str, gateway: &str, name: &str, address: &str) -> Value {
+    let mut pod = mk("Pod", namespace, name, &json!({"containers": []}));
+    pod["metadata"]["labels"] = json!({"gateway.networking.k8s.io/gateway-name": gateway});
+    pod["status"] = json!({"podIPs": [{"ip": address}], "conditions": [{"type": "Ready", "status": "True"}]});
+    pod
+}
+
 fn event() -> impl Strategy<Value = Event> {
     let policy = ("(high|low)", 1..4_u16)
         .prop_map(|(name, port)| (InputKind::WanPolicy, mk_cluster_scoped("WANPolicy", &name, &json!({"port": port}))));
@@ -90,12 +97,10 @@ fn event() -> impl Strategy<Value = Event> {
         slice["endpoints"] = json!([{"addresses": ["10.0.0.1"], "conditions": {"ready": ready}}]);
         (InputKind::EndpointSlice, slice)
     });
-    let pod = ("(c|b-c)", "mcwan-(ingress|egress)", "10.0.0.[1-3]").prop_map(|(namespace, gateway, address)| {
-        let mut pod = mk("Pod", &namespace, &gateway, &json!({"containers": []}));
-        pod["metadata"]["labels"] = json!({"gateway.networking.k8s.io/gateway-name": gateway});
-        pod["status"] = json!({"podIPs": [{"ip": address}], "conditions": [{"type": "Ready", "status": "True"}]});
-        (InputKind::GatewayPod, pod)
-    });
+    let pod =
+        ("(c|b-c)", "mcwan-(ingress|egress)", "(10.0.0.|2001:db8::)[1-3]").prop_map(|(namespace, gateway, address)| {
+            (InputKind::GatewayPod, mk_pod(&namespace, &gateway, &gateway, &address))
+        });
     let namespace =
         "(c|b-c)".prop_map(|name| (InputKind::Namespace, mk_cluster_scoped("Namespace", &name, &json!({}))));
     let grant = "(c|other)".prop_map(|from| {
@@ -225,6 +230,34 @@ fn permute(events: &mut [Event], place: usize, visit: &mut impl FnMut(&[Event]))
         events.swap(place, other);
         permute(events, place + 1, visit);
         events.swap(place, other);
+    }
+}
+
+#[test]
+fn imports_are_looked_at_again_where_their_gateways_have_addresses_of_other_families() {
+    let mut snapshot = Snapshot::default();
+    let mut translator = mk_translator();
+    let spec = json!({"http": {"rules": [{"backendRefs": [{"name": "local", "port": 1}]}]}});
+    let imports = [("c", "a"), ("b-c", "a")].map(|(namespace, name)| mk("ServiceImport", namespace, name, &spec));
+    for import in imports {
+        let changes = happen(&mut snapshot, &Event::Put(InputKind::ServiceImport, import));
+        translator.update(&snapshot, &changes);
+    }
+    let put = |gateway, name, address| Event::Put(InputKind::GatewayPod, mk_pod("c", gateway, name, address));
+    let remove = |name| Event::Remove(InputKind::GatewayPod, Key::new("c", name));
+    for (event, expected, message) in [
+        (put("mcwan-ingress", "in", "2001:db8::1"), false, "nothing of theirs leaves through it"),
+        (put("mcwan-egress", "one", "10.0.0.1"), true, "now it is known"),
+        (put("mcwan-egress", "two", "10.0.0.2"), false, "one more"),
+        (remove("one"), false, "one is left"),
+        (put("mcwan-egress-native", "three", "2001:db8::3"), true, "now there are both"),
+        (remove("two"), true, "now there is the other alone"),
+        (remove("three"), true, "nothing is known any more"),
+    ] {
+        let changes = happen(&mut snapshot, &event);
+        let affected = translator.update(&snapshot, &changes);
+        let imports: Vec<_> = affected.imports.into_iter().collect();
+        assert_eq!(imports, Vec::from_iter(expected.then(|| Key::new("c", "a"))), "{message}");
     }
 }
 

@@ -12,6 +12,7 @@ use crate::problem::{ObjectRef, Problem};
 
 use super::backend::Referrer;
 use super::export::{Exports, Tier};
+use super::families::Families;
 use super::rule::Rules;
 use super::service_import::FrontEnd;
 use super::{Options, Target};
@@ -31,6 +32,8 @@ pub struct Import {
     pub targets: Vec<Target>,
     /// The tiers that it can be had over.
     pub tiers: Vec<Tier>,
+    /// The addresses that its egress gateways can send requests to.
+    pub families: Families,
     /// Who applies its rules; none: as the gateway is made.
     pub data_plane: Option<DataPlane>,
     /// Of two imports that claim a host, the one with the lesser age has it. None: nobody wrote rules.
@@ -85,6 +88,7 @@ impl Import {
             ports,
             targets,
             tiers: exports.tiers().filter_map(|tier| exports.tier(namespace, name, tier)).collect(),
+            families: Families::of_egress(snapshot, namespace),
             data_plane,
             age,
             owner,

@@ -11,7 +11,7 @@ use crate::liveness::Liveness;
 use crate::problem::Problem;
 
 use super::gateway_pods::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, known_addresses};
-use super::{Exports, Import, Options, Outgoing, service_import, tier_service};
+use super::{Exports, Families, Import, Options, Outgoing, service_import, tier_service};
 
 /// What the resources mean, kept up to date.
 #[derive(Debug)]
@@ -142,6 +142,9 @@ impl Translator {
                 let exports = self.outgoing.in_namespace(namespace).map(|outgoing| outgoing.key.clone());
                 affected.exports.extend(exports);
                 affected.cluster = true;
+                let families = Families::of_egress(snapshot, namespace);
+                let imports = self.imports.in_namespace(namespace).filter(|import| import.families != families);
+                imports.for_each(|import| affected.import(import.key()));
             }
             Change::Namespace(namespace) => {
                 let imported = self.exports.services().filter(|service| service.namespace == *namespace);

@@ -35,7 +35,7 @@ pub(super) fn objects(import: &Import, live: &LiveRules, objects: &mut Vec<Objec
         services.push(tier.service.clone());
         objects.push(service(import, &tier.service, tier.port));
         let any_live =
-            tier.sources.iter().any(|source| is_live(source) && source.ready_pods > 0 && is_reachable(source));
+            tier.sources.iter().any(|source| is_live(source) && source.ready_pods > 0 && is_reachable(import, source));
         for source in tier.sources.iter().filter(|source| is_live(source) || !any_live) {
             slices(import, &tier.service, tier.port, source, objects);
         }
@@ -66,7 +66,7 @@ pub(super) fn shares(import: &Import, tier: &Tier, port: u16) -> Vec<(String, u3
     }
     let has_port = |source: &Source| source.ports.contains(&port);
     let ready = |source: &Source| {
-        if has_port(source) && is_reachable(source) { source.ready_pods.min(MOST_WEIGHT) } else { 0 }
+        if has_port(source) && is_reachable(import, source) { source.ready_pods.min(MOST_WEIGHT) } else { 0 }
     };
     let live = |source: &Source| if is_live(source) { ready(source) } else { 0 };
     let known = |source: &Source| u32::from(has_port(source));
@@ -86,8 +86,13 @@ fn is_live(source: &Source) -> bool {
 }
 
 /// Whether requests can be sent to a cluster.
-fn is_reachable(source: &Source) -> bool {
-    source.gateways.iter().copied().any(is_usable)
+fn is_reachable(import: &Import, source: &Source) -> bool {
+    addresses(import, source).next().is_some()
+}
+
+/// Where the egress gateways of an import can send requests to a cluster.
+fn addresses(import: &Import, source: &Source) -> impl Iterator<Item = IpAddr> {
+    source.gateways.iter().copied().filter(|address| is_usable(*address) && import.families.have(*address))
 }
 
 /// The tier service of each cluster, where several export the service, but no more than a route can name.
@@ -115,7 +120,7 @@ fn service(import: &Import, name: &str, port: u16) -> Object {
 
 /// A slice for each family of addresses.
 fn slices(import: &Import, service: &str, port: u16, source: &Source, objects: &mut Vec<Object>) {
-    let usable: BTreeSet<IpAddr> = source.gateways.iter().copied().filter(|address| is_usable(*address)).collect();
+    let usable: BTreeSet<IpAddr> = addresses(import, source).collect();
     for (family, is_of) in [("IPv4", IpAddr::is_ipv4 as fn(&IpAddr) -> bool), ("IPv6", IpAddr::is_ipv6)] {
         let endpoint = |address: &IpAddr| json!({"addresses": [address], "conditions": {"ready": true}});
         let endpoints: Vec<Value> = usable.iter().filter(|address| is_of(address)).map(endpoint).collect();
@@ -171,9 +176,19 @@ fn unusable_addresses(import: &Import, problems: &mut Vec<Problem>) {
     }
     for source in sources {
         let name = names::exported_service(&source.cluster, &import.wire.namespace, &import.wire.name);
-        for address in source.gateways.iter().filter(|address| !is_usable(**address)) {
+        let is_reachable = is_reachable(import, source);
+        for address in &source.gateways {
+            let why = if !is_usable(*address) {
+                "no other host is reached by it".to_owned()
+            } else if !is_reachable {
+                // A gateway with addresses of both families needs but one that fits.
+                let family = if address.is_ipv4() { "IPv4" } else { "IPv6" };
+                format!("the egress gateways of this cluster have no {family} address")
+            } else {
+                continue;
+            };
             let object = ObjectRef::namespaced("ExportedService", REGISTRY_NAMESPACE, name.as_str());
-            let message = format!("nothing can be sent to {address}: no other host is reached by it");
+            let message = format!("nothing can be sent to {address}: {why}");
             problems.push(Problem::error(object, "InvalidAddress", message).at("spec.gateways"));
         }
     }
