@@ -27,7 +27,24 @@ const ADMIN_PORT: u16 = 8080;
 /// How long it may take to start, on a machine that does much else.
 const START: Duration = Duration::from_mins(2);
 
-/// A running replica of the controller. It is killed when this is dropped.
+/// What the API server says where rights do not suffice: those of a role, of a policy, and to own what is written.
+const FORBIDDEN: [&str; 3] = [
+    " is forbidden: User ",
+    " is forbidden: ValidatingAdmissionPolicy ",
+    " is forbidden: cannot set blockOwnerDeletion ",
+];
+
+/// What the log says of refusals that may pass: an API server that has just started refuses everything until it knows
+/// its roles. Who may never watch is never ready, and who may never write a Lease never leads, or is stale to the others.
+const PASSING: [&str; 4] = [
+    " kube_runtime::watcher: ",
+    "cannot watch",
+    "the lease cannot be read or written",
+    "the Lease of this cluster cannot be renewed",
+];
+
+/// A running replica of the controller. It is killed when this is dropped, and must not have been refused anything for
+/// want of rights.
 #[derive(Debug)]
 pub struct Controller {
     process: Process,
@@ -150,6 +167,14 @@ impl Controller {
         Ok(String::from_utf8_lossy(&std::fs::read(&self.log)?).into_owned())
     }
 
+    /// What of its log says that it was refused something for want of rights.
+    fn refusals(&self) -> Result<Vec<String>> {
+        let log = self.log()?;
+        let says = |line: &str, words: &[&str]| words.iter().any(|words| line.contains(words));
+        let refusals = log.lines().filter(|line| says(line, &FORBIDDEN) && !says(line, &PASSING));
+        Ok(refusals.map(str::to_owned).collect())
+    }
+
     /// The process.
     pub fn pid(&self) -> u32 {
         self.process.pid()
@@ -164,6 +189,16 @@ impl Controller {
         let status = self.process.ended(START).await?;
         ensure!(status.success(), "the controller ended with {status}");
         Ok(())
+    }
+}
+
+impl Drop for Controller {
+    fn drop(&mut self) {
+        // Of a test that fails anyway, its own words tell why.
+        if !std::thread::panicking() {
+            let refusals = self.refusals();
+            assert!(matches!(&refusals, Ok(none) if none.is_empty()), "the controller's rights: {refusals:#?}");
+        }
     }
 }
 

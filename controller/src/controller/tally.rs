@@ -10,7 +10,7 @@ pub(super) fn note(metrics: &Metrics, what: &'static str, kind: &str, key: &Key,
         Outcome::Retry { reason, message, after: _ } | Outcome::Refused { reason, message } => {
             metrics.api_error(reason);
             metrics.reconcile_failed(reason);
-            tracing::debug!(kind, %key, reason, message, "{what}");
+            tracing::debug!(kind, %key, reason, error = message, "{what}");
         }
         Outcome::Conflict => metrics.reconcile_failed("Conflict"),
         Outcome::Same | Outcome::Applied | Outcome::Deleted | Outcome::NotLeading => {}
