@@ -1,7 +1,6 @@
 //! The Helm chart.
 
-use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use mcwan_testbed::cluster::TestCluster;
@@ -9,9 +8,7 @@ use mcwan_testbed::tools;
 use tempfile::TempDir;
 use tokio::process::Command;
 
-use super::{SYSTEM, manifests, ours, run, value};
-
-const DIGEST: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
+use super::{DIGEST, SYSTEM, columns, deployment, manifests, older, ours, run, value};
 
 /// What makes up the controller.
 const CONTROLLER: &str = "deployments,services,serviceaccounts,poddisruptionbudgets,roles,rolebindings,clusterroles,\
@@ -79,20 +76,8 @@ fn required() -> [String; 3] {
     ]
 }
 
-fn chart() -> std::path::PathBuf {
+fn chart() -> PathBuf {
     manifests().join("chart")
-}
-
-/// A chart as it may have been a version ago: a definition has a column less.
-async fn older_chart(folder: &Path) -> Result<std::path::PathBuf> {
-    let older = folder.join("chart");
-    run(Command::new("cp").args(["--recursive", "--dereference"]).arg(chart()).arg(&older)).await?;
-    let file = older.join("files/wanpolicies.yaml");
-    let now = fs::read_to_string(&file)?;
-    let before = now.replace("    - jsonPath: .spec.tunnel\n      name: Tunnel\n      type: string\n", "");
-    assert_ne!(before, now, "the column is there to be removed");
-    fs::write(&file, before)?;
-    Ok(older)
 }
 
 #[tokio::test]
@@ -101,8 +86,8 @@ async fn it_installs_upgrades_and_leaves_what_users_wrote() -> Result<()> {
     let helm = Helm::new()?;
     let required = required();
     let required: Vec<_> = required.iter().map(String::as_str).collect();
-    let older = tempfile::tempdir()?;
-    let older = older_chart(older.path()).await?;
+    let folder = tempfile::tempdir()?;
+    let older = older(&chart(), folder.path(), "files").await?;
     cluster.kubectl(&["create", "namespace", SYSTEM]).await?;
 
     helm.release(&cluster, "install", Some(&older), &required).await.context("install")?;
@@ -110,9 +95,7 @@ async fn it_installs_upgrades_and_leaves_what_users_wrote() -> Result<()> {
     let lasting = ours(&cluster, LASTING).await?;
     assert!(installed.contains(&"deployment.apps/mcwan".to_owned()), "{installed:?}");
     assert_eq!(lasting.len(), 4 + 3, "four kinds, three namespaces: {lasting:?}");
-    let tiers = "customresourcedefinition/wanpolicies.mc-wan.l7mp.io";
-    let printed = ".spec.versions[0].additionalPrinterColumns[*].name";
-    assert!(!value(&cluster, tiers, printed).await?.contains("Tunnel"));
+    assert!(!columns(&cluster).await?.contains("Tunnel"));
     cluster.kubectl(&["wait", "--for=condition=Established", "customresourcedefinition", "--all"]).await?;
     cluster.apply(RULE).await?;
 
@@ -121,7 +104,7 @@ async fn it_installs_upgrades_and_leaves_what_users_wrote() -> Result<()> {
     assert_eq!(value(&cluster, "deployment/mcwan", ".spec.replicas").await?, "3");
     let data_plane = ".spec.template.spec.containers[0].env[?(@.name==\"MCWAN_DATA_PLANE\")].value";
     assert_eq!(value(&cluster, "deployment/mcwan", data_plane).await?, "native");
-    assert!(value(&cluster, tiers, printed).await?.contains("Tunnel"));
+    assert!(columns(&cluster).await?.contains("Tunnel"));
     assert_eq!(ours(&cluster, CONTROLLER).await?, installed);
 
     helm.release(&cluster, "uninstall", None, &[]).await.context("uninstall")?;
@@ -132,7 +115,7 @@ async fn it_installs_upgrades_and_leaves_what_users_wrote() -> Result<()> {
     helm.release(&cluster, "install", Some(&chart()), &required).await.context("install again")?;
     assert_eq!(ours(&cluster, CONTROLLER).await?, installed);
     cluster.kubectl(&["get", "serviceimports.mc-wan.l7mp.io", "payment", "--namespace", "default"]).await?;
-    Ok(())
+    deployment::check(&cluster).await
 }
 
 #[tokio::test]

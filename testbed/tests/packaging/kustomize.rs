@@ -9,18 +9,22 @@ use mcwan_testbed::cluster::TestCluster;
 use mcwan_testbed::wait::until;
 use tempfile::TempDir;
 
-use super::{SYSTEM, manifests, ours, value};
+use super::{DIGEST, SYSTEM, columns, deployment, manifests, older, ours, value};
 
-/// Writes the overlay that the README shows, over this working tree's base.
-pub(super) fn overlay() -> Result<TempDir> {
+/// What it consists of.
+const EVERYTHING: &str = "deployments,services,serviceaccounts,poddisruptionbudgets,clusterroles,clusterrolebindings,\
+    namespaces,customresourcedefinitions";
+
+/// Writes the overlay that the README shows, over a base and with the images of a digest.
+fn overlay(base: &Path, digest: &str) -> Result<TempDir> {
     let readme = fs::read_to_string(manifests().join("README.md"))?;
     let (_, rest) = readme.split_once("```yaml\n").context("the README shows an overlay")?;
     let (overlay, _) = rest.split_once("```").context("the overlay ends")?;
     let published = "https://github.com/l7mp/mc-wan//manifests?ref=main";
-    assert!(overlay.contains(published), "{overlay}");
+    assert!(overlay.contains(published) && overlay.contains(DIGEST), "{overlay}");
     let folder = TempDir::new_in(env!("CARGO_TARGET_TMPDIR"))?;
-    let base = relative(&manifests(), folder.path())?;
-    fs::write(folder.path().join("kustomization.yaml"), overlay.replace(published, &base))?;
+    let overlay = overlay.replace(published, &relative(base, folder.path())?).replace(DIGEST, digest);
+    fs::write(folder.path().join("kustomization.yaml"), overlay)?;
     Ok(folder)
 }
 
@@ -32,33 +36,54 @@ fn relative(path: &Path, folder: &Path) -> Result<String> {
     Ok(format!("{up}{}", path.trim_start_matches('/')))
 }
 
-/// Installs it as the README does.
+/// Installs it as the README does, over this working tree's base.
 pub(super) async fn install(cluster: &TestCluster) -> Result<()> {
-    let overlay = overlay()?;
+    install_over(cluster, &manifests(), DIGEST).await
+}
+
+async fn install_over(cluster: &TestCluster, base: &Path, digest: &str) -> Result<()> {
+    let overlay = overlay(base, digest)?;
     let folder = overlay.path().to_str().context("a folder with a name that is not text")?;
     cluster.kubectl(&["apply", "--server-side", "--kustomize", folder]).await?;
     cluster.kubectl(&["wait", "--for=condition=Established", "customresourcedefinition", "--all"]).await?;
     Ok(())
 }
 
-#[tokio::test]
-async fn it_installs_and_settles() -> Result<()> {
-    let cluster = TestCluster::start_with(&[]).await?;
-    install(&cluster).await?;
-    let pods =
-        ["get", "pods", "--namespace", SYSTEM, "--output=jsonpath={.items[*].metadata.labels.pod-template-hash}"];
-    until(Duration::from_mins(2), "both replicas are admitted", async || {
-        Ok(cluster.kubectl(&pods).await?.split_whitespace().count() == 2)
+/// Waits until both replicas of an image are admitted.
+async fn until_two_pods(cluster: &TestCluster, image: &str) -> Result<()> {
+    let images = ["get", "pods", "--namespace", SYSTEM, "--output=jsonpath={.items[*].spec.containers[*].image}"];
+    until(Duration::from_mins(2), &format!("two pods of {image} are admitted"), async || {
+        let images = cluster.kubectl(&images).await?;
+        Ok(images.split_whitespace().filter(|one| *one == image).count() == 2)
     })
-    .await?;
+    .await
+}
+
+#[tokio::test]
+async fn it_installs_and_upgrades() -> Result<()> {
+    let cluster = TestCluster::start_with(&[]).await?;
+    let folder = TempDir::new_in(env!("CARGO_TARGET_TMPDIR"))?;
+    let older = older(&manifests(), folder.path(), "crds").await?;
+    let before = DIGEST.replace('0', "1");
+    install_over(&cluster, &older, &before).await.context("the older one")?;
     let container = ".spec.template.spec.containers[0]";
     let image = value(&cluster, "deployment/mcwan", &format!("{container}.image")).await?;
-    assert!(image.starts_with("registry.example.com/mcwan@sha256:"), "{image}");
+    assert_eq!(image, format!("registry.example.com/mcwan@{before}"));
+    until_two_pods(&cluster, &image).await?;
+    assert!(!columns(&cluster).await?.contains("Tunnel"));
+    let installed = ours(&cluster, EVERYTHING).await?;
+
+    install(&cluster).await.context("upgrade")?;
+    let image = value(&cluster, "deployment/mcwan", &format!("{container}.image")).await?;
+    assert_eq!(image, format!("registry.example.com/mcwan@{DIGEST}"));
+    assert!(columns(&cluster).await?.contains("Tunnel"));
+    assert_eq!(ours(&cluster, EVERYTHING).await?, installed);
+    assert_eq!(ours(&cluster, "customresourcedefinitions").await?.len(), 4);
     let names = value(&cluster, "deployment/mcwan", &format!("{container}.env[*].name")).await?;
     for name in ["POD_NAME", "POD_NAMESPACE", "MCWAN_CLUSTER_ID", "MCWAN_MODULE", "MCWAN_DATA_PLANE"] {
         assert!(names.split(' ').any(|one| one == name), "{name} in {names}");
     }
-    assert_eq!(ours(&cluster, "customresourcedefinitions").await?.len(), 4);
+    deployment::check(&cluster).await?;
 
     let version = value(&cluster, "deployment/mcwan", ".metadata.generation").await?;
     install(&cluster).await.context("once more")?;
@@ -69,13 +94,11 @@ async fn it_installs_and_settles() -> Result<()> {
 #[tokio::test]
 async fn it_uninstalls_and_leaves_nothing() -> Result<()> {
     let cluster = TestCluster::start_with(&[]).await?;
-    let everything = "deployments,services,serviceaccounts,poddisruptionbudgets,clusterroles,clusterrolebindings,\
-        namespaces,customresourcedefinitions";
     install(&cluster).await?;
-    assert_ne!(ours(&cluster, everything).await?, [""; 0]);
-    let overlay = overlay()?;
+    assert_ne!(ours(&cluster, EVERYTHING).await?, [""; 0]);
+    let overlay = overlay(&manifests(), DIGEST)?;
     let folder = overlay.path().to_str().context("a folder with a name that is not text")?;
     cluster.kubectl(&["delete", "--kustomize", folder]).await?;
-    assert_eq!(ours(&cluster, everything).await?, [""; 0]);
+    assert_eq!(ours(&cluster, EVERYTHING).await?, [""; 0]);
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! What is shipped, on a real API server and in a real OCI registry: the Helm chart, the kustomize base, the rights of
 //! the controller, the images.
 
+mod deployment;
 mod helm;
 mod images;
 mod kustomize;
@@ -8,6 +9,7 @@ mod pod;
 mod removal;
 mod rights;
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -18,6 +20,9 @@ use tokio::process::Command;
 /// The namespace of the controller.
 const SYSTEM: &str = "mc-wan-system";
 
+/// The digest of images in the README.
+const DIGEST: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
+
 fn manifests() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("manifests")
 }
@@ -26,6 +31,25 @@ fn manifests() -> PathBuf {
 fn golden() -> Result<String> {
     let folder = manifests().with_file_name("controller/tests/golden/kubernetes");
     Ok(folder.to_str().context("the working tree has a name that is not text")?.to_owned())
+}
+
+/// Copies `source` into `folder`, as it may have been a version ago: of the definitions in `definitions` one has a column
+/// less. Gives the copy.
+async fn older(source: &Path, folder: &Path, definitions: &str) -> Result<PathBuf> {
+    let older = folder.join("older");
+    run(Command::new("cp").args(["--recursive", "--dereference"]).arg(source).arg(&older)).await?;
+    let file = older.join(definitions).join("wanpolicies.yaml");
+    let now = fs::read_to_string(&file)?;
+    let before = now.replace("    - jsonPath: .spec.tunnel\n      name: Tunnel\n      type: string\n", "");
+    assert_ne!(before, now, "the column is there to be removed");
+    fs::write(&file, before)?;
+    Ok(older)
+}
+
+/// The columns of the definition that is older there.
+async fn columns(cluster: &TestCluster) -> Result<String> {
+    let printed = ".spec.versions[0].additionalPrinterColumns[*].name";
+    value(cluster, "customresourcedefinition/wanpolicies.mc-wan.l7mp.io", printed).await
 }
 
 /// Runs a program to its end and returns what it prints.

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use k8s_openapi::api::core::v1::{Container, Pod, Probe, SecurityContext};
+use k8s_openapi::api::core::v1::{Container, Pod, Probe};
 use kube::Api;
 use kube::api::ListParams;
 use kube::config::Kubeconfig;
@@ -18,7 +18,7 @@ use mcwan_testbed::cluster::TestCluster;
 use mcwan_testbed::oci_registry::OciRegistry;
 use mcwan_testbed::wait::until;
 
-use super::{SYSTEM, images, kustomize, value};
+use super::{SYSTEM, deployment, images, kustomize, value};
 
 /// Where a pod finds its service account.
 const ACCOUNT: &str = "var/run/secrets/kubernetes.io/serviceaccount";
@@ -37,7 +37,7 @@ async fn the_image_runs_as_the_deployment_says() -> Result<()> {
     let spec = pod.spec.clone().context("the pod has no specification")?;
     let [container] = spec.containers.as_slice() else { panic!("one container: {spec:?}") };
     assert_eq!(spec.automount_service_account_token, Some(true));
-    assert!(is_confined(container.security_context.as_ref().context("no security context")?));
+    deployment::check_pod(&spec)?;
 
     let mut registry = OciRegistry::new()?;
     registry.start().await?;
@@ -80,14 +80,6 @@ async fn pod(cluster: &TestCluster) -> Result<Pod> {
     })
     .await?;
     found.context("there is no pod")
-}
-
-/// Whether a container may write nothing and become nobody else.
-fn is_confined(context: &SecurityContext) -> bool {
-    let dropped = context.capabilities.as_ref().and_then(|capabilities| capabilities.drop.as_deref());
-    context.read_only_root_filesystem == Some(true)
-        && context.allow_privilege_escalation == Some(false)
-        && dropped.is_some_and(|dropped| dropped == ["ALL"])
 }
 
 /// Puts what the kubelet mounts into a root, and the API server's name, as no DNS is there.
