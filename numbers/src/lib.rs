@@ -58,15 +58,25 @@ impl Number {
 
     /// The best, which is the least, of several runs.
     pub fn best_of(name: &'static str, values: &[f64], unit: &'static str, limit: f64) -> Self {
-        let [least, greatest] =
-            [f64::min, f64::max].map(|pick| values.iter().copied().reduce(pick).unwrap_or(f64::NAN));
-        Self { spread: Some([least, greatest]), ..Self::limited(name, least, unit, limit) }
+        let spread = spread(values);
+        Self { spread: Some(spread), ..Self::limited(name, spread[0], unit, limit) }
+    }
+
+    /// The worst, which is the greatest, of several runs: for what must hold in every one of them.
+    pub fn worst_of(name: &'static str, values: &[f64], unit: &'static str, limit: f64) -> Self {
+        let spread = spread(values);
+        Self { spread: Some(spread), ..Self::limited(name, spread[1], unit, limit) }
     }
 
     /// Whether it is within its limit.
     pub fn is_ok(&self) -> bool {
         self.ok
     }
+}
+
+/// The least and the greatest value.
+fn spread(values: &[f64]) -> [f64; 2] {
+    [f64::min, f64::max].map(|pick| values.iter().copied().reduce(pick).unwrap_or(f64::NAN))
 }
 
 /// Prints numbers as the command line asks; success if all are within their limits.
@@ -97,4 +107,24 @@ fn print_table(numbers: &[Number]) {
 /// Two decimals, and none where there are none.
 fn round(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_several_runs_the_one_that_is_asked_for_is_held_against_the_limit() {
+        let runs = [2.0, 5.0, 3.0];
+        let table = [
+            (Number::best_of("time", &runs, "s", 4.0), 2.0, true, "one run is within the limit"),
+            (Number::best_of("time", &runs, "s", 1.0), 2.0, false, "none is"),
+            (Number::worst_of("memory", &runs, "MiB", 5.0), 5.0, true, "all are"),
+            (Number::worst_of("memory", &runs, "MiB", 4.0), 5.0, false, "one is not"),
+        ];
+        for (number, value, ok, message) in table {
+            assert_eq!((number.value, number.ok, number.spread), (value, ok, Some([2.0, 5.0])), "{message}");
+        }
+        assert!(!Number::worst_of("memory", &[], "MiB", 4.0).is_ok(), "nothing was measured");
+    }
 }
