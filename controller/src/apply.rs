@@ -22,7 +22,7 @@ pub use contact::Contact;
 pub use digest::Digest;
 pub use live::{Live, Owner, registry_writer};
 pub use observed::{Comparison, Observed};
-pub use outcome::Outcome;
+pub use outcome::{NAMESPACE_TERMINATING, Outcome};
 
 /// The field manager under which everything is written.
 pub const FIELD_MANAGER: &str = "mcwan";

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use kube::core::Status;
 
+use super::outcome::NAMESPACE_TERMINATING;
+
 /// Why a request did not do what it should.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Failure {
@@ -41,7 +43,7 @@ impl Failure {
             }
             404 => Self::NotFound { message },
             403 if has_cause("NamespaceTerminating", "metadata.namespace") => {
-                Self::passing("NamespaceTerminating", message)
+                Self::passing(NAMESPACE_TERMINATING, message)
             }
             403 => lasting("Forbidden"),
             413 => lasting("TooLarge"),

@@ -33,6 +33,9 @@ pub enum Outcome {
     NotLeading,
 }
 
+/// The reason of what waits for a namespace that is about to go, and may be made anew.
+pub const NAMESPACE_TERMINATING: &str = "NamespaceTerminating";
+
 /// How long what was refused is left alone. Nothing tells us when a policy or a quota changes, and an API server that has
 /// just started refuses everything until it knows its roles.
 pub(super) const REFUSED_WAIT: Duration = Duration::from_secs(30);

@@ -15,7 +15,7 @@ use super::tally;
 use super::unit::{Part, Unit};
 use crate::admin::Metrics;
 use crate::api::{DataPlane, McsVersion, ServiceImportStatus, WanPolicyStatus};
-use crate::apply::{Applier, Outcome, Status};
+use crate::apply::{Applier, NAMESPACE_TERMINATING, Outcome, Status};
 use crate::emit::kubernetes::Settings;
 use crate::emit::object::ObjectId;
 use crate::events::Events;
@@ -314,6 +314,10 @@ impl Known<'_> {
             match self.failures.get(id) {
                 Some(Outcome::Conflict) => delivery.conflicts.push(id.clone()),
                 Some(Outcome::Refused { message, .. }) => delivery.refused.push((id.clone(), message.clone())),
+                // It may take long, as somebody's finalizer may keep the namespace.
+                Some(Outcome::Retry { reason, message, .. }) if *reason == NAMESPACE_TERMINATING => {
+                    delivery.refused.push((id.clone(), message.clone()));
+                }
                 Some(Outcome::Retry { .. } | Outcome::NotLeading) => delivery.pending.push(id.clone()),
                 Some(Outcome::Same | Outcome::Applied | Outcome::Deleted) | None => {}
             }

@@ -221,6 +221,7 @@ async fn what_cannot_be_honoured_is_said_and_the_neighbours_go_on() -> Result<()
     }
     a_tier_goes_while_in_use(&scene).await?;
     names_that_join_to_the_same_are_kept_apart(&scene).await?;
+    a_namespace_is_terminating(&scene).await?;
 
     scene.until_delivered(PAYMENT).await?;
     let after = scene.emitted().await?;
@@ -246,6 +247,30 @@ async fn a_tier_goes_while_in_use(scene: &Scene) -> Result<()> {
     let message = scene.until_condition(id, "ResolvedRefs=False/BackendNotFound").await?;
     ensure!(message.contains("brief"), "{message}");
     scene.until_gone("Service mc-wan/t1-secure-brief").await
+}
+
+/// It stays so, as somebody keeps an import in it from going.
+async fn a_namespace_is_terminating(scene: &Scene) -> Result<()> {
+    let id = "ServiceImport ending/shop";
+    let mut import = mk_import("ending", "shop", &json!([mk_rule(mk_tier_ref(TIER))]));
+    import["metadata"]["finalizers"] = json!(["example.com/anchor"]);
+    for object in [mk_namespace("ending"), mk_exported("ending", "shop"), import] {
+        scene.put(&object).await?;
+    }
+    scene.until_delivered(id).await?;
+    scene.delete("Namespace ending").await?;
+    let object = "Service ending/shop-clusterset: ";
+    let message = scene.until_said(id, "Programmed=False/Refused", object).await?;
+    ensure!(message.contains("in namespace ending because it is being terminated"), "{message}");
+    // Meanwhile, a neighbour's rules are taken.
+    let neighbour = mk_imported("t2", mk_tier_ref(TIER));
+    for object in &neighbour {
+        scene.put(object).await?;
+    }
+    scene.until_delivered("ServiceImport secure/t2").await?;
+    scene.edit(id, &json!({"metadata": {"finalizers": null}})).await?;
+    scene.until_gone("Namespace ending").await?;
+    scene.until_gone(&format!("Service mc-wan/shop-ending-{TIER}")).await
 }
 
 /// `a-b` of `c` and `a` of `b-c` with one tier.
