@@ -1,5 +1,7 @@
 //! What an API server can do to a controller.
 
+use std::time::{Duration, Instant};
+
 use anyhow::{Context, Result, bail, ensure};
 use mcwan_testbed::cluster::Crds;
 use mcwan_testbed::controller::Controller;
@@ -12,6 +14,8 @@ use crate::scene::PATIENCE;
 
 const IMPORT: &str = "ServiceImport secure/payment";
 const PLUGIN: &str = "WasmPlugin secure/mcwan";
+/// How long the API server is gone the first time: "API server gone for a minute".
+const AWAY: Duration = Duration::from_mins(1);
 /// How often the API server ends at most before it says that something is too old.
 const MOST_ENDS: u32 = 5;
 
@@ -118,8 +122,9 @@ async fn it_is_away_for_a_while(scene: &mut Scene, controller: &Controller) -> R
     for end in 1..=MOST_ENDS {
         let before = metric(controller, breaks).await?;
         scene.cluster.stop_api_server();
-        until(PATIENCE, "the watch has broken several times", async || {
-            Ok(metric(controller, breaks).await? >= before + 3.0)
+        let (since, away) = (Instant::now(), if end == 1 { AWAY } else { Duration::ZERO });
+        until(PATIENCE, "it is away for long, and the watch has broken several times", async || {
+            Ok(since.elapsed() >= away && metric(controller, breaks).await? >= before + 3.0)
         })
         .await?;
         scene.cluster.start_api_server().await?;
