@@ -34,6 +34,13 @@ pub(crate) fn mk(kind: &str, namespace: &str, name: &str, content: Value) -> Val
     object
 }
 
+/// `KIND NAMESPACE/NAME` of an object.
+pub(crate) fn id_of(object: &Value) -> String {
+    let text = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let (kind, namespace, name) = (text("/kind"), text("/metadata/namespace"), text("/metadata/name"));
+    if namespace.is_empty() { format!("{kind} {name}") } else { format!("{kind} {namespace}/{name}") }
+}
+
 pub(crate) fn mk_namespace(name: &str) -> Value {
     mk("Namespace", "", name, json!({}))
 }

@@ -5,6 +5,7 @@ use fastrand::Rng;
 use serde_json::Value;
 
 use crate::Scene;
+use crate::objects::id_of;
 use crate::scene::payment;
 
 /// How many orders are tried.
@@ -39,10 +40,7 @@ async fn objects_mean_the_same_in_every_order() -> Result<()> {
 async fn remove(scene: &Scene, objects: &mut [Value], seed: u64) -> Result<()> {
     Rng::with_seed(!seed).shuffle(objects);
     for object in objects {
-        let text = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-        let (kind, namespace, name) = (text("/kind"), text("/metadata/namespace"), text("/metadata/name"));
-        let key = if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") };
-        scene.delete(&format!("{kind} {key}")).await?;
+        scene.delete(&id_of(object)).await?;
     }
     Ok(())
 }

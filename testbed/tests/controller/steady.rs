@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 
 use crate::Scene;
 use crate::history::History;
-use crate::scene::PATIENCE;
+use crate::objects::{id_of, mk_export, mk_service};
+use crate::scene::{PATIENCE, payment};
 use crate::state::Versions;
 
 const IMPORT: &str = "ServiceImport secure/payment";
@@ -25,8 +26,12 @@ async fn what_is_right_is_left_alone_and_what_changes_is_written_once() -> Resul
     let mut scene = Scene::start().await?;
     let controller = scene.replica("a").await?;
     scene.apply_payment().await?;
+    scene.put(&mk_service("secure", "ledger")).await?;
+    scene.put(&mk_export("secure", "ledger")).await?;
     scene.until_delivered(IMPORT).await?;
+    scene.until_condition("ServiceExport secure/ledger", "Valid=True/Valid").await?;
     settled_routes(&scene, 2).await?;
+    nothing_waits_for_us_to_go(&scene).await?;
     let versions = scene.versions().await?;
 
     unchanged(&scene, &versions, "nothing has happened").await?;
@@ -42,6 +47,19 @@ async fn what_is_right_is_left_alone_and_what_changes_is_written_once() -> Resul
     a_changed_rule_writes_a_plugin_and_a_status(&scene, &controller).await?;
     a_new_target_is_in_the_route_before_the_plugin_names_it(&scene).await?;
     scene.end(controller).await
+}
+
+/// Neither what we wrote nor what users did: it goes where the controller is gone, too.
+async fn nothing_waits_for_us_to_go(scene: &Scene) -> Result<()> {
+    let mut ids: Vec<_> = scene.emitted().await?.into_keys().collect();
+    ids.extend(payment()?.iter().map(id_of));
+    ids.extend(["Namespace secure", "Service secure/ledger", "ServiceExport secure/ledger"].map(str::to_owned));
+    for id in ids {
+        let object = scene.get(&id).await?.with_context(|| format!("no {id}"))?;
+        let finalizers = &object["metadata"]["finalizers"];
+        ensure!(finalizers.is_null(), "{id} has finalizers: {finalizers}");
+    }
+    Ok(())
 }
 
 /// Breaks every watch; the API server then has no memory of what was before.
