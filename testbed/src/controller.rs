@@ -2,7 +2,7 @@
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -185,10 +185,26 @@ impl Controller {
     /// # Errors
     /// It does not end, or not well.
     pub async fn stop(mut self) -> Result<()> {
-        kill(Pid::from_raw(i32::try_from(self.process.pid())?), Signal::SIGTERM)?;
-        let status = self.process.ended(START).await?;
+        self.ask_to_end()?;
+        let status = self.ended().await?;
         ensure!(status.success(), "the controller ended with {status}");
         Ok(())
+    }
+
+    /// Asks it to end, and does not wait.
+    ///
+    /// # Errors
+    /// It has ended already.
+    pub fn ask_to_end(&self) -> Result<()> {
+        Ok(kill(Pid::from_raw(i32::try_from(self.process.pid())?), Signal::SIGTERM)?)
+    }
+
+    /// Waits until it has ended, by itself or because it was asked to.
+    ///
+    /// # Errors
+    /// It does not end.
+    pub async fn ended(&mut self) -> Result<ExitStatus> {
+        self.process.ended(START).await
     }
 }
 

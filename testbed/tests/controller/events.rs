@@ -8,7 +8,7 @@ use mcwan_testbed::wait::until;
 use serde_json::json;
 
 use crate::Scene;
-use crate::objects::{mk_import, mk_rule, mk_tier, mk_tier_ref};
+use crate::objects::{mk_export, mk_import, mk_rule, mk_tier, mk_tier_ref};
 use crate::scene::PATIENCE;
 
 #[tokio::test]
@@ -21,6 +21,9 @@ async fn what_becomes_of_a_users_object_is_told_as_an_event_on_it() -> Result<()
     let rules = json!([mk_rule(mk_tier_ref("sd-wan-priority-none"))]);
     scene.put(&mk_import("secure", "ledger", &rules)).await?;
     until_told(&scene, "ServiceImport ledger", "Warning", "BackendNotFound", "sd-wan-priority-none").await?;
+
+    scene.put(&mk_export("secure", "nothing")).await?;
+    until_told(&scene, "ServiceExport nothing", "Warning", "NoService", "secure/nothing").await?;
 
     for name in ["one", "other"] {
         scene.put(&mk_tier(name, 4_000)).await?;

@@ -7,6 +7,7 @@ mod events;
 mod exports;
 mod history;
 mod leader;
+mod log;
 mod objects;
 mod order;
 mod prune;

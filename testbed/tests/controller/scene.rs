@@ -60,14 +60,19 @@ impl Scene {
 
     /// Starts a replica, with a lease of so many seconds; waits until it is ready, or does not.
     pub(crate) async fn replica_with(&self, replica: &str, lease: u32, ready: bool) -> Result<Controller> {
-        let (registry, lease) = (self.registry.address().to_string(), lease.to_string());
-        let timing = ["--lease-seconds", &lease, "--target-lead-ms", "100", "--target-grace-seconds", "1"];
+        self.replica_told(replica, &["--lease-seconds", &lease.to_string()], ready).await
+    }
+
+    /// Starts a replica with more arguments; waits until it is ready, or does not.
+    pub(crate) async fn replica_told(&self, replica: &str, arguments: &[&str], ready: bool) -> Result<Controller> {
+        let registry = self.registry.address().to_string();
+        let timing = ["--target-lead-ms", "100", "--target-grace-seconds", "1"];
         let settings = Settings {
             program: Path::new(env!("CARGO_BIN_EXE_mcwan-under-test")),
             replica,
             cluster_id: "cluster-2",
             module: &self.module,
-            arguments: &[&["--insecure-registry", &registry][..], &timing].concat(),
+            arguments: &[&["--insecure-registry", &registry][..], &timing, arguments].concat(),
         };
         if ready {
             Controller::start(&self.cluster, &settings).await
