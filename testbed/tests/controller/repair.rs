@@ -4,18 +4,17 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 use crate::Scene;
-use crate::objects::{mk_export, mk_service};
+use crate::objects::{mk, mk_export, mk_service};
 
 const IMPORT: &str = "ServiceImport secure/payment";
+const EXPORT: &str = "ServiceExport secure/ledger";
 
 #[tokio::test]
 async fn what_others_change_is_repaired_and_what_they_own_is_left_alone() -> Result<()> {
     let scene = Scene::start().await?;
     let controller = scene.replica("a").await?;
     what_others_own_is_left_alone(&scene).await?;
-    scene.put(&mk_service("secure", "ledger")).await?;
-    scene.put(&mk_export("secure", "ledger")).await?;
-    scene.until_condition("ServiceExport secure/ledger", "Valid=True/Valid").await?;
+    so_it_is_where_something_is_exported(&scene).await?;
     scene.settled().await?;
     what_others_change_is_repaired(&scene).await?;
     what_others_delete_is_made_again(&scene).await?;
@@ -35,6 +34,25 @@ async fn what_others_own_is_left_alone(scene: &Scene) -> Result<()> {
     scene.delete(id).await?;
     scene.until_delivered(IMPORT).await?;
     let made = scene.get(id).await?.context("no Service")?;
+    ensure!(made["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "mcwan", "{made}");
+    Ok(())
+}
+
+async fn so_it_is_where_something_is_exported(scene: &Scene) -> Result<()> {
+    let id = "HTTPRoute secure/ledger.export";
+    scene.put(&mk("HTTPRoute", "secure", "ledger.export", json!({"spec": {"hostnames": ["example.com"]}}))).await?;
+    let before = scene.get(id).await?;
+    scene.put(&mk_service("secure", "ledger")).await?;
+    scene.put(&mk_export("secure", "ledger")).await?;
+    let message = scene.until_condition(EXPORT, "Ready=False/Failed").await?;
+    ensure!(message.contains(id) && message.contains("(Conflict)"), "the message names the object: {message}");
+    scene.settled().await?;
+    ensure!(scene.get(id).await? == before, "the object is as it was");
+
+    scene.delete(id).await?;
+    scene.until_condition(EXPORT, "Valid=True/Valid").await?;
+    scene.until_said(EXPORT, "Ready=False/Pending", "no pod of the ingress gateway").await?;
+    let made = scene.get(id).await?.context("no HTTPRoute")?;
     ensure!(made["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "mcwan", "{made}");
     Ok(())
 }
