@@ -1,6 +1,8 @@
 //! A translation that is kept up to date means what a new one would.
 
-use mcwan::api::{McsVersion, WanClusterSpec};
+use mcwan::api::{DataPlane, McsVersion, WanClusterSpec};
+use mcwan::emit::kubernetes::{AccessLog, FilterKind, Module, Settings, everything};
+use mcwan::emit::object::{Kind, Object};
 use mcwan::gather::change::{Change, Input, InputKind};
 use mcwan::gather::{Key, Keyed, Snapshot, input};
 use mcwan::problem::Problem;
@@ -187,7 +189,8 @@ fn the_payment_example_means_the_same_in_every_order() {
     let mut events: Vec<_> = objects.map(created).collect();
     events.push(created(mk_cluster_scoped("Namespace", "secure", &json!({}))));
     let expected = outcome(&events);
-    assert_eq!(expected.0.len(), 1, "there is one import");
+    assert_eq!(expected.imports.len(), 1, "there is one import");
+    assert!(expected.emitted.0.iter().any(|object| object.id.kind == Kind::WasmPlugin), "its rules are emitted");
     let mut orders = 0;
     permute(&mut events, 0, &mut |order| {
         orders += 1;
@@ -210,15 +213,42 @@ fn created(mut object: Value) -> Event {
     Event::Put(kind, object)
 }
 
+/// What events come to.
+#[derive(Debug, PartialEq)]
+struct EndState {
+    imports: Keyed<Import>,
+    problems: Vec<Problem>,
+    cluster: WanClusterSpec,
+    /// The objects of everything, and what is wrong with them.
+    emitted: (Vec<Object>, Vec<Problem>),
+}
+
 /// What events come to, one after the other.
-fn outcome(events: &[Event]) -> (Keyed<Import>, Vec<Problem>, WanClusterSpec) {
+fn outcome(events: &[Event]) -> EndState {
     let mut snapshot = Snapshot { namespaces: Some([].into()), ..Snapshot::default() };
     let mut translator = mk_translator();
     for event in events {
         let changes = happen(&mut snapshot, event);
         translator.update(&snapshot, &changes);
     }
-    (translator.imports().clone(), translator.problems(), translator.cluster(&snapshot))
+    EndState {
+        imports: translator.imports().clone(),
+        problems: translator.problems(),
+        cluster: translator.cluster(&snapshot),
+        emitted: everything(&translator, &snapshot, &mk_settings()),
+    }
+}
+
+fn mk_settings() -> Settings {
+    Settings {
+        cluster: Some("own".to_owned()),
+        wan_cluster: None,
+        gateway_class: "istio".to_owned(),
+        module: Module { url: "https://example.com/filter.wasm".to_owned(), sha256: Some("0".repeat(64)) },
+        data_plane: DataPlane::Wasm,
+        filter: FilterKind::default(),
+        access_log: AccessLog::default(),
+    }
 }
 
 /// Visits all orders of what comes from this place on.
