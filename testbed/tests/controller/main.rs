@@ -5,6 +5,7 @@ mod chaos;
 mod data_plane;
 mod events;
 mod exports;
+mod filter_kind;
 mod history;
 mod leader;
 mod log;

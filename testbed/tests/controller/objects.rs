@@ -9,7 +9,7 @@ pub(crate) fn api_version(kind: &str) -> &'static str {
         "ServiceExport" => "multicluster.x-k8s.io/v1beta1",
         "Gateway" | "HTTPRoute" => "gateway.networking.k8s.io/v1",
         "ReferenceGrant" => "gateway.networking.k8s.io/v1beta1",
-        "WasmPlugin" => "extensions.istio.io/v1alpha1",
+        "WasmPlugin" | "TrafficExtension" => "extensions.istio.io/v1alpha1",
         "AuthorizationPolicy" => "security.istio.io/v1",
         "Telemetry" => "telemetry.istio.io/v1",
         "DestinationRule" => "networking.istio.io/v1",
