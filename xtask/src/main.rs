@@ -60,7 +60,8 @@ enum Command {
     /// Everything that CI runs: set-up, build, formatting, lints, documentation, images and all tests;
     /// these play every example in every mode.
     Test {
-        /// Run the tests that take long as well, those that cargo calls ignored.
+        /// Run the tests that cargo calls ignored as well: they take minutes, and want a machine that does nothing else.
+        /// They are longer versions of others, under more load.
         #[arg(long)]
         full: bool,
     },

@@ -10,8 +10,8 @@ use crate::latin1;
 use crate::namespace::FIRST_EPHEMERAL_PORT;
 use crate::network::Network;
 
-/// How many bytes of a connection are kept, and of how many connections.
-const MAX_BYTES: usize = 1 << 20;
+/// How many bytes are kept, and of how many connections.
+const MAX_BYTES: usize = 1 << 28;
 const MAX_CONNECTIONS: usize = 4_096;
 
 const END_OF_LINE: &[u8] = b"\r\n";
@@ -22,6 +22,8 @@ const END_OF_HEAD: &[u8] = b"\r\n\r\n";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recording {
     connections: BTreeMap<Connection, Vec<u8>>,
+    kept: usize,
+    is_cut: bool,
 }
 
 /// One connection.
@@ -50,6 +52,11 @@ impl Recording {
         spoken.map(|(connection, bytes)| Speech { port: connection.to.1, bytes }).collect()
     }
 
+    /// Whether there was room for everything; else its end is missing.
+    pub fn is_whole(&self) -> bool {
+        !self.is_cut
+    }
+
     /// Takes note of what a packet carries.
     pub(super) fn add(&mut self, packet: Packet, payload: &[u8]) {
         let Some(segment) = packet.segment else { return };
@@ -57,11 +64,11 @@ impl Recording {
             return;
         }
         let connection = Connection { from: (packet.from, segment.from_port), to: (packet.to, segment.to_port) };
-        let has_room = self.connections.len() < MAX_CONNECTIONS || self.connections.contains_key(&connection);
-        if has_room {
-            let bytes = self.connections.entry(connection).or_default();
-            let room = MAX_BYTES.saturating_sub(bytes.len());
-            bytes.extend(payload.iter().take(room));
+        let is_known = self.connections.contains_key(&connection);
+        self.kept += payload.len();
+        self.is_cut |= self.kept > MAX_BYTES || !is_known && self.connections.len() >= MAX_CONNECTIONS;
+        if !self.is_cut {
+            self.connections.entry(connection).or_default().extend(payload);
         }
     }
 }

@@ -19,3 +19,4 @@ mod rules;
 mod scene;
 mod security;
 mod steering;
+mod tiers;

@@ -15,13 +15,24 @@ const STEADY: usize = 20;
 
 /// The tiers' ports at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Ports {
+pub(crate) struct Ports {
     high: u16,
     low: u16,
 }
 
-/// The ports of the payment example.
+/// The ports of the payment example, and others.
 const USUAL: Ports = Ports { high: HIGH.1, low: LOW.1 };
+const SWAPPED: Ports = Ports { high: LOW.1, low: HIGH.1 };
+const OTHER: Ports = Ports { high: 31_121, ..USUAL };
+
+/// Which ports the tiers have next, and the order in which the clusters are told.
+type Move = (Ports, [u8; 2]);
+
+/// The tiers swap their ports.
+pub(crate) const SWAP: [Move; 1] = [(SWAPPED, [1, 2])];
+
+/// One tier gets another port and has its own again, and so do both.
+pub(crate) const EVERY_MOVE: [Move; 4] = [(OTHER, [1, 2]), (USUAL, [2, 1]), SWAP[0], (USUAL, [2, 1])];
 
 /// Requests of both tiers, one after the other and numbered.
 struct Numbered<'w> {
@@ -32,12 +43,9 @@ struct Numbered<'w> {
 }
 
 /// The tiers' policies change in one cluster after the other, in either order. Where the two do not agree, nothing crosses.
-pub(crate) async fn ports_of_tiers_change(wan: &TestWan, client: &WanClient) -> Result<()> {
-    let swapped = Ports { high: USUAL.low, low: USUAL.high };
-    let other = Ports { high: 31_121, ..USUAL };
-    let moves = [(other, [1, 2]), (USUAL, [2, 1]), (swapped, [1, 2]), (USUAL, [2, 1])];
+pub(crate) async fn ports_of_tiers_change(wan: &TestWan, client: &WanClient, moves: &[Move]) -> Result<()> {
     let mut before = USUAL;
-    for (after, order) in moves {
+    for &(after, order) in moves {
         let mut requests = Numbered { wan, client, number: 0, gateways: BTreeMap::new() };
         wan.record();
         requests.until_steady().await?;

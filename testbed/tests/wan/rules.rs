@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use mcwan_testbed::echo::Seen;
 use mcwan_testbed::load::Answer;
 use serde_json::{Value, json};
 
@@ -120,6 +121,17 @@ impl Backend {
                 json!({"group": "mc-wan.l7mp.io", "kind": "WANPolicy", "name": tier, "filters": filters})
             }
         }
+    }
+}
+
+/// The port of the WAN that a request is due, by the mark of its target.
+pub(crate) fn port(request: &Seen) -> Option<u16> {
+    let (_, mark) = request.headers.iter().find(|(name, _)| name == TARGET)?;
+    match mark.split('-').next()? {
+        "High" => Some(HIGH.1),
+        "Low" | "fixed" => Some(LOW.1),
+        // It is to stay in its cluster.
+        _ => Some(0),
     }
 }
 
