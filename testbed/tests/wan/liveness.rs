@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
+use mcwan_testbed::echo::Seen;
 use mcwan_testbed::load::{Answer, Load, Plan};
 use mcwan_testbed::wan::{TestWan, WanClient};
 
 use crate::audit::Steps;
 use crate::objects::{mk_echo, mk_export, mk_file, mk_namespace, mk_service};
-use crate::scene::{LOW, apply_payment, mk_plan, mk_request, turn, until_payment_answers};
+use crate::scene::{HIGH, LOW, apply_payment, mk_plan, mk_request, turn, until_payment_answers};
+use crate::tiers::ports_are_due;
 
 /// Leases that run out soon.
 const ARGUMENTS: [&str; 4] = ["--lease-seconds", "3", "--cluster-lease-seconds", "6"];
@@ -22,6 +24,9 @@ const MANY: usize = 2_000;
 
 /// So many tell whether a cluster takes part.
 const SOME: usize = 100;
+
+/// What is asked for, and the port of its tier.
+const PATHS: [(&str, u16); 2] = [("/payment", HIGH.1), ("/stats", LOW.1)];
 
 /// Pods of the two clusters that export, and the share of the second.
 const PODS: [(u8, u32); 2] = [(1, 3), (3, 1)];
@@ -81,7 +86,7 @@ fn judge(answers: &[Answer], steps: &Steps) -> Result<()> {
 
 async fn start_load(wan: &TestWan, client: &WanClient, rate: u32) -> Result<Load> {
     until_payment_answers(wan, client).await?;
-    let requests = ["/payment", "/stats"].map(|path| mk_request("GET", "payment.secure:8080", path)).to_vec();
+    let requests = PATHS.map(|(path, _)| mk_request("GET", "payment.secure:8080", path)).to_vec();
     let to = wan.cluster(2).endpoints("secure", "payment-clusterset", 8080).await?;
     Load::start(client.namespace(), Plan { requests, to, rate }).await
 }
@@ -97,14 +102,27 @@ async fn a_second_cluster_exports(wan: &TestWan, load: &Load, steps: &mut Steps)
     until_answered_by(wan, load, &[1, 3]).await
 }
 
-/// Both clusters export, then cluster 1 no more, and at last both again.
+/// Both clusters export, then cluster 1 no more, and at last both again. No request takes another tier than its own.
 async fn an_export_moves(wan: &TestWan, load: &Load, steps: &mut Steps) -> Result<()> {
+    wan.record();
     steps.begin(WITHDRAWN);
     wan.cluster(1).kubectl(&["delete", "serviceexport", "payment", "--namespace", "secure"]).await?;
     until_answered_by(wan, load, &[3]).await?;
     steps.begin("the first cluster exports again");
     export(wan, 1).await?;
-    until_answered_by(wan, load, &[1, 3]).await
+    until_answered_by(wan, load, &[1, 3]).await?;
+    let recording = wan.recorded();
+    for cluster in [1, 3] {
+        let crossed = ports_are_due(&recording, cluster, port)?;
+        ensure!(crossed > 0, "nothing crossed to cluster {cluster}");
+    }
+    Ok(())
+}
+
+/// The port of the WAN that a request is due.
+fn port(request: &Seen) -> Option<u16> {
+    let (_, port) = PATHS.into_iter().find(|(path, _)| *path == request.path)?;
+    Some(port)
 }
 
 async fn traffic_is_split_by_ready_pods(wan: &TestWan, load: &Load, steps: &mut Steps) -> Result<()> {
