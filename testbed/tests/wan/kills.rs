@@ -1,14 +1,17 @@
 //! Programs are killed under load, one at a time, as `kill -9` does.
 
+use std::time::{Duration, Instant};
+
 use anyhow::{Context, Result, ensure};
 use kube::ResourceExt;
 use mcwan_testbed::wan::TestWan;
 
 use crate::audit::{Audit, FULL, MODERATE, Steps, Strain, Verdict};
-use crate::scene::{apply_payment, mk_plan, turn, until_payment_answers};
+use crate::scene::{STALE, apply_payment, metric_of_leader, mk_plan, turn, until_payment_answers};
 
-/// Leases that run out soon.
-const ARGUMENTS: [&str; 2] = ["--lease-seconds", "3"];
+/// Leases that run out soon: a leader's, and a cluster's.
+const LEADER_LEASE: Duration = Duration::from_secs(3);
+const CLUSTER_LEASE: Duration = Duration::from_secs(6);
 
 /// For how many seconds all must go well while something is away.
 const AWAY: u32 = 3;
@@ -58,7 +61,9 @@ async fn nothing_is_lost_while_any_program_is_killed() -> Result<()> {
 }
 
 async fn programs_are_killed(victims: &[Victim], strain: Strain) -> Result<()> {
-    let mut wan = TestWan::start(mk_plan().arguments(&ARGUMENTS)).await?;
+    let [leader, cluster] = [LEADER_LEASE, CLUSTER_LEASE].map(|lease| lease.as_secs().to_string());
+    let arguments = ["--lease-seconds", &*leader, "--cluster-lease-seconds", &*cluster];
+    let mut wan = TestWan::start(mk_plan().arguments(&arguments)).await?;
     apply_payment(&wan).await?;
     let client = wan.client(2).await?;
     until_payment_answers(&wan, &client).await?;
@@ -88,8 +93,8 @@ impl Victim {
             Self::OurLeader(cluster) => our_leader(wan, audit, cluster).await,
             Self::Istiod(cluster) => istiod(wan, audit, cluster).await,
             Self::OciRegistry => the_oci_registry(wan, audit).await,
-            Self::ApiServer => the_api_server(wan, audit, 2).await,
-            Self::RegistryApiServer => the_api_server(wan, audit, 1).await,
+            Self::ApiServer => the_api_server(wan, audit).await,
+            Self::RegistryApiServer => the_api_server_of_the_registry(wan, audit).await,
             Self::IngressGateway => an_ingress_gateway(wan, audit).await,
         }
     }
@@ -121,27 +126,64 @@ async fn the_oci_registry(wan: &mut TestWan, audit: &mut Audit) -> Result<()> {
     wan.oci_registry().start().await
 }
 
-/// It is away for longer than a lease: nobody leads any more. What is changed elsewhere holds meanwhile.
-async fn the_api_server(wan: &mut TestWan, audit: &mut Audit, number: u8) -> Result<()> {
-    wan.cluster_mut(number).stop_api_server();
-    let nobody_leads = async || {
-        for controller in wan.cluster(number).controllers() {
+/// It is away for longer than a lease: nobody leads any more.
+async fn the_api_server(wan: &mut TestWan, audit: &mut Audit) -> Result<()> {
+    wan.cluster_mut(2).stop_api_server();
+    until_nobody_leads(wan, 2).await?;
+    audit.pass(wan, AWAY).await?;
+    wan.cluster_mut(2).start_api_server().await?;
+    wan.cluster(2).leader().await?;
+    audit.change().await?;
+    audit.until_newest_rules_hold(wan).await
+}
+
+/// It is away for longer than a cluster's lease, too. What is changed elsewhere holds meanwhile, and nobody is judged by
+/// what was not seen.
+async fn the_api_server_of_the_registry(wan: &mut TestWan, audit: &mut Audit) -> Result<()> {
+    wan.cluster_mut(1).stop_api_server();
+    until_nobody_leads(wan, 1).await?;
+    wan.until("the registry is said to be away", async || Ok(!is_registry_reachable(wan).await?)).await?;
+    audit.change().await?;
+    audit.until_newest_rules_hold(wan).await?;
+    audit.pass(wan, AWAY).await?;
+    wan.cluster_mut(1).start_api_server().await?;
+    nobody_is_stale_at_once(wan).await?;
+    wan.cluster(1).leader().await?;
+    audit.change().await?;
+    audit.until_newest_rules_hold(wan).await
+}
+
+async fn until_nobody_leads(wan: &TestWan, cluster: u8) -> Result<()> {
+    wan.until("nobody leads", async || {
+        for controller in wan.cluster(cluster).controllers() {
             if controller.metric("mcwan_leader").await? != Some(0.0) {
                 return Ok(false);
             }
         }
         Ok(true)
-    };
-    wan.until("nobody leads", nobody_leads).await?;
-    audit.pass(wan, AWAY).await?;
-    if number != 2 {
-        audit.change().await?;
-        audit.until_newest_rules_hold(wan).await?;
-    }
-    wan.cluster_mut(number).start_api_server().await?;
-    wan.cluster(number).leader().await?;
-    audit.change().await?;
-    audit.until_newest_rules_hold(wan).await
+    })
+    .await
+}
+
+async fn is_registry_reachable(wan: &TestWan) -> Result<bool> {
+    Ok(metric_of_leader(wan, 2, "mcwan_registry_reachable").await? == Some(1.0))
+}
+
+/// The registry comes back: for a full lease time after it was away no cluster is stale, and later none either.
+async fn nobody_is_stale_at_once(wan: &TestWan) -> Result<()> {
+    let mut away = Instant::now();
+    wan.until("a lease has lasted since the registry was away", async || {
+        let asked = Instant::now();
+        if !is_registry_reachable(wan).await? {
+            away = asked;
+        }
+        let stale = metric_of_leader(wan, 2, STALE).await?;
+        let is_early = away.elapsed() < CLUSTER_LEASE;
+        ensure!(!is_early || stale == Some(0.0), "{stale:?} clusters are judged {:?} after", away.elapsed());
+        Ok(!is_early)
+    })
+    .await?;
+    wan.until("no cluster is stale", async || Ok(metric_of_leader(wan, 2, STALE).await? == Some(0.0))).await
 }
 
 async fn an_ingress_gateway(wan: &TestWan, audit: &mut Audit) -> Result<()> {

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use mcwan_testbed::echo::Seen;
 use mcwan_testbed::load::{Answer, Load, Plan};
 use mcwan_testbed::wan::{TestWan, WanClient};
 
 use crate::audit::Steps;
 use crate::objects::{mk_echo, mk_export, mk_file, mk_namespace, mk_service};
-use crate::scene::{HIGH, LOW, apply_payment, mk_plan, mk_request, turn, until_payment_answers};
+use crate::scene::{HIGH, LOW, STALE, apply_payment, metric_of_leader, mk_plan, mk_request, turn, until_payment_answers};
 use crate::tiers::ports_are_due;
 
 /// Leases that run out soon: a leader's, and a cluster's.
@@ -191,9 +191,7 @@ async fn all_fall_silent(wan: &mut TestWan, load: &Load, steps: &mut Steps) -> R
 /// Waits until the importing cluster says that so many others are stale.
 async fn until_stale(wan: &TestWan, count: f64) -> Result<()> {
     wan.until(&format!("{count} clusters are said to be stale"), async || {
-        let leader = wan.cluster(2).leader().await?;
-        let controller = wan.cluster(2).controllers().nth(usize::from(leader)).context("there is no leader")?;
-        Ok(controller.metric("mcwan_clusters{state=\"stale\"}").await? == Some(count))
+        Ok(metric_of_leader(wan, 2, STALE).await? == Some(count))
     })
     .await
 }

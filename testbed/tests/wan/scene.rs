@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use mcwan_testbed::client::Request;
 use mcwan_testbed::wan::{Plan, TestWan, WanClient};
 use serde_json::json;
@@ -12,6 +12,9 @@ use crate::objects::{mk_echo, mk_export, mk_file, mk_import, mk_namespace, mk_se
 
 pub(crate) const HIGH: (&str, u16) = ("sd-wan-priority-high", 31_111);
 pub(crate) const LOW: (&str, u16) = ("sd-wan-priority-low", 31_112);
+
+/// The metric of how many other clusters' leases have run out.
+pub(crate) const STALE: &str = "mcwan_clusters{state=\"stale\"}";
 
 static TURN: Mutex<()> = Mutex::const_new(());
 
@@ -75,4 +78,11 @@ pub(crate) async fn until_payment_answers(wan: &TestWan, client: &WanClient) -> 
         Ok(gateways.len() >= 2)
     };
     wan.until("requests cross by every gateway", crosses).await
+}
+
+/// What the replica that leads in a cluster says of itself: the value of a metric.
+pub(crate) async fn metric_of_leader(wan: &TestWan, cluster: u8, name: &str) -> Result<Option<f64>> {
+    let leader = wan.cluster(cluster).leader().await?;
+    let controller = wan.cluster(cluster).controllers().nth(usize::from(leader)).context("there is no leader")?;
+    controller.metric(name).await
 }
