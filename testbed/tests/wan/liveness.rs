@@ -8,6 +8,7 @@ use mcwan_testbed::echo::Seen;
 use mcwan_testbed::load::{Answer, Load, Plan};
 use mcwan_testbed::wan::{TestWan, WanClient};
 
+use crate::analyze;
 use crate::audit::Steps;
 use crate::objects::{mk_echo, mk_export, mk_file, mk_namespace, mk_service};
 use crate::scene::{HIGH, LOW, STALE, apply_payment, metric_of_leader, mk_plan, mk_request, turn, until_payment_answers};
@@ -107,7 +108,8 @@ async fn export(wan: &TestWan, cluster: u8) -> Result<()> {
 async fn a_second_cluster_exports(wan: &TestWan, load: &Load, steps: &mut Steps) -> Result<()> {
     steps.begin("a second cluster exports");
     export(wan, 3).await?;
-    until_answered_by(wan, load, &[1, 3]).await
+    until_answered_by(wan, load, &[1, 3]).await?;
+    analyze::all_is_well(wan).await
 }
 
 /// Both clusters export, then cluster 1 no more, and at last both again. No request takes another tier than its own.

@@ -12,8 +12,7 @@ use stage::Stage;
 #[tokio::test]
 async fn operators_see_what_happens() -> Result<()> {
     let stage = Stage::start().await?;
-    analyze::gateways_and_routes_are_accepted_and_programmed(&stage.wan).await?;
-    analyze::istio_finds_nothing_wrong(&stage.wan).await?;
+    analyze::all_is_well(&stage.wan).await?;
     Box::pin(scrape::the_counters_of_the_filter_reach_a_prometheus(&stage)).await?;
     access_log::requests_are_logged_with_their_targets(&stage).await?;
     access_log::refusals_are_logged_with_their_reasons(&stage).await?;

@@ -3,6 +3,7 @@
 use anyhow::Result;
 use mcwan_testbed::wan::TestWan;
 
+use crate::analyze;
 use crate::bypass;
 use crate::examples::plays;
 use crate::module;
@@ -19,6 +20,7 @@ async fn every_request_takes_the_tier_that_the_rules_give() -> Result<()> {
     let mut wan = TestWan::start(mk_plan().arguments(&["--lease-seconds", "5"])).await?;
     for example in ["canary", "split", "rewrite"] {
         plays(&wan, example).await?;
+        analyze::all_is_well(&wan).await?;
     }
     let play = plays(&wan, "payment").await?;
     steering::no_client_steers(&wan, &play).await?;
@@ -29,7 +31,8 @@ async fn every_request_takes_the_tier_that_the_rules_give() -> Result<()> {
     steering::a_filter_that_is_loading_lets_nothing_through(&wan, &play).await?;
     steering::without_a_filter_everything_is_refused(&mut wan, &play, FILTER).await?;
     steering::a_filter_of_the_other_kind_does_the_same(&mut wan, &play).await?;
-    plays(&wan, "payment").await?;
+    let play = plays(&wan, "payment").await?;
+    analyze::all_is_well(&wan).await?;
     steering::a_deleted_filter_comes_back(&wan, &play, OTHER_FILTER).await
 }
 
