@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use mcwan_testbed::wan::TestWan;
+use mcwan_testbed::wan::play::Play;
 
 use crate::analyze;
 use crate::bypass;
@@ -27,13 +28,19 @@ async fn every_request_takes_the_tier_that_the_rules_give() -> Result<()> {
     bypass::a_pod_cannot_go_past_its_egress_gateway(&wan, &play).await?;
     bypass::the_egress_gateway_of_another_namespace_is_refused(&wan).await?;
     bypass::a_replaced_egress_pod_is_admitted_and_the_old_one_is_not(&wan, &play).await?;
-    steering::a_deleted_filter_comes_back(&wan, &play, FILTER).await?;
-    steering::a_filter_that_is_loading_lets_nothing_through(&wan, &play).await?;
-    steering::without_a_filter_everything_is_refused(&mut wan, &play, FILTER).await?;
+    a_filter_is_missing(&mut wan, &play, FILTER).await?;
     steering::a_filter_of_the_other_kind_does_the_same(&mut wan, &play).await?;
     let play = plays(&wan, "payment").await?;
     analyze::all_is_well(&wan).await?;
-    steering::a_deleted_filter_comes_back(&wan, &play, OTHER_FILTER).await
+    steering::no_client_steers(&wan, &play).await?;
+    a_filter_is_missing(&mut wan, &play, OTHER_FILTER).await
+}
+
+/// It is deleted, or loading, or gone for good.
+async fn a_filter_is_missing(wan: &mut TestWan, play: &Play, filter: &str) -> Result<()> {
+    steering::a_deleted_filter_comes_back(wan, play, filter).await?;
+    steering::a_filter_that_is_loading_lets_nothing_through(wan, play).await?;
+    steering::without_a_filter_everything_is_refused(wan, play, filter).await
 }
 
 #[tokio::test]
