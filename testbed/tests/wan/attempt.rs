@@ -25,6 +25,8 @@ pub(crate) enum Due {
     Tier(u16),
     /// It is refused with this status, and nothing crosses.
     Refused(u16),
+    /// Nobody answers, and nothing crosses.
+    Silence,
 }
 
 impl Attempt {
@@ -44,12 +46,13 @@ impl Attempt {
         match due {
             Due::Tier(port) => self.status == Some(200) && self.is_answered() && self.ports == [port],
             Due::Refused(status) => self.status == Some(status) && self.echo.is_none() && self.ports.is_empty(),
+            Due::Silence => self.status.is_none() && self.ports.is_empty(),
         }
     }
 
     /// Whether it went as it must, or was refused, or had no answer.
     pub(crate) fn is_at_most(&self, due: Due) -> bool {
-        self.is(due) || self.is_refused()
+        self.is(due) || due != Due::Silence && self.is_refused()
     }
 
     /// Whether nobody but gateways of this cluster had it.

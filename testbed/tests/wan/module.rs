@@ -70,14 +70,14 @@ pub(crate) async fn an_unsound_module_replaces_nothing(
         wan.cluster_mut(2).change_launch(module, &[]);
         wan.cluster_mut(2).restart_controllers().await?;
         is_said(wan, "ModuleNotFetched", &[reason, module]).await?;
-        ensure!(hold(wan, play).await?, "{what}: the rules do not hold any more");
+        ensure!(hold(wan, play, None).await?, "{what}: the rules do not hold any more");
         let shipped = filter_field(wan, "{.spec.url}").await?;
         ensure!(shipped == wan.module(), "{what}: gateways are told to load {shipped}");
     }
     let reason = unsound.last().context("no unsound module")?.reason;
     wan.cluster(2).apply(&mk_import("secure", "payment", &json!([])).to_string()).await?;
     is_said(wan, "ModuleNotFetched", &[reason]).await?;
-    ensure!(hold(wan, play).await?, "the rules that are in force do not hold any more");
+    ensure!(hold(wan, play, None).await?, "the rules that are in force do not hold any more");
     let module = wan.module().to_owned();
     wan.cluster_mut(2).change_launch(&module, &[]);
     wan.cluster_mut(2).restart_controllers().await?;
@@ -124,7 +124,7 @@ pub(crate) async fn a_new_pod_without_the_oci_registry_refuses(wan: &mut TestWan
     let (name, before) = (pod.name_any(), play.gateways(wan).await?);
     wan.cluster(2).kubectl(&["delete", "pod", "--namespace", "secure", "--wait=false", &name]).await?;
     wan.until("there is a new pod", async || {
-        hold_at_most(wan, play).await?;
+        hold_at_most(wan, play, None).await?;
         let gateways = play.gateways(wan).await?;
         Ok(gateways.len() == 2 && gateways.iter().any(|gateway| !before.contains(gateway)))
     })
@@ -138,8 +138,8 @@ pub(crate) async fn a_new_pod_without_the_oci_registry_refuses(wan: &mut TestWan
 async fn heals(wan: &TestWan, play: &Play, what: &str) -> Result<()> {
     let start = Instant::now();
     wan.until("the rules hold again", async || {
-        hold_at_most(wan, play).await?;
-        hold(wan, play).await
+        hold_at_most(wan, play, None).await?;
+        hold(wan, play, None).await
     })
     .await?;
     eprintln!("measured: {what}: {:?} until the rules held", start.elapsed());
