@@ -29,6 +29,12 @@ impl Plan {
         Self { clusters, ..self }
     }
 
+    /// The registry is in this cluster.
+    #[must_use]
+    pub fn registry(self, registry: u8) -> Self {
+        Self { registry, ..self }
+    }
+
     /// More arguments for the controllers.
     #[must_use]
     pub fn arguments(mut self, arguments: &[&str]) -> Self {

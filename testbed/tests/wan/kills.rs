@@ -7,7 +7,7 @@ use kube::ResourceExt;
 use mcwan_testbed::wan::TestWan;
 
 use crate::audit::{Audit, FULL, MODERATE, Steps, Strain, Verdict};
-use crate::scene::{STALE, apply_payment, metric_of_leader, mk_plan, turn, until_payment_answers};
+use crate::scene::{REACHABLE, STALE, apply_payment, metric_of_leader, mk_plan, turn, until_payment_answers};
 
 /// Leases that run out soon: a leader's, and a cluster's.
 const LEADER_LEASE: Duration = Duration::from_secs(3);
@@ -166,7 +166,7 @@ async fn until_nobody_leads(wan: &TestWan, cluster: u8) -> Result<()> {
 }
 
 async fn is_registry_reachable(wan: &TestWan) -> Result<bool> {
-    Ok(metric_of_leader(wan, 2, "mcwan_registry_reachable").await? == Some(1.0))
+    Ok(metric_of_leader(wan, 2, REACHABLE).await? == Some(1.0))
 }
 
 /// The registry comes back: for a full lease time after it was away no cluster is stale, and later none either.

@@ -11,7 +11,9 @@ use mcwan_testbed::wan::{TestWan, WanClient};
 use crate::analyze;
 use crate::audit::Steps;
 use crate::objects::{mk_echo, mk_export, mk_file, mk_namespace, mk_service};
-use crate::scene::{HIGH, LOW, STALE, apply_payment, metric_of_leader, mk_plan, mk_request, turn, until_payment_answers};
+use crate::scene::{
+    HIGH, LOW, REACHABLE, STALE, apply_payment, metric_of_leader, mk_plan, mk_request, turn, until_payment_answers,
+};
 use crate::tiers::ports_are_due;
 
 /// Leases that run out soon: a leader's, and a cluster's.
@@ -62,6 +64,7 @@ async fn traffic_goes_where_clusters_are_alive() -> Result<()> {
     let client = wan.client(2).await?;
     let load = start_load(&wan, &client, FULL).await?;
     let mut steps = Steps::default();
+    the_registry_is_cut_off(&wan, &load, &mut steps).await?;
     a_second_cluster_exports(&wan, &load, &mut steps).await?;
     an_export_moves(&wan, &load, &mut steps).await?;
     traffic_is_split_by_ready_pods(&wan, &load, &mut steps).await?;
@@ -70,11 +73,11 @@ async fn traffic_goes_where_clusters_are_alive() -> Result<()> {
     judge(&load.stop().await?, &steps)
 }
 
-/// Starts three clusters. The first exports what the second imports, the third may.
+/// Starts three clusters. The first exports what the second imports, the third may; it has the registry.
 async fn start() -> Result<TestWan> {
     let [leader, cluster] = [LEADER_LEASE, CLUSTER_LEASE].map(|lease| lease.as_secs().to_string());
     let arguments = ["--lease-seconds", &*leader, "--cluster-lease-seconds", &*cluster];
-    let wan = TestWan::start(mk_plan().clusters(3).arguments(&arguments)).await?;
+    let wan = TestWan::start(mk_plan().clusters(3).registry(3).arguments(&arguments)).await?;
     apply_payment(&wan).await?;
     for (cluster, pods) in PODS {
         let service = [mk_namespace("secure"), mk_echo("secure", "payment", pods), mk_service("secure", "payment")];
@@ -98,6 +101,29 @@ async fn start_load(wan: &TestWan, client: &WanClient, rate: u32) -> Result<Load
     let requests = PATHS.map(|(path, _)| mk_request("GET", "payment.secure:8080", path)).to_vec();
     let to = wan.cluster(2).endpoints("secure", "payment-clusterset", 8080).await?;
     Load::start(client.namespace(), Plan { requests, to, rate }).await
+}
+
+/// The WAN loses everything between the importing cluster and that with the registry: no connection is refused, nothing
+/// comes back. It is said, and requests go where they went.
+async fn the_registry_is_cut_off(wan: &TestWan, load: &Load, steps: &mut Steps) -> Result<()> {
+    steps.begin("the registry is cut off");
+    wan.cut(2, 3, true);
+    wan.until("the import says that the registry is away", async || is_registry_said_to_be_away(wan).await).await?;
+    ensure!(metric_of_leader(wan, 2, REACHABLE).await? == Some(0.0), "the registry is away, and no metric says so");
+    until_answered_by(wan, load, &[1]).await?;
+    wan.cut(2, 3, false);
+    wan.until("the registry is back", async || {
+        let is_back = metric_of_leader(wan, 2, REACHABLE).await? == Some(1.0);
+        Ok(is_back && !is_registry_said_to_be_away(wan).await?)
+    })
+    .await?;
+    until_stale(wan, 0.0).await
+}
+
+async fn is_registry_said_to_be_away(wan: &TestWan) -> Result<bool> {
+    let output = "jsonpath={.status.conditions[?(@.reason=='RegistryUnreachable')].status}";
+    let import = ["get", "serviceimports.mc-wan.l7mp.io", "payment", "--namespace", "secure", "--output", output];
+    Ok(wan.cluster(2).kubectl(&import).await?.contains("True"))
 }
 
 /// Lets a cluster export the service.

@@ -13,6 +13,9 @@ use crate::objects::{mk_echo, mk_export, mk_file, mk_import, mk_namespace, mk_se
 pub(crate) const HIGH: (&str, u16) = ("sd-wan-priority-high", 31_111);
 pub(crate) const LOW: (&str, u16) = ("sd-wan-priority-low", 31_112);
 
+/// The metric of whether the registry can be reached.
+pub(crate) const REACHABLE: &str = "mcwan_registry_reachable";
+
 /// The metric of how many other clusters' leases have run out.
 pub(crate) const STALE: &str = "mcwan_clusters{state=\"stale\"}";
 
