@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use mcwan_testbed::client::Request;
 use mcwan_testbed::wan::{Plan, TestWan, WanClient};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::objects::{mk_echo, mk_export, mk_file, mk_import, mk_namespace, mk_service, mk_tier};
@@ -41,19 +41,26 @@ pub(crate) fn mk_request(method: &str, host: &str, path: &str) -> Request {
     }
 }
 
-/// Lets cluster 1 run and export `payment.secure`, and cluster 2 import it by the rules of the payment example.
+/// Lets cluster 1 run and export `payment.secure`, and cluster 2 import it, by the files of the README's "Connect two
+/// clusters"; others have the tiers.
 pub(crate) async fn apply_payment(wan: &TestWan) -> Result<()> {
     let tiers = [mk_tier(HIGH.0, HIGH.1), mk_tier(LOW.0, LOW.1)];
     wan.apply_everywhere(&mk_file(&tiers)).await?;
-    apply_service(wan, 1).await?;
-    apply_import(wan).await
+    wan.cluster(1).apply(&mk_file(&mk_payment())).await?;
+    wan.cluster(1).apply(include_str!("../../../examples/connect/cluster-1.yaml")).await?;
+    wan.cluster(2).apply(&mk_file(&[mk_namespace("secure")])).await?;
+    wan.cluster(2).apply(include_str!("../../../examples/connect/cluster-2.yaml")).await
 }
 
 /// Lets a cluster run and export `payment.secure`.
 pub(crate) async fn apply_service(wan: &TestWan, cluster: u8) -> Result<()> {
-    let service = [mk_namespace("secure"), mk_echo("secure", "payment", 2), mk_service("secure", "payment")];
-    wan.cluster(cluster).apply(&mk_file(&service)).await?;
+    wan.cluster(cluster).apply(&mk_file(&mk_payment())).await?;
     wan.cluster(cluster).apply(&mk_file(&[mk_export("secure", "payment", LOW.0)])).await
+}
+
+/// The Service `payment.secure` with its pods.
+fn mk_payment() -> [Value; 3] {
+    [mk_namespace("secure"), mk_echo("secure", "payment", 2), mk_service("secure", "payment")]
 }
 
 /// Lets cluster 2 import `payment.secure` by the rules of the payment example.
