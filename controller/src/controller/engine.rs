@@ -13,11 +13,11 @@ use super::census::Census;
 use super::desired::Desired;
 use super::emission::Emission;
 use super::leads::Leads;
+use super::outcomes;
 use super::polling::{Answer, Polling};
 use super::retirement::Retirements;
 use super::statuses::Statuses;
 use super::strays::Strays;
-use super::tally;
 use super::timing::Timing;
 use super::unit::{Part, Unit};
 use super::world::{News, World};
@@ -290,7 +290,7 @@ impl Engine {
     fn note_outcomes(&mut self, outcomes: Vec<(ObjectId, Outcome)>) {
         let now = Instant::now();
         for (id, outcome) in outcomes {
-            tally::note(&self.metrics, "not applied", id.kind.name(), &id.key, &outcome);
+            outcomes::note(&self.metrics, "not applied", id.kind.name(), &id.key, &outcome);
             if outcome == Outcome::Applied {
                 self.metrics.applied(id.kind.name());
                 if id.kind == self.settings.filter.kind() {
@@ -337,7 +337,7 @@ impl Engine {
         for kind in Kind::ALL.into_iter().rev() {
             let ids: Vec<_> = strays.iter().filter(|id| id.kind == kind).cloned().collect();
             for (id, outcome) in self.applier.delete_all(&mut self.world.observed, ids).await {
-                tally::note(&self.metrics, "not deleted", kind.name(), &id.key, &outcome);
+                outcomes::note(&self.metrics, "not deleted", kind.name(), &id.key, &outcome);
                 if outcome == Outcome::Deleted {
                     self.metrics.pruned(kind.name());
                 } else if let Some(after) = outcome.retry_after() {

@@ -10,8 +10,8 @@ use serde::Deserialize;
 
 use super::agenda::Agenda;
 use super::desired::Desired;
+use super::outcomes;
 use super::polling::Polling;
-use super::tally;
 use super::unit::{Part, Unit};
 use crate::admin::Metrics;
 use crate::api::{DataPlane, McsVersion, ServiceImportStatus, WanPolicyStatus};
@@ -195,7 +195,7 @@ impl Statuses {
         let statuses = patches.values().map(|(_, patch)| status_of(patch)).collect();
         for (key, outcome) in applier.apply_statuses(statuses).await {
             let Some((target, patch)) = patches.remove(&key) else { continue };
-            tally::note(metrics, "status not written", &patch.kind.name(), &key, &outcome);
+            outcomes::note(metrics, "status not written", &patch.kind.name(), &key, &outcome);
             match outcome {
                 Outcome::Applied => {
                     remember(snapshot, &patch);
