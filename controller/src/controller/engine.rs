@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use super::agenda::Agenda;
 use super::batch::Batch;
 use super::census::Census;
@@ -211,7 +213,7 @@ impl Engine {
                 Err(outcome) => {
                     // The filter must not steer to what no gateway knows.
                     let then = start + outcome.retry_after().unwrap_or_default();
-                    self.metrics.reconcile_failed("RoutesUnreadable");
+                    self.statuses.looked_at(unit, &self.world.snapshot);
                     self.agenda.retry(unit.clone(), then);
                     self.agenda.hold(Unit::egress(&unit.namespace), then);
                     held.insert(Arc::clone(&unit.namespace));
@@ -311,6 +313,22 @@ impl Engine {
                 self.failures.insert(id, outcome);
             }
         }
+    }
+
+    /// Reads an object of ours that is to be written otherwise, as what it is to be depends on it.
+    ///
+    /// # Errors
+    /// It cannot be read now, which is said in the statuses of what needs it.
+    async fn read(&mut self, id: &ObjectId) -> Result<Option<Value>, Outcome> {
+        let read = self.applier.read(id).await;
+        match &read {
+            Ok(_) => drop(self.failures.remove(id)),
+            Err(outcome) => {
+                outcomes::note(&self.metrics, "not read", id.kind.name(), &id.key, outcome);
+                self.failures.insert(id.clone(), outcome.clone());
+            }
+        }
+        read
     }
 
     /// What we tell the registry of exports belongs to what we tell it of the cluster.

@@ -256,13 +256,15 @@ impl Statuses {
 
 impl Known<'_> {
     /// Whether what an object causes has still to be looked at, the module and the gateways for the first time
-    /// included: after a restart, what was said before holds until they are.
+    /// included: after a restart, what was said before holds until they are. The filter may wait for a route for as long
+    /// as that cannot be written, which must be said meanwhile.
     fn awaits(&self, target: &Target, module: &ModuleStatus) -> bool {
         match target {
             Target::Policy(_) => false,
             Target::Import(key) => {
-                self.agenda.awaits(&Unit::import(key))
-                    || self.agenda.awaits(&Unit::egress(&key.namespace))
+                let units = [Unit::import(key), Unit::egress(&key.namespace)];
+                self.agenda.awaits(&units[0])
+                    || (self.agenda.awaits(&units[1]) && !self.has_failed(&units))
                     || *module == ModuleStatus::Unknown
                     || self.polling.awaits(&key.namespace)
             }
@@ -302,6 +304,12 @@ impl Known<'_> {
             }
         }
         delivery
+    }
+
+    /// Whether an object of units is not as it should be.
+    fn has_failed(&self, units: &[Unit; 2]) -> bool {
+        let mut objects = units.iter().flat_map(|unit| self.desired.objects_of(unit));
+        !self.failures.is_empty() && objects.any(|id| self.failures.contains_key(id))
     }
 
     /// How far the objects of units have come.

@@ -171,11 +171,11 @@ impl Scene {
         Ok(())
     }
 
-    /// Waits until a condition has this status and reason, and a message that begins so. Gives the message.
-    pub(crate) async fn until_said(&self, id: &str, expected: &str, beginning: &str) -> Result<String> {
+    /// Waits until a condition has this status and reason, and a message with this in it. Gives the message.
+    pub(crate) async fn until_said(&self, id: &str, expected: &str, part: &str) -> Result<String> {
         let (condition, _) = expected.split_once('=').context("want `TYPE=STATUS/REASON`")?;
         let (mut found, mut message) = (String::new(), String::new());
-        let what = format!("{id} has {expected}: {beginning}");
+        let what = format!("{id} has {expected}: … {part}");
         let waited = until(PATIENCE, &what, async || {
             let object = self.get(id).await?.unwrap_or_default();
             let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
@@ -185,7 +185,7 @@ impl Scene {
             text("message").clone_into(&mut message);
             let generation = known.map(|known| &known["observedGeneration"]);
             let is_newest = generation == object.pointer("/metadata/generation");
-            Ok(found == expected && message.starts_with(beginning) && is_newest)
+            Ok(found == expected && message.contains(part) && is_newest)
         });
         waited.await.with_context(|| format!("it has {found}: {message}"))?;
         Ok(message)

@@ -47,7 +47,7 @@ impl Engine {
         let mut live = LiveRules::default();
         let mut rules = Vec::new();
         for id in &self.differing_routes(unit, &wanted) {
-            let mut route = self.applier.read(id).await?;
+            let mut route = self.read(id).await?;
             let found = route.as_mut().and_then(|route| route.pointer_mut("/spec/rules"));
             for rule in found.and_then(|rules| rules.as_array_mut().map(std::mem::take)).into_iter().flatten() {
                 if !is_gone(&rule) {
