@@ -96,8 +96,9 @@ impl TestCluster {
         let kubeconfig = access::write_kubeconfig(&files, &url(&loopback), ADMIN, &token)?;
         let etcd = control_plane::etcd(&namespace, &files).await?;
         let mut api_server = control_plane::api_server(&namespace, &files, network).await?;
-        let certificate = files.certificate();
-        api_server.until(START, "the API server has a certificate", async || Ok(certificate.exists())).await?;
+        // It writes the key last: once that is there, the certificate is whole.
+        let key = files.key();
+        api_server.until(START, "the API server has a certificate", async || Ok(key.exists())).await?;
         let client = access::client(&kubeconfig).await?;
         wait_for_api_server(&mut api_server, &client).await?;
         let mut cluster = Self {
@@ -270,13 +271,19 @@ fn url(loopback: &Loopback) -> String {
 }
 
 async fn wait_for_api_server(api_server: &mut Process, client: &Client) -> Result<()> {
+    let mut last = String::new();
     let is_ready = async || {
         let request = http::Request::get("/readyz").body(Vec::new())?;
         // A connection of the time before it listened may never be answered.
-        let answer = timeout(ATTEMPT, client.request_text(request)).await;
-        Ok(matches!(answer, Ok(Ok(answer)) if answer == "ok"))
+        last = match timeout(ATTEMPT, client.request_text(request)).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(error)) => format!("{:#}", anyhow::Error::new(error)),
+            Err(_) => format!("nothing for {ATTEMPT:?}"),
+        };
+        Ok(last == "ok")
     };
-    api_server.until(START, "the API server is ready", is_ready).await
+    let waited = api_server.until(START, "the API server is ready", is_ready).await;
+    waited.with_context(|| format!("it answers to /readyz: {last}"))
 }
 
 fn is_served(definition: &CustomResourceDefinition) -> bool {

@@ -53,7 +53,7 @@ impl Files {
     }
 
     /// The key of that certificate. It signs the tokens of service accounts as well.
-    fn key(&self) -> PathBuf {
+    pub(super) fn key(&self) -> PathBuf {
         self.folder.join("certificates/apiserver.key")
     }
 
