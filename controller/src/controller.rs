@@ -19,6 +19,7 @@ mod statuses;
 mod strays;
 mod timing;
 mod unit;
+mod unwritten;
 mod world;
 
 use std::error::Error;

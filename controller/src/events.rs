@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
-use tokio::sync::Mutex;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
 
 use crate::status::{News, Outcome, StatusPatch};
 
@@ -14,15 +15,24 @@ const REPORTER: &str = "mcwan";
 /// What was done, in every event.
 const ACTION: &str = "UpdateStatus";
 
-/// Events that may be sent at once.
+/// Events that may be sent at once, and that may wait to be.
 const BURST: u32 = 100;
 /// In the long run, there is one event in this time.
 const PERIOD: Duration = Duration::from_millis(200);
+/// How long the API server may take for one.
+const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Sends events, but no flood of them: where ten thousand imports become ready at once, their conditions tell.
+/// Sends events, but no flood of them: where ten thousand imports become ready at once, their conditions tell. Nobody
+/// waits for them.
 pub struct Events {
-    recorder: Recorder,
-    allowance: Mutex<Allowance>,
+    queue: mpsc::Sender<Report>,
+    allowance: Allowance,
+}
+
+/// An event and the object that it is about.
+struct Report {
+    event: Event,
+    object: ObjectReference,
 }
 
 /// A bucket that fills with time.
@@ -33,27 +43,39 @@ struct Allowance {
 }
 
 impl Events {
-    /// Reports in the name of the pod `instance`; without one, of the host.
+    /// Reports in the name of the pod `instance`; without one, of the host. Must be called within a Tokio runtime.
     pub fn new(client: Client, instance: Option<String>) -> Self {
         let reporter = match instance {
             Some(instance) => Reporter { controller: REPORTER.to_owned(), instance: Some(instance) },
             None => REPORTER.into(),
         };
-        let allowance = Mutex::new(Allowance::full(Instant::now()));
-        Self { recorder: Recorder::new(client, reporter), allowance }
+        let (queue, reports) = mpsc::channel(BURST as usize);
+        tokio::spawn(send(Recorder::new(client, reporter), reports));
+        Self { queue, allowance: Allowance::full(Instant::now()) }
     }
 
     /// Tells the news of a status that was patched, as far as there may be events. One that the API server does not
     /// take is lost: the condition says the same.
-    pub async fn publish(&self, patch: &StatusPatch) {
+    pub fn publish(&mut self, patch: &StatusPatch) {
         let object = reference(patch);
         for news in &patch.news {
-            if !self.allowance.lock().await.take(Instant::now()) {
+            let report = Report { event: event(news), object: object.clone() };
+            if !self.allowance.take(Instant::now()) || self.queue.try_send(report).is_err() {
                 tracing::debug!(object = %patch.key, reason = news.reason, "too many events: one is left out");
-            } else if let Err(error) = self.recorder.publish(&event(news), &object).await {
-                tracing::debug!(object = %patch.key, reason = news.reason, %error, "an event cannot be sent");
             }
         }
+    }
+}
+
+/// Sends reports, one after the other, until there will be no more.
+async fn send(recorder: Recorder, mut reports: mpsc::Receiver<Report>) {
+    while let Some(Report { event, object }) = reports.recv().await {
+        let error = match timeout(TIMEOUT, recorder.publish(&event, &object)).await {
+            Ok(Ok(())) => continue,
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => format!("no answer within {TIMEOUT:?}"),
+        };
+        tracing::debug!(?object.namespace, ?object.name, event.reason, error, "an event cannot be sent");
     }
 }
 

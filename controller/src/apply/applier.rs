@@ -119,6 +119,11 @@ impl Applier {
         self.requests.read(id).await.map_err(|failure| self.failed(id, None, failure))
     }
 
+    /// Sends an object the next time even if that failed a moment ago.
+    pub fn try_again(&mut self, id: &ObjectId) {
+        self.waits.end(id);
+    }
+
     /// Changes nothing of an object that anybody reads, so that those who watch it look again.
     pub async fn touch(&self, id: &ObjectId) {
         if let Err(failure) = self.requests.touch(id).await {
@@ -157,7 +162,7 @@ impl Applier {
         for (id, answer) in answers {
             let outcome = match answer {
                 Ok(()) => {
-                    self.waits.succeeded(&id);
+                    self.waits.end(&id);
                     observed.going(&id);
                     Outcome::Deleted
                 }
@@ -187,7 +192,7 @@ impl Applier {
     }
 
     fn applied(&mut self, observed: &mut Observed, id: &ObjectId, desired: Digest, live: Live) -> Outcome {
-        self.waits.succeeded(id);
+        self.waits.end(id);
         let is_same = observed.applied(id, desired, live);
         if !is_same && self.unsettled.insert(id.kind) {
             // The manifest lacks a default. It is applied once more after each start, and no harm is done.

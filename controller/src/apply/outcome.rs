@@ -40,14 +40,36 @@ pub const NAMESPACE_TERMINATING: &str = "NamespaceTerminating";
 /// just started refuses everything until it knows its roles.
 pub(super) const REFUSED_WAIT: Duration = Duration::from_secs(30);
 
+/// How soon it is tried again what was not sent because we did not lead: we may lead again, and nobody else then tells us
+/// of it.
+const LEADING_WAIT: Duration = Duration::from_secs(1);
+
+/// The reasons of failures that are not about the object: whatever is sent has the same.
+const ABOUT_NOTHING: [&str; 5] = ["RegistryUnreachable", "Timeout", "TooManyRequests", "Unauthorized", "Unreachable"];
+
 impl Outcome {
     /// When to ask for the same again, if no event does it before.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Retry { after, .. } => Some(*after),
             Self::Conflict | Self::Refused { .. } => Some(REFUSED_WAIT),
-            Self::Same | Self::Applied | Self::Deleted | Self::NotLeading => None,
+            Self::NotLeading => Some(LEADING_WAIT),
+            Self::Same | Self::Applied | Self::Deleted => None,
         }
+    }
+
+    /// Whether the API server has something against this object. False where it answers nobody.
+    pub fn is_answer(&self) -> bool {
+        match self {
+            Self::Retry { reason, .. } => !ABOUT_NOTHING.contains(reason),
+            Self::NotLeading => false,
+            Self::Same | Self::Applied | Self::Deleted | Self::Conflict | Self::Refused { .. } => true,
+        }
+    }
+
+    /// Whether it will not be as it is to be unless somebody does something.
+    pub fn is_lasting(&self) -> bool {
+        matches!(self, Self::Conflict | Self::Refused { .. })
     }
 
     /// Whether it is as it is to be.

@@ -39,8 +39,8 @@ impl Waits {
         })
     }
 
-    /// It worked.
-    pub(super) fn succeeded(&mut self, id: &ObjectId) {
+    /// It worked, or is not to wait.
+    pub(super) fn end(&mut self, id: &ObjectId) {
         self.0.remove(id);
     }
 
@@ -108,7 +108,7 @@ mod tests {
         let least = Duration::from_mins(1);
         let asked = waits.failed(&id, digest("a"), "TooManyRequests", String::new(), Some(least));
         assert_eq!(asked.retry_after(), Some(least), "what the API server asks for");
-        waits.succeeded(&id);
+        waits.end(&id);
         assert_eq!(waits.recent(&id, digest("a")), None, "after a success");
     }
 }

@@ -22,10 +22,11 @@ use super::statuses::Statuses;
 use super::strays::Strays;
 use super::timing::Timing;
 use super::unit::{Part, Unit};
+use super::unwritten::Unwritten;
 use super::world::{News, World};
 use crate::admin::Metrics;
 use crate::api::McsVersion;
-use crate::apply::{Applier, Outcome};
+use crate::apply::{Applier, Live, Outcome};
 use crate::emit::kubernetes::{Settings, Shipped};
 use crate::emit::object::{Kind, ObjectId};
 use crate::gather::Key;
@@ -39,6 +40,9 @@ const BATCH: usize = 256;
 
 /// How soon it is looked again whether a filter of the other kind is gone.
 const RIVAL_WAIT: Duration = Duration::from_millis(500);
+
+/// How soon it is looked again whether routes that a filter waits for could be written.
+const ROUTE_WAIT: Duration = Duration::from_secs(1);
 
 /// By what the engine reaches the world outside.
 pub(super) struct Edges {
@@ -57,6 +61,7 @@ pub(super) struct Engine {
     applier: Applier,
     agenda: Agenda,
     leads: Leads,
+    unwritten: Unwritten,
     /// How long gateways may take to take note of anything.
     grace: Duration,
     desired: Desired,
@@ -88,6 +93,7 @@ impl Engine {
             applier,
             agenda: Agenda::default(),
             leads: Leads::new(timing.lead),
+            unwritten: Unwritten::new(timing.grace),
             grace: timing.grace,
             desired: Desired::default(),
             retirements: Retirements::new(timing.grace, timing.lead),
@@ -197,13 +203,9 @@ impl Engine {
         let units = self.agenda.take(BATCH, start);
         let is_idle = units.is_empty();
         let mut batch = Batch::default();
-        let mut held = BTreeSet::new();
         for unit in &units {
-            if unit.part == Part::Egress && held.contains(&unit.namespace) {
-                continue;
-            }
             if unit.part == Part::Egress
-                && let Some(then) = self.routes_are_behind(&unit.namespace, start).await
+                && let Some(then) = self.must_wait(&unit.namespace, start).await
             {
                 self.agenda.hold(unit.clone(), then);
                 continue;
@@ -211,12 +213,8 @@ impl Engine {
             match self.emit(unit, released.get(unit), &mut batch).await {
                 Ok(emission) => self.take_note(unit, emission, &mut batch),
                 Err(outcome) => {
-                    // The filter must not steer to what no gateway knows.
-                    let then = start + outcome.retry_after().unwrap_or_default();
+                    self.agenda.retry(unit.clone(), start + outcome.retry_after().unwrap_or_default());
                     self.statuses.looked_at(unit, &self.world.snapshot);
-                    self.agenda.retry(unit.clone(), then);
-                    self.agenda.hold(Unit::egress(&unit.namespace), then);
-                    held.insert(Arc::clone(&unit.namespace));
                 }
             }
         }
@@ -243,6 +241,7 @@ impl Engine {
         let gone = self.desired.replace(unit, ids);
         for id in &gone {
             self.failures.remove(id);
+            self.unwritten.settled(id);
         }
         let is_left = matches!(unit.part, Part::Import(_)) && !objects.is_empty();
         let gone = if is_left { self.retirements.keep(unit, gone, Instant::now()) } else { gone };
@@ -301,18 +300,35 @@ impl Engine {
             }
             let unit = self.desired.unit_of(&id).cloned();
             if let (Some(unit), Some(after)) = (unit, outcome.retry_after()) {
-                if id.kind == Kind::HttpRoute && matches!(outcome, Outcome::Retry { .. }) {
-                    // The filter must not steer to what no gateway knows.
-                    self.agenda.hold(Unit::egress(&unit.namespace), now + after);
-                }
                 self.agenda.retry(unit, now + after);
             }
-            if outcome.is_done() {
-                self.failures.remove(&id);
+            self.keep_outcome(id, outcome, now);
+        }
+    }
+
+    /// Keeps in mind what became of an object.
+    fn keep_outcome(&mut self, id: ObjectId, outcome: Outcome, now: Instant) {
+        let unit = self.desired.unit_of(&id);
+        if unit.is_some_and(Unit::is_shared)
+            && self.failures.get(&id).is_some_and(Outcome::is_lasting) != outcome.is_lasting()
+        {
+            self.statuses.look_at_all(&self.world.snapshot);
+        }
+        if outcome.is_done() {
+            self.unwritten.settled(&id);
+            self.failures.remove(&id);
+            return;
+        }
+        let is_steered_to = unit.is_none_or(|unit| matches!(unit.part, Part::Import(_)));
+        if id.kind == Kind::HttpRoute && is_steered_to && outcome != Outcome::NotLeading {
+            // Where there is none that gateways know, there is nothing that would stop to work.
+            if self.world.observed.get(&id).is_some_and(Live::is_ours) {
+                self.unwritten.failed(&id, &outcome, now);
             } else {
-                self.failures.insert(id, outcome);
+                self.unwritten.settled(&id);
             }
         }
+        self.failures.insert(id, outcome);
     }
 
     /// Reads an object of ours that is to be written otherwise, as what it is to be depends on it.
@@ -325,7 +341,7 @@ impl Engine {
             Ok(_) => drop(self.failures.remove(id)),
             Err(outcome) => {
                 outcomes::note(&self.metrics, "not read", id.kind.name(), &id.key, outcome);
-                self.failures.insert(id.clone(), outcome.clone());
+                self.keep_outcome(id.clone(), outcome.clone(), Instant::now());
             }
         }
         read

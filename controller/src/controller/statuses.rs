@@ -124,6 +124,11 @@ impl Statuses {
     /// Whether the registry can be reached has changed.
     pub(super) fn registry_changed(&mut self, registry: RegistryState, snapshot: &Snapshot) {
         self.registry = registry;
+        self.look_at_all(snapshot);
+    }
+
+    /// What is said of every import and export may have changed.
+    pub(super) fn look_at_all(&mut self, snapshot: &Snapshot) {
         self.look_at_imports(snapshot);
         self.due.extend(snapshot.service_exports.iter().map(|export| Target::Export(Key::of(&export.metadata))));
     }
@@ -199,16 +204,16 @@ impl Statuses {
             match outcome {
                 Outcome::Applied => {
                     remember(snapshot, &patch);
-                    self.events.publish(&patch).await;
+                    self.events.publish(&patch);
                 }
-                Outcome::Retry { after, .. } => {
+                Outcome::Retry { .. } | Outcome::NotLeading => {
                     self.due.insert(target);
-                    self.not_before = Some(Instant::now() + after);
+                    self.not_before = Some(Instant::now() + outcome.retry_after().unwrap_or(WAIT));
                 }
-                Outcome::Refused { .. } => {
+                Outcome::Refused { .. } | Outcome::Conflict => {
                     self.later.insert(target, Instant::now() + outcome.retry_after().unwrap_or(WAIT));
                 }
-                _ => {}
+                Outcome::Same | Outcome::Deleted => {}
             }
         }
     }
@@ -312,22 +317,28 @@ impl Known<'_> {
         !self.failures.is_empty() && objects.any(|id| self.failures.contains_key(id))
     }
 
-    /// How far the objects of units have come.
+    /// How far the objects of units have come. What the whole cluster shares counts only where it is not taken: it may
+    /// be on its way to a registry that is away, and works as it was meanwhile.
     fn delivery(&self, units: &[Unit; 2]) -> Delivery {
         let mut delivery = Delivery { gateways: GatewayState::InForce, ..Delivery::default() };
         if self.failures.is_empty() {
             return delivery;
         }
-        for id in units.iter().flat_map(|unit| self.desired.objects_of(unit)) {
-            match self.failures.get(id) {
-                Some(Outcome::Conflict) => delivery.conflicts.push(id.clone()),
-                Some(Outcome::Refused { message, .. }) => delivery.refused.push((id.clone(), message.clone())),
-                // It may take long, as somebody's finalizer may keep the namespace.
-                Some(Outcome::Retry { reason, message, .. }) if *reason == NAMESPACE_TERMINATING => {
-                    delivery.refused.push((id.clone(), message.clone()));
+        let shared = Unit::shared();
+        for unit in units.iter().chain(&shared) {
+            for id in self.desired.objects_of(unit) {
+                match self.failures.get(id) {
+                    Some(Outcome::Conflict) => delivery.conflicts.push(id.clone()),
+                    Some(Outcome::Refused { message, .. }) => delivery.refused.push((id.clone(), message.clone())),
+                    // It may take long, as somebody's finalizer may keep the namespace.
+                    Some(Outcome::Retry { reason, message, .. }) if *reason == NAMESPACE_TERMINATING => {
+                        delivery.refused.push((id.clone(), message.clone()));
+                    }
+                    Some(Outcome::Retry { .. } | Outcome::NotLeading) if !unit.is_shared() => {
+                        delivery.pending.push(id.clone());
+                    }
+                    _ => {}
                 }
-                Some(Outcome::Retry { .. } | Outcome::NotLeading) => delivery.pending.push(id.clone()),
-                Some(Outcome::Same | Outcome::Applied | Outcome::Deleted) | None => {}
             }
         }
         delivery

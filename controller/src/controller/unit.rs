@@ -37,6 +37,16 @@ impl Unit {
         Self { namespace: Arc::default(), part }
     }
 
+    /// What all imports and exports of the cluster share.
+    pub(super) fn shared() -> [Self; 2] {
+        [Part::Common, Part::Cluster].map(Self::of_cluster)
+    }
+
+    /// Whether it is one of these.
+    pub(super) fn is_shared(&self) -> bool {
+        matches!(self.part, Part::Common | Part::Cluster)
+    }
+
     /// An import.
     pub(super) fn import(key: &Key) -> Self {
         Self { namespace: Arc::clone(&key.namespace), part: Part::Import(Arc::clone(&key.name)) }

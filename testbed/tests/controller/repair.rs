@@ -1,10 +1,12 @@
 //! What others do to what we have emitted, and what they have where we would emit.
 
 use anyhow::{Context, Result, ensure};
+use mcwan_testbed::wait::until;
 use serde_json::{Value, json};
 
 use crate::Scene;
-use crate::objects::{mk, mk_export, mk_service};
+use crate::objects::{mk, mk_export, mk_exported, mk_import, mk_rule, mk_service, mk_tier_ref};
+use crate::scene::PATIENCE;
 
 const IMPORT: &str = "ServiceImport secure/payment";
 const EXPORT: &str = "ServiceExport secure/ledger";
@@ -15,6 +17,8 @@ async fn what_others_change_is_repaired_and_what_they_own_is_left_alone() -> Res
     let controller = scene.replica("a").await?;
     what_others_own_is_left_alone(&scene).await?;
     so_it_is_where_something_is_exported(&scene).await?;
+    so_it_is_where_all_share_it(&scene).await?;
+    a_route_that_cannot_be_written_holds_up_no_neighbour(&scene).await?;
     scene.settled().await?;
     what_others_change_is_repaired(&scene).await?;
     what_others_delete_is_made_again(&scene).await?;
@@ -55,6 +59,50 @@ async fn so_it_is_where_something_is_exported(scene: &Scene) -> Result<()> {
     let made = scene.get(id).await?.context("no HTTPRoute")?;
     ensure!(made["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "mcwan", "{made}");
     Ok(())
+}
+
+/// What is without our label is somebody else's.
+async fn so_it_is_where_all_share_it(scene: &Scene) -> Result<()> {
+    for id in ["WANCluster mc-wan-registry/cluster-2", "DestinationRule mc-wan/mcwan-tiers"] {
+        let labelled = |by| json!({"metadata": {"labels": {"app.kubernetes.io/managed-by": by}}});
+        scene.edit(id, &labelled("somebody")).await?;
+        for (user, condition) in [(IMPORT, "Programmed=False/Conflict"), (EXPORT, "Ready=False/Failed")] {
+            let message = scene.until_condition(user, condition).await?;
+            ensure!(message.contains(id), "the message names the object: {message}");
+        }
+        scene.edit(id, &labelled("mcwan")).await?;
+        scene.until_delivered(IMPORT).await?;
+        scene.until_said(EXPORT, "Ready=False/Pending", "no pod of the ingress gateway").await?;
+    }
+    Ok(())
+}
+
+/// It is about to go and cannot, as somebody keeps it.
+async fn a_route_that_cannot_be_written_holds_up_no_neighbour(scene: &Scene) -> Result<()> {
+    let (route, neighbour) = ("HTTPRoute secure/payment.8080", "ServiceImport secure/till");
+    let rules = |path: &str| {
+        let mut rule = mk_rule(mk_tier_ref("sd-wan-priority-low"));
+        rule["matches"] = json!([{"path": {"type": "PathPrefix", "value": path}}]);
+        json!([rule])
+    };
+    scene.put(&mk_exported("secure", "till")).await?;
+    scene.put(&mk_import("secure", "till", &rules("/before"))).await?;
+    scene.until_delivered(neighbour).await?;
+
+    scene.edit(route, &json!({"metadata": {"finalizers": ["example.com/anchor"]}})).await?;
+    scene.delete(route).await?;
+    scene.until_said(IMPORT, "Programmed=False/Pending", &format!("not applied yet: {route}")).await?;
+    scene.put(&mk_import("secure", "till", &rules("/after"))).await?;
+    let plugin = async || anyhow::Ok(scene.get("WasmPlugin secure/mcwan").await?.unwrap_or_default().to_string());
+    until(PATIENCE, "the neighbour's rule is written", async || Ok(plugin().await?.contains("/after"))).await?;
+    scene.until_delivered(neighbour).await?;
+
+    scene.edit(route, &json!({"metadata": {"finalizers": null}})).await?;
+    scene.until_delivered(IMPORT).await?;
+    for id in [neighbour, "ExportedService mc-wan-registry/cluster-1.secure.till"] {
+        scene.delete(id).await?;
+    }
+    scene.until_gone("HTTPRoute secure/till.8080").await
 }
 
 /// One field of ours of each kind, as somebody may change it.

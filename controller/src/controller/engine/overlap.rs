@@ -9,7 +9,8 @@ use super::super::batch::Batch;
 use super::super::emission::Emission;
 use super::super::leads::is_behind;
 use super::super::unit::{Part, Unit};
-use super::Engine;
+use super::super::unwritten::Turn;
+use super::{Engine, ROUTE_WAIT};
 use crate::api::TIER_NAMESPACE;
 use crate::apply::{Live, Outcome};
 use crate::emit::kubernetes::{LiveRules, steering_value_of};
@@ -87,10 +88,29 @@ impl Engine {
         Ok(emission)
     }
 
-    /// Until when the filter of a namespace must wait on for its routes, if it must: istiod may be behind with them, as
+    /// Until when the filter of a namespace must wait on for its routes, if it must.
+    pub(super) async fn must_wait(&mut self, namespace: &str, now: Instant) -> Option<Instant> {
+        let routes = match self.unwritten.turn(namespace, now) {
+            Turn::Go => return self.routes_are_behind(namespace, now).await,
+            Turn::Wait => Vec::new(),
+            Turn::Try(routes) => routes,
+        };
+        for id in routes {
+            if let Some(unit) = self.desired.unit_of(&id) {
+                self.applier.try_again(&id);
+                self.agenda.add(unit.clone());
+            } else {
+                self.unwritten.settled(&id);
+                self.failures.remove(&id);
+            }
+        }
+        Some(now + ROUTE_WAIT)
+    }
+
+    /// Until when it must wait because gateways do not know all routes, if it must: istiod may be behind with them, as
     /// after its API server was away, and ahead with the filter. One that does not say so is not waited for, nor for
     /// longer than gateways get to take note of anything.
-    pub(super) async fn routes_are_behind(&mut self, namespace: &str, now: Instant) -> Option<Instant> {
+    async fn routes_are_behind(&mut self, namespace: &str, now: Instant) -> Option<Instant> {
         let id = self.leads.route(namespace, self.grace, now)?;
         let route = self.applier.read(&id).await.ok().flatten()?;
         self.leads.looked(namespace, is_behind(&route), now)
