@@ -1,6 +1,7 @@
 //! What is to be, and why.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::unit::Unit;
 use crate::emit::object::ObjectId;
@@ -10,6 +11,8 @@ use crate::emit::object::ObjectId;
 pub(super) struct Desired {
     objects: HashMap<Unit, Vec<ObjectId>>,
     unit_of: HashMap<ObjectId, Unit>,
+    /// What is for one import, of what the imports of a namespace share.
+    import_of: HashMap<ObjectId, Arc<str>>,
 }
 
 impl Desired {
@@ -17,6 +20,7 @@ impl Desired {
     pub(super) fn replace(&mut self, unit: &Unit, objects: Vec<ObjectId>) -> Vec<ObjectId> {
         let mut before = self.objects.remove(unit).unwrap_or_default();
         for id in &before {
+            self.import_of.remove(id);
             // Another unit may have it by now.
             if self.unit_of.get(id) == Some(unit) {
                 self.unit_of.remove(id);
@@ -28,6 +32,16 @@ impl Desired {
         }
         before.retain(|id| !self.unit_of.contains_key(id));
         before
+    }
+
+    /// An object is for one import only.
+    pub(super) fn is_for(&mut self, id: ObjectId, import: &str) {
+        self.import_of.insert(id, import.into());
+    }
+
+    /// Whether an object may be for an import.
+    pub(super) fn may_be_for(&self, id: &ObjectId, import: &str) -> bool {
+        self.import_of.get(id).is_none_or(|known| **known == *import)
     }
 
     /// The unit that an object belongs to; none: it is not to be.

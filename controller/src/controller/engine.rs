@@ -27,7 +27,7 @@ use super::world::{News, World};
 use crate::admin::Metrics;
 use crate::api::McsVersion;
 use crate::apply::{Applier, Live, Outcome};
-use crate::emit::kubernetes::{Settings, Shipped};
+use crate::emit::kubernetes::{Settings, Shipped, import_of};
 use crate::emit::object::{Kind, ObjectId};
 use crate::gather::Key;
 use crate::gather::change::Change;
@@ -239,6 +239,11 @@ impl Engine {
         self.unseen.remove(unit);
         let ids = objects.iter().map(|object| object.id.clone()).collect();
         let gone = self.desired.replace(unit, ids);
+        for object in objects.iter().filter(|_| unit.part == Part::Egress) {
+            if let Some(import) = import_of(object) {
+                self.desired.is_for(object.id.clone(), import);
+            }
+        }
         for id in &gone {
             self.failures.remove(id);
             self.unwritten.settled(id);

@@ -17,7 +17,7 @@ use crate::admin::Metrics;
 use crate::api::{DataPlane, McsVersion, ServiceImportStatus, WanPolicyStatus};
 use crate::apply::{Applier, NAMESPACE_TERMINATING, Outcome, Status};
 use crate::emit::kubernetes::Settings;
-use crate::emit::object::ObjectId;
+use crate::emit::object::{Kind, ObjectId};
 use crate::events::Events;
 use crate::gather::change::Change;
 use crate::gather::{Key, Snapshot};
@@ -244,7 +244,8 @@ impl Statuses {
             Target::Export(key) => {
                 let export = snapshot.service_exports.get(&key.namespace, &key.name)?;
                 let outgoing = known.translator.outgoing().get(&key.namespace, &key.name)?;
-                let mut delivery = known.delivery(&[Unit::export(key), Unit::ingress(&key.namespace)]);
+                let mut delivery =
+                    known.delivery(&known.objects_of_units(&[Unit::export(key), Unit::ingress(&key.namespace)]));
                 delivery.registry = self.registry.clone();
                 status::service_export(
                     Subject::service_export(export),
@@ -267,9 +268,10 @@ impl Known<'_> {
         match target {
             Target::Policy(_) => false,
             Target::Import(key) => {
-                let units = [Unit::import(key), Unit::egress(&key.namespace)];
-                self.agenda.awaits(&units[0])
-                    || (self.agenda.awaits(&units[1]) && !self.has_failed(&units))
+                let import = self.translator.imports().get(&key.namespace, &key.name);
+                let has_failed = || import.is_some_and(|import| self.has_failed(import));
+                self.agenda.awaits(&Unit::import(key))
+                    || (self.agenda.awaits(&Unit::egress(&key.namespace)) && !has_failed())
                     || *module == ModuleStatus::Unknown
                     || self.polling.awaits(&key.namespace)
             }
@@ -286,7 +288,7 @@ impl Known<'_> {
 
     fn delivery_of_import(&self, import: &Import, module: &ModuleStatus, snapshot: &Snapshot) -> Delivery {
         let key = import.key();
-        let mut delivery = self.delivery(&[Unit::import(&key), Unit::egress(&key.namespace)]);
+        let mut delivery = self.delivery(&self.objects_of(import));
         match self.settings.data_plane(import) {
             DataPlane::Wasm => {
                 delivery.module = match module {
@@ -311,34 +313,48 @@ impl Known<'_> {
         delivery
     }
 
-    /// Whether an object of units is not as it should be.
-    fn has_failed(&self, units: &[Unit; 2]) -> bool {
-        let mut objects = units.iter().flat_map(|unit| self.desired.objects_of(unit));
-        !self.failures.is_empty() && objects.any(|id| self.failures.contains_key(id))
+    fn objects_of_units(&self, units: &[Unit; 2]) -> Vec<&ObjectId> {
+        units.iter().flat_map(|unit| self.desired.objects_of(unit)).collect()
     }
 
-    /// How far the objects of units have come. What the whole cluster shares counts only where it is not taken: it may
-    /// be on its way to a registry that is away, and works as it was meanwhile.
-    fn delivery(&self, units: &[Unit; 2]) -> Delivery {
+    /// What an import needs: its own, and of what the imports of its namespace share what is not for others.
+    fn objects_of(&self, import: &Import) -> Vec<&ObjectId> {
+        let key = import.key();
+        let gateway = self.settings.egress_gateway(import);
+        let is_needed = |id: &&ObjectId| match id.kind {
+            Kind::Gateway | Kind::ConfigMap => *id.key.name == *gateway,
+            Kind::WasmPlugin | Kind::TrafficExtension => self.settings.data_plane(import) == DataPlane::Wasm,
+            _ => self.desired.may_be_for(id, &key.name),
+        };
+        let mut objects = self.objects_of_units(&[Unit::import(&key), Unit::egress(&key.namespace)]);
+        objects.retain(is_needed);
+        objects
+    }
+
+    /// Whether something that an import needs is not as it should be.
+    fn has_failed(&self, import: &Import) -> bool {
+        !self.failures.is_empty() && self.objects_of(import).into_iter().any(|id| self.failures.contains_key(id))
+    }
+
+    /// How far objects have come. What the whole cluster shares counts only where it is not taken: it may be on its way
+    /// to a registry that is away, and works as it was meanwhile.
+    fn delivery(&self, objects: &[&ObjectId]) -> Delivery {
         let mut delivery = Delivery { gateways: GatewayState::InForce, ..Delivery::default() };
         if self.failures.is_empty() {
             return delivery;
         }
-        let shared = Unit::shared();
-        for unit in units.iter().chain(&shared) {
-            for id in self.desired.objects_of(unit) {
-                match self.failures.get(id) {
-                    Some(Outcome::Conflict) => delivery.conflicts.push(id.clone()),
-                    Some(Outcome::Refused { message, .. }) => delivery.refused.push((id.clone(), message.clone())),
-                    // It may take long, as somebody's finalizer may keep the namespace.
-                    Some(Outcome::Retry { reason, message, .. }) if *reason == NAMESPACE_TERMINATING => {
-                        delivery.refused.push((id.clone(), message.clone()));
-                    }
-                    Some(Outcome::Retry { .. } | Outcome::NotLeading) if !unit.is_shared() => {
-                        delivery.pending.push(id.clone());
-                    }
-                    _ => {}
+        let shared = self.objects_of_units(&Unit::shared());
+        let shared = shared.into_iter().filter(|id| self.failures.get(id).is_some_and(Outcome::is_lasting));
+        for id in objects.iter().copied().chain(shared) {
+            match self.failures.get(id) {
+                Some(Outcome::Conflict) => delivery.conflicts.push(id.clone()),
+                Some(Outcome::Refused { message, .. }) => delivery.refused.push((id.clone(), message.clone())),
+                // It may take long, as somebody's finalizer may keep the namespace.
+                Some(Outcome::Retry { reason, message, .. }) if *reason == NAMESPACE_TERMINATING => {
+                    delivery.refused.push((id.clone(), message.clone()));
                 }
+                Some(Outcome::Retry { .. } | Outcome::NotLeading) => delivery.pending.push(id.clone()),
+                Some(Outcome::Same | Outcome::Applied | Outcome::Deleted) | None => {}
             }
         }
         delivery

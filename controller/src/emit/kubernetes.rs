@@ -30,6 +30,7 @@ use std::fmt;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 use crate::api::DataPlane;
+use crate::emit::object::Object;
 use crate::translate::Import;
 
 pub use access_log::AccessLog;
@@ -101,10 +102,15 @@ impl Settings {
     }
 
     /// The Gateway that requests to an import leave through.
-    fn egress_gateway(&self, import: &Import) -> &'static str {
+    pub fn egress_gateway(&self, import: &Import) -> &'static str {
         match self.data_plane(import) {
             DataPlane::Wasm => names::EGRESS_GATEWAY,
             DataPlane::Native => names::NATIVE_EGRESS_GATEWAY,
         }
     }
+}
+
+/// The name of the import that an object is for; none: it is for more than one.
+pub fn import_of(object: &Object) -> Option<&str> {
+    object.body.pointer("/metadata/labels")?.get(IMPORT_LABEL)?.as_str()
 }

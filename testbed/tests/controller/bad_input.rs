@@ -203,7 +203,7 @@ async fn what_cannot_be_honoured_is_said_and_the_neighbours_go_on() -> Result<()
     let controller = scene.replica("a").await?;
     scene.put(&mk_namespace("retail")).await?;
     scene.apply_payment().await?;
-    scene.until_delivered(PAYMENT).await?;
+    scene.until_payment_delivered().await?;
     scene.settled().await?;
     let before = scene.emitted().await?;
     let neighbour = |id: &&String| id.contains("payment");

@@ -19,7 +19,7 @@ async fn objects_mean_the_same_in_every_order() -> Result<()> {
     scene.settled().await?;
     let nothing = scene.emitted().await?;
     scene.apply_payment().await?;
-    scene.until_delivered("ServiceImport secure/payment").await?;
+    scene.until_payment_delivered().await?;
     let expected = scene.emitted().await?;
     let mut objects = payment()?;
 

@@ -21,6 +21,9 @@ use crate::state::{Emitted, Versions, emitted};
 /// How long anything may take, on a machine that does much else.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 
+/// The import of the payment example.
+const PAYMENT: &str = "ServiceImport secure/payment";
+
 /// An import of a namespace of its own that the controller has something to say about.
 const MARKER: &str = "ServiceImport marker/marker";
 
@@ -169,6 +172,21 @@ impl Scene {
         self.settled().await?;
         self.until_said(import, "Programmed=False/Pending", "no pod of Gateway").await?;
         Ok(())
+    }
+
+    /// Waits until everything that the payment example is made of is there, with both of its tiers.
+    pub(crate) async fn until_payment_delivered(&self) -> Result<()> {
+        until(PATIENCE, "both tiers are everywhere", async || {
+            for id in ["HTTPRoute secure/payment.8080", "WasmPlugin secure/mcwan"] {
+                let text = self.get(id).await?.unwrap_or_default()["spec"].to_string();
+                if !["sd-wan-priority-high", "sd-wan-priority-low"].iter().all(|tier| text.contains(tier)) {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        })
+        .await?;
+        self.until_delivered(PAYMENT).await
     }
 
     /// Waits until a condition has this status and reason, and a message with this in it. Gives the message.
