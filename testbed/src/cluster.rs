@@ -6,6 +6,7 @@ mod crds;
 pub(crate) mod folder;
 pub(crate) mod forward;
 
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -217,10 +218,27 @@ impl TestCluster {
         self.kubectl(&arguments).await?;
         let definitions: Api<CustomResourceDefinition> = Api::all(self.client());
         until(START, "all custom resources are served", async || {
-            let all = definitions.list(&ListParams::default()).await?;
-            Ok(all.iter().all(is_served))
+            let all = definitions.list(&ListParams::default()).await?.items;
+            Ok(all.iter().all(is_established) && self.tells_of(&all).await)
         })
         .await
+    }
+
+    /// Whether discovery names every version of these kinds: that comes a little later.
+    async fn tells_of(&self, definitions: &[CustomResourceDefinition]) -> bool {
+        let mut kinds: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for CustomResourceDefinition { spec, .. } in definitions {
+            for version in spec.versions.iter().filter(|version| version.served) {
+                kinds.entry(format!("{}/{}", spec.group, version.name)).or_default().push(&spec.names.kind);
+            }
+        }
+        for (version, kinds) in kinds {
+            let Ok(told) = self.client.list_api_group_resources(&version).await else { return false };
+            if !kinds.iter().all(|kind| told.resources.iter().any(|resource| resource.kind == **kind)) {
+                return false;
+            }
+        }
+        true
     }
 
     /// Kills the API server. Connections to it break and new ones are closed at once.
@@ -286,7 +304,7 @@ async fn wait_for_api_server(api_server: &mut Process, client: &Client) -> Resul
     waited.with_context(|| format!("it answers to /readyz: {last}"))
 }
 
-fn is_served(definition: &CustomResourceDefinition) -> bool {
+fn is_established(definition: &CustomResourceDefinition) -> bool {
     let conditions = definition.status.as_ref().and_then(|status| status.conditions.as_ref());
     conditions.is_some_and(|all| all.iter().any(|one| one.type_ == "Established" && one.status == "True"))
 }

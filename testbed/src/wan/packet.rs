@@ -25,6 +25,8 @@ pub(super) struct Packet {
 pub(super) struct Segment {
     pub(super) from_port: u16,
     pub(super) to_port: u16,
+    /// The number of its first byte, or of its SYN.
+    pub(super) sequence: u32,
     /// It asks for a connection.
     pub(super) opens: bool,
 }
@@ -62,11 +64,12 @@ impl Packet {
 
 impl Segment {
     fn parse(bytes: &[u8]) -> Option<Self> {
-        let [from_0, from_1, to_0, to_1] = *bytes.first_chunk()?;
+        let [from_0, from_1, to_0, to_1, sequence @ ..] = *bytes.first_chunk::<8>()?;
         let flags = *bytes.get(TCP_FLAGS)?;
         Some(Self {
             from_port: u16::from_be_bytes([from_0, from_1]),
             to_port: u16::from_be_bytes([to_0, to_1]),
+            sequence: u32::from_be_bytes(sequence),
             opens: flags & (SYN | ACK) == SYN,
         })
     }
@@ -82,14 +85,14 @@ mod tests {
         let [fragment_0, fragment_1] = fragment.to_be_bytes();
         let mut packet = vec![0x45, 0, 0, 40, 0, 0, fragment_0, fragment_1, 64, protocol, 0, 0];
         packet.extend([10, 99, 2, 10, 10, 99, 1, 11]);
-        packet.extend([0xc0, 0x01, 0x79, 0x87, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, flags, 0, 0, 0, 0, 0, 0]);
+        packet.extend([0xc0, 0x01, 0x79, 0x87, 1, 2, 3, 4, 0, 0, 0, 0, 0x50, flags, 0, 0, 0, 0, 0, 0]);
         packet
     }
 
     #[test]
     fn ports_are_those_of_tcp() {
         let packet = Packet::parse(&mk_packet(TCP, SYN, 0x4000)).unwrap();
-        let segment = Segment { from_port: 49153, to_port: 31111, opens: true };
+        let segment = Segment { from_port: 49153, to_port: 31111, sequence: 0x0102_0304, opens: true };
         let (from, to) = (Ipv4Addr::new(10, 99, 2, 10), Ipv4Addr::new(10, 99, 1, 11));
         assert_eq!(packet, Packet { from, to, segment: Some(segment) });
         assert!(!Packet::parse(&mk_packet(TCP, SYN | ACK, 0)).unwrap().segment.unwrap().opens, "an answer");

@@ -4,6 +4,7 @@ mod cast;
 mod crossing;
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use anyhow::{Context, Result, ensure};
@@ -21,7 +22,7 @@ use serde_json::Value;
 
 use super::{TestWan, Traffic, WanClient};
 use crate::client::Request;
-use crate::example::{Case, End, Example};
+use crate::example::{Case, Destination, End, Example};
 use crate::forecast::Forecast;
 use crate::outcome::Outcome;
 use crate::testbed::Performance;
@@ -93,7 +94,7 @@ impl Play {
     }
 
     /// Waits until what was applied holds: the controller says so of the import's rules as they are now, and a request
-    /// that is to arrive does.
+    /// arrives wherever one is to.
     ///
     /// # Errors
     /// It does not in time; the message has every log's end.
@@ -102,19 +103,20 @@ impl Play {
         let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("mc-wan.l7mp.io", "v1alpha1", "ServiceImport"));
         let imports: Api<DynamicObject> = Api::namespaced_with(wan.cluster(IMPORTER).client(), namespace, &resource);
         wan.until("the import is programmed", async || Ok(is_programmed(&imports.get(name).await?))).await?;
-        let arriving = example.cases.iter().filter(|case| matches!(case.expected.end, End::Upstream(_)));
-        let Some(first) = arriving.min_by_key(|case| case.repeat) else { return Ok(()) };
-        wan.until("a request arrives", async || {
-            let gateways = self.gateways(wan).await?;
-            for gateway in &gateways {
-                let sent = self.send(wan, *gateway, &first.request, &self.forecast(first)).await;
-                if !sent.is_ok_and(|sent| sent.faults.is_empty() && sent.outcome.arrival.is_some()) {
-                    return Ok(false);
-                }
+        let arriving = example.cases.iter().filter_map(|case| match &case.expected.end {
+            End::Upstream(upstream) => Some((case, &upstream.shares)),
+            End::Answer(_) => None,
+        });
+        let arriving: Vec<_> = arriving.collect();
+        let destinations: BTreeSet<_> = arriving.iter().flat_map(|(_, shares)| shares.keys()).collect();
+        for destination in destinations {
+            let going_there = arriving.iter().filter(|(_, shares)| shares.contains_key(destination));
+            // Rather one that goes nowhere else.
+            if let Some((case, _)) = going_there.min_by_key(|(case, shares)| (shares.len(), case.repeat)) {
+                self.until_arrived(wan, case, destination).await?;
             }
-            Ok(!gateways.is_empty())
-        })
-        .await
+        }
+        Ok(())
     }
 
     /// Sends a case's request as often as it says, by all pods of the egress gateway in turn, and judges what happened:
@@ -157,6 +159,26 @@ impl Play {
 
     fn forecast(&self, case: &Case) -> Forecast {
         Forecast::new(Explainer::new(&self.translation, &self.plugin), &case.request, self.port)
+    }
+
+    /// Waits until a case's request arrives by every pod of the egress gateway, and by each has arrived at this
+    /// destination: where a case has several, chance decides.
+    async fn until_arrived(&self, wan: &TestWan, case: &Case, destination: &Destination) -> Result<()> {
+        let forecast = self.forecast(case);
+        let mut reached = BTreeSet::new();
+        wan.until(&format!("a request arrives at {destination}"), async || {
+            let gateways = self.gateways(wan).await?;
+            for gateway in &gateways {
+                let sent = self.send(wan, *gateway, &case.request, &forecast).await;
+                let sent = sent.ok().filter(|sent| sent.faults.is_empty());
+                let Some((arrived_at, _)) = sent.and_then(|sent| sent.outcome.arrival) else { return Ok(false) };
+                if arrived_at == *destination {
+                    reached.insert(*gateway);
+                }
+            }
+            Ok(!gateways.is_empty() && gateways.iter().all(|gateway| reached.contains(gateway)))
+        })
+        .await
     }
 
     async fn send(&self, wan: &TestWan, gateway: SocketAddr, request: &Request, forecast: &Forecast) -> Result<Sent> {

@@ -111,7 +111,7 @@ mod tests {
     const TWO: Network = Network::of_cluster(2);
 
     fn mk_segment(from_port: u16, to_port: u16, opens: bool) -> Segment {
-        Segment { from_port, to_port, opens }
+        Segment { from_port, to_port, sequence: 0, opens }
     }
 
     #[test]

@@ -72,7 +72,7 @@ mod tests {
     const THREE: Network = Network::of_cluster(3);
 
     fn mk_segment(from_port: u16, to_port: u16) -> Segment {
-        Segment { from_port, to_port, opens: false }
+        Segment { from_port, to_port, sequence: 0, opens: false }
     }
 
     #[test]

@@ -69,8 +69,8 @@ async fn it_serves_what_it_was_asked_for() {
         (Crds::Istio, "extensions.istio.io/v1alpha1"),
     ] {
         cluster.install_crds(crds).await.unwrap();
-        let served = cluster.kubectl(&["api-versions"]).await.unwrap();
-        assert!(served.lines().any(|line| line == version), "{version} in\n{served}");
+        let is_listed = async || Ok(cluster.kubectl(&["api-versions"]).await?.lines().any(|line| line == version));
+        until(SOON, &format!("{version} is listed"), is_listed).await.unwrap();
     }
 }
 

@@ -16,6 +16,9 @@ const IMPORT: &str = "ServiceImport secure/payment";
 const EXPORT: &str = "ServiceExport secure/ledger";
 const REACHABLE: &str = "mcwan_registry_reachable";
 
+/// What the log says once a registry has not answered for as long as a Lease lasts.
+const UNREACHABLE: &str = "the registry cannot be reached";
+
 #[tokio::test]
 async fn a_registry_that_is_away_changes_nothing_but_what_is_said_of_it() -> Result<()> {
     let mut wan = Wan::start().await?;
@@ -48,6 +51,8 @@ async fn a_registry_that_is_away_changes_nothing_but_what_is_said_of_it() -> Res
     let before = wan.two.emitted().await?;
     controller.stop().await?;
     let controller = wan.begun(&wan.two).await?;
+    // The metric says so from the start.
+    until(PATIENCE, "it was tried for long enough", async || Ok(controller.log()?.contains(UNREACHABLE))).await?;
     until_metric(&controller, REACHABLE, 0.0).await?;
     let waits = controller.unreadiness().await?;
     ensure!(waits.as_deref() == Some("the registry has not told everything yet\n"), "{waits:?}");

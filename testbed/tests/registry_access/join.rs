@@ -11,10 +11,11 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 use mcwan::api::ExportedService;
 use mcwan_testbed::cluster::TestCluster;
+use mcwan_testbed::wait::until;
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::command::{Member, REGISTRY, done, registry};
+use super::command::{Member, REGISTRY, done, registry, wan_cluster};
 
 const START: Duration = Duration::from_mins(2);
 
@@ -70,10 +71,18 @@ async fn the_credentials_are_those_of_the_cluster_and_enough_to_follow_the_regis
 async fn credentials_that_would_let_one_write_what_is_anothers_are_not_given() -> Result<()> {
     let cluster = TestCluster::start_with(&[]).await?;
     done(&cluster, &["init"]).await?;
+    let c0 = Member::join(&cluster, "c0").await?;
     let policy = "validatingadmissionpolicy/mcwan-registry";
     let nobody =
         json!([{"op": "add", "path": "/spec/matchConditions/-", "value": {"name": "no", "expression": "false"}}]);
     cluster.kubectl(&["patch", policy, "--type=json", "--patch", &nobody.to_string()]).await?;
+    // The API server reads policies anew once a second.
+    until(START, "the policy holds for nobody", async || {
+        let ran = c0.kubectl("create --dry-run=server -f -", &wan_cluster("c9")).await?;
+        Ok(ran.status == Some(0))
+    })
+    .await?;
+    done(&cluster, &["leave", "c0"]).await?;
     let ran = registry(&cluster, &["join", "c1", "--timeout", "5"]).await?;
     assert_eq!((ran.status, ran.out.as_str()), (Some(1), ""), "{ran:?}");
     assert!(ran.log.contains("error: the API server lets c1 write what another cluster publishes"), "{}", ran.log);

@@ -27,6 +27,7 @@ async fn clusters_are_as_real_ones() -> Result<()> {
     istio_refuses_what_is_wrong(wan.cluster(1)).await?;
     a_killed_gateway_starts_again(&wan).await?;
     a_deleted_gateway_is_replaced(&wan).await?;
+    until_both_are_exported(&wan).await?;
     everything_survives_its_control_plane(&mut wan).await?;
     nothing_is_left_behind(wan)
 }
@@ -38,6 +39,22 @@ async fn pods(cluster: &WanCluster) -> Result<Vec<Pod>> {
 async fn until_two_are_ready(wan: &TestWan) -> Result<()> {
     let two = async || Ok(pods(wan.cluster(1)).await?.iter().filter(|pod| is_ready(pod)).count() == 2);
     wan.until("two pods of the gateway are ready", two).await
+}
+
+/// Waits until the registry has them too. A write that is still under way when the API server is killed would be made
+/// again, and refused: one that has just started does not know its roles.
+async fn until_both_are_exported(wan: &TestWan) -> Result<()> {
+    let export = "get exportedservice cluster-1.secure.payment --namespace mc-wan-registry --ignore-not-found --output \
+                  jsonpath={.spec.gateways[*]}";
+    let export: Vec<_> = export.split(' ').collect();
+    wan.until("the export has the addresses of both pods", async || {
+        let exported = wan.cluster(1).kubectl(&export).await?;
+        let exported: BTreeSet<_> = exported.split_whitespace().map(str::to_owned).collect();
+        let pods = pods(wan.cluster(1)).await?;
+        let ready = pods.iter().filter(|pod| is_ready(pod)).map(address).collect::<Result<BTreeSet<_>>>()?;
+        Ok(exported.len() == 2 && exported == ready)
+    })
+    .await
 }
 
 fn is_ready(pod: &Pod) -> bool {
