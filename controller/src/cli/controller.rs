@@ -90,7 +90,8 @@ pub(super) struct Controller {
     #[arg(long, env = "MCWAN_TARGET_LEAD_MS", value_name = "MS", default_value_t = 1_000,
         value_parser = clap::value_parser!(u64).range(..=600_000))]
     target_lead_ms: u64,
-    /// Seconds for which targets stay in the routes after the rules no longer name them
+    /// Seconds for which targets stay in the routes after the rules no longer name them, and for which new rules wait for a
+    /// route that is not taken
     #[arg(long, env = "MCWAN_TARGET_GRACE_SECONDS", value_name = "SECONDS", default_value_t = 30,
         value_parser = clap::value_parser!(u64).range(..=86_400))]
     target_grace_seconds: u64,

@@ -1,12 +1,14 @@
 //! Who asks the API server: kubeconfigs and clients.
 
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::json;
+use tempfile::NamedTempFile;
 
 use super::control_plane::{Files, TLS_NAME};
 
@@ -43,8 +45,16 @@ pub(super) fn write_kubeconfig(files: &Files, server: &str, user: &str, token: &
         "users": [{"name": user, "user": {"token": token}}],
         "contexts": [{"name": "mcwan", "context": {"cluster": "mcwan", "user": user}}],
     });
-    fs::write(&path, format!("{kubeconfig:#}\n")).with_context(|| format!("cannot write {}", path.display()))?;
+    write_whole(&path, &format!("{kubeconfig:#}\n")).with_context(|| format!("cannot write {}", path.display()))?;
     Ok(path)
+}
+
+/// Writes a file so that nobody reads half of it: replicas of one account have one kubeconfig, and start side by side.
+fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = NamedTempFile::new_in(path.parent().unwrap_or(path))?;
+    file.write_all(text.as_bytes())?;
+    file.persist(path)?;
+    Ok(())
 }
 
 /// A client for whom a kubeconfig is.

@@ -47,13 +47,14 @@ async fn exported_and_imported(wan: &Wan) -> Result<()> {
         wan.one.put(&object).await?;
     }
     wan.two.put(&mk_import("/payment")).await?;
-    add_gateway_pod(&wan.one, "mcwan-ingress", "10.40.0.7").await?;
+    add_gateway_pod(&wan.one, "mcwan-ingress", "10.40.0.7", true).await?;
     wan.two.until_field(SLICE, "/endpoints/0/addresses", &json!(["10.40.0.7"])).await?;
     wan.two.until_there("HTTPRoute secure/payment.8080", true).await?;
     wan.one.until_condition("ServiceExport secure/payment", "Ready", Some("Exported")).await?;
 
-    // Who may enter where it is exported: who leaves where it is imported.
-    add_gateway_pod(&wan.two, "mcwan-egress", "10.50.0.9").await?;
+    // Who may enter where it is exported: who leaves where it is imported, or soon will. One that is ready would be asked
+    // for what it does, by a controller that is outside of its network.
+    add_gateway_pod(&wan.two, "mcwan-egress", "10.50.0.9", false).await?;
     let gateways = json!([{"namespace": "secure", "addresses": ["10.50.0.9"]}]);
     wan.one.until_field("WANCluster mc-wan-registry/cluster-2", "/spec/egressGateways", &gateways).await
 }
@@ -125,8 +126,8 @@ async fn told_by_an_event(site: &Site) -> Result<()> {
     .await
 }
 
-async fn add_gateway_pod(site: &Site, gateway: &str, address: &str) -> Result<()> {
-    let (pod, status) = mk_gateway_pod(gateway, address);
+async fn add_gateway_pod(site: &Site, gateway: &str, address: &str, ready: bool) -> Result<()> {
+    let (pod, status) = mk_gateway_pod(gateway, address, ready);
     // A pod needs the service account that a controller makes.
     until(PATIENCE, "the pod is taken", async || Ok(site.put(&pod).await.is_ok())).await?;
     site.edit_status(&format!("Pod secure/{gateway}-0"), &status).await

@@ -49,12 +49,12 @@ pub(crate) fn mk_import(path: &str) -> Value {
     mk("ServiceImport", "secure", "payment", json!({"spec": {"http": {"rules": rules}}}))
 }
 
-/// A pod of the gateways of namespace `secure`, and the status that makes it take requests.
-pub(crate) fn mk_gateway_pod(gateway: &str, address: &str) -> (Value, Value) {
+/// A pod of the gateways of namespace `secure`, and its status.
+pub(crate) fn mk_gateway_pod(gateway: &str, address: &str, ready: bool) -> (Value, Value) {
     let containers = json!([{"name": "istio-proxy", "image": "registry.invalid/proxy"}]);
     let spec = json!({"spec": {"containers": containers, "automountServiceAccountToken": false}});
     let mut pod = mk("Pod", "secure", &format!("{gateway}-0"), spec);
     pod["metadata"]["labels"] = json!({"gateway.networking.k8s.io/gateway-name": gateway});
-    let conditions = json!([{"type": "Ready", "status": "True"}]);
+    let conditions = json!([{"type": "Ready", "status": if ready { "True" } else { "False" }}]);
     (pod, json!({"status": {"podIP": address, "podIPs": [{"ip": address}], "conditions": conditions}}))
 }
