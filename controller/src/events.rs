@@ -16,7 +16,7 @@ const REPORTER: &str = "mcwan";
 const ACTION: &str = "UpdateStatus";
 
 /// Events that may be sent at once, and that may wait to be.
-const BURST: u32 = 100;
+const BURST: u8 = 100;
 /// In the long run, there is one event in this time.
 const PERIOD: Duration = Duration::from_millis(200);
 /// How long the API server may take for one.
@@ -49,7 +49,7 @@ impl Events {
             Some(instance) => Reporter { controller: REPORTER.to_owned(), instance: Some(instance) },
             None => REPORTER.into(),
         };
-        let (queue, reports) = mpsc::channel(BURST as usize);
+        let (queue, reports) = mpsc::channel(BURST.into());
         tokio::spawn(send(Recorder::new(client, reporter), reports));
         Self { queue, allowance: Allowance::full(Instant::now()) }
     }
@@ -106,7 +106,7 @@ fn reference(patch: &StatusPatch) -> ObjectReference {
 
 impl Allowance {
     fn full(now: Instant) -> Self {
-        Self { empty: now.checked_sub(PERIOD * BURST).unwrap_or(now) }
+        Self { empty: now.checked_sub(PERIOD * u32::from(BURST)).unwrap_or(now) }
     }
 
     /// Takes one event out, if there is one.
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn events_are_bounded_and_come_back_with_time() {
-        let start = Instant::now() + PERIOD * BURST;
+        let start = Instant::now() + PERIOD * u32::from(BURST);
         let mut allowance = Allowance::full(start);
         let mut taken = |now| std::iter::repeat_with(|| allowance.take(now)).take_while(|taken| *taken).count();
         assert_eq!(taken(start), 100, "a burst");

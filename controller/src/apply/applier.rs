@@ -120,8 +120,8 @@ impl Applier {
     }
 
     /// Sends an object the next time even if that failed a moment ago.
-    pub fn try_again(&mut self, id: &ObjectId) {
-        self.waits.end(id);
+    pub fn insist_on(&mut self, id: &ObjectId) {
+        self.waits.insist(id);
     }
 
     /// Changes nothing of an object that anybody reads, so that those who watch it look again.
@@ -162,7 +162,7 @@ impl Applier {
         for (id, answer) in answers {
             let outcome = match answer {
                 Ok(()) => {
-                    self.waits.end(&id);
+                    self.waits.succeeded(&id);
                     observed.going(&id);
                     Outcome::Deleted
                 }
@@ -192,7 +192,7 @@ impl Applier {
     }
 
     fn applied(&mut self, observed: &mut Observed, id: &ObjectId, desired: Digest, live: Live) -> Outcome {
-        self.waits.end(id);
+        self.waits.succeeded(id);
         let is_same = observed.applied(id, desired, live);
         if !is_same && self.unsettled.insert(id.kind) {
             // The manifest lacks a default. It is applied once more after each start, and no harm is done.

@@ -15,7 +15,7 @@ pub enum Outcome {
     Conflict,
     /// It did not work now, and may later.
     Retry {
-        /// When to try again. Until then the same is not sent again.
+        /// When to try again. Until then the same is not sent again, unless somebody insists.
         after: Duration,
         /// Why, in `CamelCase`.
         reason: &'static str,
@@ -44,8 +44,9 @@ pub(super) const REFUSED_WAIT: Duration = Duration::from_secs(30);
 /// of it.
 const LEADING_WAIT: Duration = Duration::from_secs(1);
 
-/// The reasons of failures that are not about the object: whatever is sent has the same.
-const ABOUT_NOTHING: [&str; 5] = ["RegistryUnreachable", "Timeout", "TooManyRequests", "Unauthorized", "Unreachable"];
+/// The reasons of failures that are not about the object: whatever is sent has the same. A timeout is about it, mostly a
+/// slow webhook's: where all time out, our Lease does, and we no longer lead.
+const NOT_ABOUT_THE_OBJECT: [&str; 4] = ["RegistryUnreachable", "TooManyRequests", "Unauthorized", "Unreachable"];
 
 impl Outcome {
     /// When to ask for the same again, if no event does it before.
@@ -58,12 +59,12 @@ impl Outcome {
         }
     }
 
-    /// Whether the API server has something against this object. False where it answers nobody.
-    pub fn is_answer(&self) -> bool {
+    /// Whether it failed because of this object, and not because nothing works.
+    pub fn is_about_the_object(&self) -> bool {
         match self {
-            Self::Retry { reason, .. } => !ABOUT_NOTHING.contains(reason),
-            Self::NotLeading => false,
-            Self::Same | Self::Applied | Self::Deleted | Self::Conflict | Self::Refused { .. } => true,
+            Self::Retry { reason, .. } => !NOT_ABOUT_THE_OBJECT.contains(reason),
+            Self::Conflict | Self::Refused { .. } => true,
+            Self::Same | Self::Applied | Self::Deleted | Self::NotLeading => false,
         }
     }
 

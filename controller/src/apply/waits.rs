@@ -39,8 +39,15 @@ impl Waits {
         })
     }
 
-    /// It worked, or is not to wait.
-    pub(super) fn end(&mut self, id: &ObjectId) {
+    /// It is tried again the next time, and waits as long as ever if it fails.
+    pub(super) fn insist(&mut self, id: &ObjectId) {
+        if let Some(wait) = self.0.get_mut(id) {
+            wait.until = Instant::now();
+        }
+    }
+
+    /// It worked.
+    pub(super) fn succeeded(&mut self, id: &ObjectId) {
         self.0.remove(id);
     }
 
@@ -105,10 +112,19 @@ mod tests {
         tokio::time::advance(after).await;
         assert_eq!(waits.recent(&id, digest("a")), None, "in due time");
 
+        let Outcome::Retry { after: longer, .. } = waits.failed(&id, digest("a"), "Timeout", String::new(), None)
+        else {
+            panic!("a failure asks to try again");
+        };
+        waits.insist(&id);
+        assert_eq!(waits.recent(&id, digest("a")), None, "somebody insists");
+        let again = waits.failed(&id, digest("a"), "Timeout", String::new(), None);
+        assert!(again.retry_after() > Some(longer / 2), "it waits no less than before: {again:?}, {longer:?}");
+
         let least = Duration::from_mins(1);
         let asked = waits.failed(&id, digest("a"), "TooManyRequests", String::new(), Some(least));
         assert_eq!(asked.retry_after(), Some(least), "what the API server asks for");
-        waits.end(&id);
+        waits.succeeded(&id);
         assert_eq!(waits.recent(&id, digest("a")), None, "after a success");
     }
 }

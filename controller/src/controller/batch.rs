@@ -85,6 +85,11 @@ impl Batch {
         self.lead(&unit.namespace);
     }
 
+    /// Whether the routes of a unit wait.
+    pub(super) fn is_late(&self, unit: &Unit) -> bool {
+        self.late.contains(unit)
+    }
+
     /// The units whose routes wait.
     pub(super) fn late(&self) -> BTreeSet<Unit> {
         self.late.clone()

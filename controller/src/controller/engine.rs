@@ -66,6 +66,8 @@ pub(super) struct Engine {
     grace: Duration,
     desired: Desired,
     retirements: Retirements,
+    /// The targets of units that may go from their live routes, until these are written.
+    released: BTreeMap<Unit, BTreeSet<String>>,
     strays: Strays,
     /// What is not as it should be, and why.
     failures: HashMap<ObjectId, Outcome>,
@@ -97,6 +99,7 @@ impl Engine {
             grace: timing.grace,
             desired: Desired::default(),
             retirements: Retirements::new(timing.grace, timing.lead),
+            released: BTreeMap::new(),
             strays: Strays::default(),
             failures: HashMap::new(),
             problems: BTreeMap::new(),
@@ -194,11 +197,10 @@ impl Engine {
             let is_told = !agenda.awaits(&Unit::egress(namespace)) && !withheld.contains(namespace);
             is_told && !failures.contains_key(&filter.object_id(namespace))
         });
-        let mut released = BTreeMap::new();
         for (unit, retirement) in due {
             self.strays.extend(retirement.objects);
             self.agenda.add(unit.clone());
-            released.insert(unit, retirement.values);
+            self.released.insert(unit, retirement.values);
         }
         let units = self.agenda.take(BATCH, start);
         let is_idle = units.is_empty();
@@ -210,7 +212,7 @@ impl Engine {
                 self.agenda.hold(unit.clone(), then);
                 continue;
             }
-            match self.emit(unit, released.get(unit), &mut batch).await {
+            match self.emit(unit, &mut batch).await {
                 Ok(emission) => self.take_note(unit, emission, &mut batch),
                 Err(outcome) => {
                     self.agenda.retry(unit.clone(), start + outcome.retry_after().unwrap_or_default());
@@ -244,9 +246,11 @@ impl Engine {
                 self.desired.is_for(object.id.clone(), import);
             }
         }
-        for id in &gone {
+        for id in self.unwritten.consists_of(unit, &objects).iter().chain(&gone) {
             self.failures.remove(id);
-            self.unwritten.settled(id);
+        }
+        if !batch.is_late(unit) {
+            self.released.remove(unit);
         }
         let is_left = matches!(unit.part, Part::Import(_)) && !objects.is_empty();
         let gone = if is_left { self.retirements.keep(unit, gone, Instant::now()) } else { gone };
@@ -307,16 +311,15 @@ impl Engine {
             if let (Some(unit), Some(after)) = (unit, outcome.retry_after()) {
                 self.agenda.retry(unit, now + after);
             }
-            self.keep_outcome(id, outcome, now);
+            if let Some(unit) = self.desired.unit_of(&id).cloned() {
+                self.keep_outcome(id, &unit, outcome, now);
+            }
         }
     }
 
-    /// Keeps in mind what became of an object.
-    fn keep_outcome(&mut self, id: ObjectId, outcome: Outcome, now: Instant) {
-        let unit = self.desired.unit_of(&id);
-        if unit.is_some_and(Unit::is_shared)
-            && self.failures.get(&id).is_some_and(Outcome::is_lasting) != outcome.is_lasting()
-        {
+    /// Keeps in mind what became of an object of a unit.
+    fn keep_outcome(&mut self, id: ObjectId, unit: &Unit, outcome: Outcome, now: Instant) {
+        if unit.is_shared() && self.failures.get(&id).is_some_and(Outcome::is_lasting) != outcome.is_lasting() {
             self.statuses.look_at_all(&self.world.snapshot);
         }
         if outcome.is_done() {
@@ -324,11 +327,12 @@ impl Engine {
             self.failures.remove(&id);
             return;
         }
-        let is_steered_to = unit.is_none_or(|unit| matches!(unit.part, Part::Import(_)));
-        if id.kind == Kind::HttpRoute && is_steered_to && outcome != Outcome::NotLeading {
-            // Where there is none that gateways know, there is nothing that would stop to work.
-            if self.world.observed.get(&id).is_some_and(Live::is_ours) {
-                self.unwritten.failed(&id, &outcome, now);
+        if id.kind == Kind::HttpRoute && matches!(unit.part, Part::Import(_)) {
+            // Where gateways know no route of it, there is nothing that would stop to work.
+            let is_known =
+                |id: &ObjectId| id.kind == Kind::HttpRoute && self.world.observed.get(id).is_some_and(Live::is_ours);
+            if is_known(&id) || self.desired.objects_of(unit).iter().any(is_known) {
+                self.unwritten.failed(&id, unit, &outcome, now);
             } else {
                 self.unwritten.settled(&id);
             }
@@ -336,17 +340,17 @@ impl Engine {
         self.failures.insert(id, outcome);
     }
 
-    /// Reads an object of ours that is to be written otherwise, as what it is to be depends on it.
+    /// Reads an object of ours that is to be written otherwise, as what `unit` is to be depends on it.
     ///
     /// # Errors
     /// It cannot be read now, which is said in the statuses of what needs it.
-    async fn read(&mut self, id: &ObjectId) -> Result<Option<Value>, Outcome> {
+    async fn read(&mut self, id: &ObjectId, unit: &Unit) -> Result<Option<Value>, Outcome> {
         let read = self.applier.read(id).await;
         match &read {
             Ok(_) => drop(self.failures.remove(id)),
             Err(outcome) => {
                 outcomes::note(&self.metrics, "not read", id.kind.name(), &id.key, outcome);
-                self.keep_outcome(id.clone(), outcome.clone(), Instant::now());
+                self.keep_outcome(id.clone(), unit, outcome.clone(), Instant::now());
             }
         }
         read
@@ -394,6 +398,7 @@ impl Engine {
             desired: &self.desired,
             failures: &self.failures,
             problems: &self.problems,
+            unseen: &self.unseen,
             settings: &self.settings,
             polling: &self.polling,
         };

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::Timestamp;
@@ -30,8 +30,6 @@ use crate::translate::{Affected, Import, Translator};
 
 /// How many statuses are written in one round.
 const BATCH: usize = 256;
-/// How long after a failure all statuses wait.
-const WAIT: Duration = Duration::from_secs(2);
 
 /// The objects whose status is to be looked at.
 pub(super) struct Statuses {
@@ -61,6 +59,7 @@ pub(super) struct Known<'k> {
     pub(super) desired: &'k Desired,
     pub(super) failures: &'k HashMap<ObjectId, Outcome>,
     pub(super) problems: &'k BTreeMap<Unit, Vec<Problem>>,
+    pub(super) unseen: &'k BTreeSet<Unit>,
     pub(super) settings: &'k Settings,
     pub(super) polling: &'k Polling,
 }
@@ -208,10 +207,10 @@ impl Statuses {
                 }
                 Outcome::Retry { .. } | Outcome::NotLeading => {
                     self.due.insert(target);
-                    self.not_before = Some(Instant::now() + outcome.retry_after().unwrap_or(WAIT));
+                    self.not_before = Some(Instant::now() + outcome.retry_after().unwrap_or_default());
                 }
                 Outcome::Refused { .. } | Outcome::Conflict => {
-                    self.later.insert(target, Instant::now() + outcome.retry_after().unwrap_or(WAIT));
+                    self.later.insert(target, Instant::now() + outcome.retry_after().unwrap_or_default());
                 }
                 Outcome::Same | Outcome::Deleted => {}
             }
@@ -270,7 +269,9 @@ impl Known<'_> {
             Target::Import(key) => {
                 let import = self.translator.imports().get(&key.namespace, &key.name);
                 let has_failed = || import.is_some_and(|import| self.has_failed(import));
-                self.agenda.awaits(&Unit::import(key))
+                let unit = Unit::import(key);
+                self.agenda.awaits(&unit)
+                    || self.unseen.contains(&unit)
                     || (self.agenda.awaits(&Unit::egress(&key.namespace)) && !has_failed())
                     || *module == ModuleStatus::Unknown
                     || self.polling.awaits(&key.namespace)

@@ -8,7 +8,7 @@ pub struct Timing {
     /// How long gateways may take to have a new target in their routes before the filter steers to it.
     pub lead: Duration,
     /// How long gateways may take to have a new configuration of the filter before the targets that it no longer
-    /// names leave the routes.
+    /// names leave the routes, and how long the filter waits for a route that the API server does not take.
     pub grace: Duration,
 }
 

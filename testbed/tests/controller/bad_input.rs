@@ -1,12 +1,14 @@
 //! What cannot be honoured is said in a condition that names it, and the neighbours go on.
 
 use anyhow::{Context, Result, ensure};
+use mcwan_testbed::wait::until;
 use serde_json::{Value, json};
 
 use crate::Scene;
 use crate::objects::{
     mk, mk_export, mk_exported, mk_exported_by, mk_import, mk_namespace, mk_rule, mk_service, mk_tier, mk_tier_ref,
 };
+use crate::scene::PATIENCE;
 
 const TIER: &str = "sd-wan-priority-high";
 const PAYMENT: &str = "ServiceImport secure/payment";
@@ -246,7 +248,12 @@ async fn a_tier_goes_while_in_use(scene: &Scene) -> Result<()> {
     scene.delete("WANPolicy brief").await?;
     let message = scene.until_condition(id, "ResolvedRefs=False/BackendNotFound").await?;
     ensure!(message.contains("brief"), "{message}");
-    scene.until_gone("Service mc-wan/t1-secure-brief").await
+    scene.until_gone("Service mc-wan/t1-secure-brief").await?;
+    for id in ["HTTPRoute secure/t1.8080", "ReferenceGrant mc-wan/secure.t1"] {
+        let forgets = async || Ok(!scene.get(id).await?.unwrap_or_default()["spec"].to_string().contains("brief"));
+        until(PATIENCE, &format!("{id} does not name it"), forgets).await?;
+    }
+    Ok(())
 }
 
 /// It stays so, as somebody keeps an import in it from going.
@@ -259,7 +266,7 @@ async fn a_namespace_is_terminating(scene: &Scene) -> Result<()> {
     }
     scene.until_delivered(id).await?;
     scene.delete("Namespace ending").await?;
-    // In whichever order the namespace is emptied: the filter waits for this one, and the status does not.
+    // In whichever order the namespace is emptied.
     let message = scene.until_said(id, "Programmed=False/Refused", "HTTPRoute ending/shop.8080: ").await?;
     ensure!(message.contains("in namespace ending because it is being terminated"), "{message}");
     // Meanwhile, a neighbour's rules are taken.

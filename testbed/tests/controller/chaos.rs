@@ -24,7 +24,7 @@ async fn kinds_that_come_later_are_used_without_a_restart() -> Result<()> {
     let scene = Scene::start_with(&[Crds::Mcwan, Crds::McsV1Alpha1]).await?;
     let controller = scene.replica("a").await?;
     scene.apply_payment().await?;
-    // The filter waits for its routes, and what is said of them does not.
+    // What cannot be written does not keep from being said that it cannot.
     let message = scene.until_said(IMPORT, "Programmed=False/Pending", "HTTPRoute secure/payment.8080").await?;
     ensure!(message.starts_with("not applied yet: "), "{message}");
     scene.cluster.install_crds(Crds::GatewayApi).await?;

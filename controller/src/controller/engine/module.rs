@@ -73,7 +73,7 @@ impl Engine {
             Verdict::Withhold => Ok(true),
             Verdict::Compare if self.world.observed.is_same(filter) => Ok(false),
             Verdict::Compare => {
-                let live = self.read(&filter.id).await?;
+                let live = self.read(&filter.id, &Unit::egress(&filter.id.key.namespace)).await?;
                 let known = live.as_ref().and_then(|live| self.settings.filter.module_of(live));
                 Ok(known.is_some_and(|known| known != self.settings.module))
             }

@@ -19,16 +19,11 @@ use crate::translate::Import;
 
 impl Engine {
     /// Works out what a unit consists of. Rules of live routes for targets that it no longer has stay for a while,
-    /// unless that has passed: then they are `released`.
+    /// unless that has passed: then they are released.
     ///
     /// # Errors
     /// The live routes, or the live filter, cannot be read.
-    pub(super) async fn emit(
-        &mut self,
-        unit: &Unit,
-        released: Option<&BTreeSet<String>>,
-        batch: &mut Batch,
-    ) -> Result<Emission, Outcome> {
+    pub(super) async fn emit(&mut self, unit: &Unit, batch: &mut Batch) -> Result<Emission, Outcome> {
         let mut wanted = self.emission(unit, &LiveRules::default());
         if unit.part == Part::Egress {
             self.withhold_filter(&unit.namespace, &mut wanted, batch).await?;
@@ -41,14 +36,15 @@ impl Engine {
         let import = self.translator.imports().get(&unit.namespace, name);
         let mut new_targets = import.map(Import::steering_values).unwrap_or_default();
         let known = new_targets.clone();
+        let released = self.released.get(unit).cloned().unwrap_or_default();
         let is_gone = |rule: &Value| {
             let value = steering_value_of(rule).unwrap_or_default();
-            !known.contains(value) && released.is_some_and(|released| released.contains(value))
+            !known.contains(value) && released.contains(value)
         };
         let mut live = LiveRules::default();
         let mut rules = Vec::new();
         for id in &self.differing_routes(unit, &wanted) {
-            let mut route = self.read(id).await?;
+            let mut route = self.read(id, unit).await?;
             let found = route.as_mut().and_then(|route| route.pointer_mut("/spec/rules"));
             for rule in found.and_then(|rules| rules.as_array_mut().map(std::mem::take)).into_iter().flatten() {
                 if !is_gone(&rule) {
@@ -95,14 +91,9 @@ impl Engine {
             Turn::Wait => Vec::new(),
             Turn::Try(routes) => routes,
         };
-        for id in routes {
-            if let Some(unit) = self.desired.unit_of(&id) {
-                self.applier.try_again(&id);
-                self.agenda.add(unit.clone());
-            } else {
-                self.unwritten.settled(&id);
-                self.failures.remove(&id);
-            }
+        for (id, unit) in routes {
+            self.applier.insist_on(&id);
+            self.agenda.add(unit);
         }
         Some(now + ROUTE_WAIT)
     }
