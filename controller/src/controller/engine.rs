@@ -307,13 +307,11 @@ impl Engine {
                     self.retirements.restart(&id.key.namespace, now);
                 }
             }
-            let unit = self.desired.unit_of(&id).cloned();
-            if let (Some(unit), Some(after)) = (unit, outcome.retry_after()) {
-                self.agenda.retry(unit, now + after);
+            let Some(unit) = self.desired.unit_of(&id).cloned() else { continue };
+            if let Some(after) = outcome.retry_after() {
+                self.agenda.retry(unit.clone(), now + after);
             }
-            if let Some(unit) = self.desired.unit_of(&id).cloned() {
-                self.keep_outcome(id, &unit, outcome, now);
-            }
+            self.keep_outcome(id, &unit, outcome, now);
         }
     }
 
