@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::unit::Unit;
+use super::unit::{Part, Unit};
 use crate::apply::{Live, Observed};
 use crate::emit::kubernetes::FilterKind;
 use crate::emit::object::{Kind, Object};
@@ -14,7 +14,8 @@ pub(super) struct Batch {
     objects: Vec<(Stage, Object)>,
     /// Namespaces where routes have targets that the filter may steer to only when gateways know them.
     leads: BTreeSet<Arc<str>>,
-    /// Units whose routes are not written, as istiod must know first what they lead to.
+    /// Units of which something is not written yet: an import's routes, as istiod must know first what they lead to, and
+    /// what the registry is told of an export, as its gateway must know the route first.
     late: BTreeSet<Unit>,
     /// Namespaces whose filter is not written, as one of the other kind is still there.
     rivalled: BTreeSet<Arc<str>>,
@@ -48,8 +49,9 @@ impl Batch {
     /// Adds the objects of a unit.
     pub(super) fn add(&mut self, unit: &Unit, objects: Vec<Object>, observed: &Observed) {
         let is_late = self.late.contains(unit);
+        let late = if matches!(unit.part, Part::Export(_)) { Kind::ExportedService } else { Kind::HttpRoute };
         for object in objects {
-            if is_late && object.id.kind == Kind::HttpRoute {
+            if is_late && object.id.kind == late {
                 continue;
             }
             let rival = FilterKind::rival(&object.id);
@@ -85,12 +87,17 @@ impl Batch {
         self.lead(&unit.namespace);
     }
 
-    /// Whether the routes of a unit wait.
+    /// Lets what the registry is told of an export wait.
+    pub(super) fn delay_export(&mut self, unit: &Unit) {
+        self.late.insert(unit.clone());
+    }
+
+    /// Whether something of a unit waits.
     pub(super) fn is_late(&self, unit: &Unit) -> bool {
         self.late.contains(unit)
     }
 
-    /// The units whose routes wait.
+    /// The units of which something waits.
     pub(super) fn late(&self) -> BTreeSet<Unit> {
         self.late.clone()
     }

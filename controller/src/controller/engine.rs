@@ -289,9 +289,7 @@ impl Engine {
             self.note_outcomes(outcomes);
         }
         for unit in late {
-            let until = self.leads.wait(&unit.namespace, Instant::now());
-            self.agenda.hold(Unit::egress(&unit.namespace), until);
-            self.agenda.hold(unit, until);
+            self.hold(unit, Instant::now());
         }
         self.own_cluster();
     }

@@ -10,6 +10,7 @@ use crate::scene::PATIENCE;
 
 const IMPORT: &str = "ServiceImport secure/payment";
 const EXPORT: &str = "ServiceExport secure/ledger";
+const EXPORTED: &str = "ExportedService mc-wan-registry/cluster-2.secure.ledger";
 
 #[tokio::test]
 async fn what_others_change_is_repaired_and_what_they_own_is_left_alone() -> Result<()> {
@@ -52,10 +53,12 @@ async fn so_it_is_where_something_is_exported(scene: &Scene) -> Result<()> {
     ensure!(message.contains(id) && message.contains("(Conflict)"), "the message names the object: {message}");
     scene.settled().await?;
     ensure!(scene.get(id).await? == before, "the object is as it was");
+    ensure!(scene.get(EXPORTED).await?.is_none(), "other clusters hear of it when its gateway has the route");
 
     scene.delete(id).await?;
     scene.until_condition(EXPORT, "Valid=True/Valid").await?;
     scene.until_said(EXPORT, "Ready=False/Pending", "no pod of the ingress gateway").await?;
+    ensure!(scene.get(EXPORTED).await?.is_some(), "other clusters hear of it");
     let made = scene.get(id).await?.context("no HTTPRoute")?;
     ensure!(made["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "mcwan", "{made}");
     Ok(())

@@ -79,10 +79,12 @@ async fn each_prunes_its_own_only(wan: &Wan) -> Result<()> {
     wan.one.delete("ServiceExport secure/payment").await?;
     wan.one.until_there(PAYMENT, false).await?;
     wan.one.until_there(LEDGER, true).await?;
+    wan.two.until_condition(IMPORT, "ResolvedRefs", Some("BackendNotFound")).await?;
     ensure!(uid(two.as_ref()) == uid(wan.one.get("WANCluster mc-wan-registry/cluster-2").await?.as_ref()), "it stays");
     for object in mk_exported("payment") {
         wan.one.put(&object).await?;
     }
+    wan.two.until_condition(IMPORT, "ResolvedRefs", Some("ResolvedRefs")).await?;
     wan.two.until_field(SLICE, "/endpoints/0/addresses", &json!(["10.40.0.7"])).await
 }
 

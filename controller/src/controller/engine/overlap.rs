@@ -28,6 +28,9 @@ impl Engine {
         if unit.part == Part::Egress {
             self.withhold_filter(&unit.namespace, &mut wanted, batch).await?;
         }
+        if matches!(unit.part, Part::Export(_)) && self.is_told_too_early(&wanted) {
+            batch.delay_export(unit);
+        }
         let Part::Import(name) = &unit.part else { return Ok(wanted) };
         if wanted.objects.is_empty() {
             self.strays.extend(self.retirements.end(unit).into_iter().flatten());
@@ -114,6 +117,32 @@ impl Engine {
             && *object.id.key.namespace == *TIER_NAMESPACE
             && !self.world.observed.is_same(object)
             && !self.failures.contains_key(&object.id)
+    }
+
+    /// Whether other clusters would hear of an export before its gateway knows the route. Where it comes back, pods of
+    /// the gateway are ready already and would answer 404.
+    fn is_told_too_early(&self, export: &Emission) -> bool {
+        let is_new =
+            |object: &Object| object.id.kind == Kind::ExportedService && self.world.observed.get(&object.id).is_none();
+        let is_unknown = |object: &Object| object.id.kind == Kind::HttpRoute && !self.world.observed.is_same(object);
+        export.objects.iter().any(is_new) && export.objects.iter().any(is_unknown)
+    }
+
+    /// Something of a unit is not written yet: it is looked at again when gateways know what was written.
+    pub(super) fn hold(&mut self, unit: Unit, now: Instant) {
+        let until = if matches!(unit.part, Part::Export(_)) {
+            let has_failed = |id: &ObjectId| id.kind == Kind::HttpRoute && self.failures.contains_key(id);
+            if self.desired.objects_of(&unit).iter().any(has_failed) {
+                // It is tried again, and its status says so meanwhile.
+                return;
+            }
+            self.leads.known(now)
+        } else {
+            let until = self.leads.wait(&unit.namespace, now);
+            self.agenda.hold(Unit::egress(&unit.namespace), until);
+            until
+        };
+        self.agenda.hold(unit, until);
     }
 
     fn emission(&self, unit: &Unit, live: &LiveRules) -> Emission {
