@@ -1,4 +1,6 @@
 //! `ExportedService`: what one cluster exports, as the registry holds it.
+//!
+//! Fields that a reader does not know are no error: clusters are upgraded one after the other.
 
 use std::net::IpAddr;
 use std::num::NonZeroU16;
@@ -27,7 +29,7 @@ use super::{cel, pattern};
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
     printcolumn(name = "Gateways", type_ = "string", json_path = ".spec.gateways", priority = 1)
 )]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct ExportedServiceSpec {
     /// The exporting cluster.
     #[schemars(length(max = 63), regex(pattern = pattern::LABEL))]
@@ -57,7 +59,7 @@ pub struct ExportedServiceSpec {
 
 /// A port of an exported Service.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct ExportedPort {
     /// Its name; a Service with a single port may leave it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]

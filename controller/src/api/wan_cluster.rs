@@ -1,4 +1,6 @@
 //! `WANCluster`: one cluster, as the registry holds it.
+//!
+//! Fields that a reader does not know are no error: clusters are upgraded one after the other.
 
 use std::net::IpAddr;
 use std::num::NonZeroU16;
@@ -24,7 +26,7 @@ use super::{cel, pattern};
     printcolumn(name = "Region", type_ = "string", json_path = ".metadata.labels.region"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct WanClusterSpec {
     /// The tiers that the cluster knows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -39,7 +41,7 @@ pub struct WanClusterSpec {
 
 /// A tier as one cluster knows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct ClusterTier {
     /// The name of its `WANPolicy`.
     #[schemars(length(max = 63), regex(pattern = pattern::LABEL))]
@@ -50,7 +52,7 @@ pub struct ClusterTier {
 
 /// The egress gateway of one namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct EgressGateway {
     /// The importing namespace.
     #[schemars(length(max = 63), regex(pattern = pattern::LABEL))]
