@@ -4,6 +4,7 @@
 //! matters. All replicas watch; the one that leads writes.
 
 mod agenda;
+mod announcements;
 mod batch;
 mod census;
 mod desired;

@@ -86,7 +86,8 @@ pub(super) struct Controller {
     #[arg(long, env = "MCWAN_LEASE_SECONDS", value_name = "SECONDS", default_value_t = 15,
         value_parser = clap::value_parser!(u64).range(3..=3_600))]
     lease_seconds: u64,
-    /// Milliseconds that gateways get to learn new targets before the filter steers to them
+    /// Milliseconds that gateways get to learn new targets before the filter steers to them, and new exports before other
+    /// clusters hear of them
     #[arg(long, env = "MCWAN_TARGET_LEAD_MS", value_name = "MS", default_value_t = 1_000,
         value_parser = clap::value_parser!(u64).range(..=600_000))]
     target_lead_ms: u64,

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::agenda::Agenda;
+use super::announcements::Announcements;
 use super::batch::Batch;
 use super::census::Census;
 use super::desired::Desired;
@@ -60,6 +61,7 @@ pub(super) struct Engine {
     applier: Applier,
     agenda: Agenda,
     leads: Leads,
+    announcements: Announcements,
     unwritten: Unwritten,
     /// How long gateways may take to take note of anything.
     grace: Duration,
@@ -94,6 +96,7 @@ impl Engine {
             applier,
             agenda: Agenda::default(),
             leads: Leads::new(timing.lead),
+            announcements: Announcements::new(timing.lead),
             unwritten: Unwritten::new(timing.grace),
             grace: timing.grace,
             desired: Desired::default(),
@@ -250,6 +253,10 @@ impl Engine {
         }
         if !batch.is_late(unit) {
             self.released.remove(unit);
+        } else if matches!(unit.part, Part::Export(_)) {
+            // Of what is not written, nothing is wrong.
+            let told = objects.iter().filter(|object| object.id.kind == Kind::ExportedService);
+            told.for_each(|object| drop(self.failures.remove(&object.id)));
         }
         let is_left = matches!(unit.part, Part::Import(_)) && !objects.is_empty();
         let gone = if is_left { self.retirements.keep(unit, gone, Instant::now()) } else { gone };

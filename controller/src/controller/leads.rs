@@ -42,15 +42,10 @@ impl Leads {
         Self { lead, since: BTreeMap::new(), routes: BTreeMap::new() }
     }
 
-    /// When gateways know what is written now.
-    pub(super) fn known(&self, now: Instant) -> Instant {
-        now + self.lead
-    }
-
     /// The routes of a namespace got new targets: its filter waits. Gives until when.
     pub(super) fn wait(&mut self, namespace: &Arc<str>, now: Instant) -> Instant {
         self.since.entry(Arc::clone(namespace)).or_insert(now);
-        self.known(now)
+        now + self.lead
     }
 
     /// A route of a namespace gets new targets.

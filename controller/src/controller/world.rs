@@ -79,10 +79,10 @@ impl World {
                 {
                     news.touched.push(ObjectId { kind: emitted, key: key.clone() });
                 }
-                if let Some(input_kind) = kind.input() {
+                if let Some(kind) = kind.input() {
                     news.changes.extend(match input {
-                        Some(object) => self.read(kind, input_kind, &key, &object),
-                        None => self.snapshot.remove(input_kind, &key),
+                        Some(object) => self.read(kind, &key, &object),
+                        None => self.snapshot.remove(kind, &key),
                     });
                 }
             }
@@ -145,82 +145,14 @@ impl World {
     }
 
     /// Takes note of an input. One that cannot be read is as good as gone, unless what it should forbid would be open.
-    /// What another cluster says stays as it was: that cluster may be ahead of us, and is not away for that.
-    fn read(&mut self, watched: Watched, kind: InputKind, key: &Key, object: &Value) -> Vec<Change> {
+    fn read(&mut self, kind: InputKind, key: &Key, object: &Value) -> Vec<Change> {
         match input::read(kind, object) {
             Ok(input) => self.snapshot.put(input),
             Err(unreadable) => {
                 let error = unreadable.error;
-                if watched.is_in_registry() {
-                    tracing::warn!(?kind, %key, error, "an object cannot be read: what was read of it before holds");
-                    return Vec::new();
-                }
                 tracing::warn!(?kind, %key, error, "an object cannot be read, and is not used");
                 self.snapshot.remove(kind, key)
             }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn mk_world() -> World {
-        World::new("cluster-2", Duration::from_secs(30))
-    }
-
-    /// Hears that an object is there.
-    fn hear(world: &mut World, kind: Watched, object: &Value) -> Vec<Change> {
-        let text = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-        let key = Key::new(text("/metadata/namespace"), text("/metadata/name"));
-        let mut news = News::default();
-        let event = Event::Changed { kind, key, live: None, input: Some(object.clone()) };
-        world.hear(event, &mut news);
-        news.changes
-    }
-
-    fn mk_exported(protocol: &str, pods: u32) -> Value {
-        json!({"apiVersion": "mc-wan.l7mp.io/v1alpha1", "kind": "ExportedService",
-            "metadata": {"namespace": "mc-wan-registry", "name": "cluster-1.secure.payment"},
-            "spec": {"cluster": "cluster-1", "namespace": "secure", "name": "payment", "readyPods": pods,
-                "exportedAt": "2026-11-20T08:00:00Z", "ports": [{"port": 8080, "protocol": protocol, "of": "later"}],
-                "gateways": ["10.0.0.1"], "addedLater": true}})
-    }
-
-    #[test]
-    fn a_cluster_that_is_ahead_of_us_is_not_away() {
-        let mut world = mk_world();
-        let kind = Watched::Emitted(Kind::ExportedService);
-        assert!(!hear(&mut world, kind, &mk_exported("TCP", 3)).is_empty(), "fields of a later version");
-        assert_eq!(hear(&mut world, kind, &mk_exported("ADDED_LATER", 4)), [], "a value of a later version");
-        let known = world.snapshot.exported_services.get("mc-wan-registry", "cluster-1.secure.payment");
-        assert_eq!(known.map(|export| export.spec.ready_pods), Some(3));
-
-        let kind = Watched::Emitted(Kind::WanCluster);
-        let mk_cluster = |port: u32| {
-            json!({"apiVersion": "mc-wan.l7mp.io/v1alpha1", "kind": "WANCluster",
-                "metadata": {"namespace": "mc-wan-registry", "name": "cluster-1"},
-                "spec": {"tiers": [{"name": "high", "port": port, "addedLater": 1}], "egressGateways": [{
-                    "namespace": "secure", "addresses": ["10.0.0.2"], "addedLater": 1}], "addedLater": 1}})
-        };
-        assert!(!hear(&mut world, kind, &mk_cluster(31111)).is_empty(), "fields of a later version");
-        assert_eq!(hear(&mut world, kind, &mk_cluster(0)), [], "what nobody can mean");
-        assert!(world.snapshot.wan_clusters.get("mc-wan-registry", "cluster-1").is_some());
-    }
-
-    #[test]
-    fn what_of_ours_cannot_be_read_is_not_used() {
-        let mut world = mk_world();
-        let mk_policy = |port: u32| {
-            json!({"apiVersion": "mc-wan.l7mp.io/v1alpha1", "kind": "WANPolicy",
-                "metadata": {"namespace": "mc-wan", "name": "high"}, "spec": {"port": port}})
-        };
-        for (port, is_known) in [(31111, true), (0, false)] {
-            assert_eq!(hear(&mut world, Watched::WanPolicy, &mk_policy(port)), [Change::Everything]);
-            assert_eq!(world.snapshot.wan_policies.get("mc-wan", "high").is_some(), is_known);
         }
     }
 }

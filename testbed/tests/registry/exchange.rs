@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::objects::{mk, mk_exported, mk_gateway_pod, mk_import};
 use crate::site::{PATIENCE, Site};
+use crate::versions;
 use crate::wan::{Wan, mcwan, until_metric};
 
 const IMPORT: &str = "ServiceImport secure/payment";
@@ -38,6 +39,7 @@ async fn an_export_of_one_cluster_is_an_import_of_the_other() -> Result<()> {
     told_by_an_event(&wan.two).await?;
     wan.two.settled().await?;
     wan.two.ensure_emitted(&before, "nothing has become of it").await?;
+    let two = versions::one_knows_more_than_the_other(&wan, two).await?;
     one.stop().await?;
     two.stop().await
 }

@@ -7,4 +7,5 @@ mod neighbour;
 mod objects;
 mod site;
 mod split;
+mod versions;
 mod wan;

@@ -28,7 +28,7 @@ impl Engine {
         if unit.part == Part::Egress {
             self.withhold_filter(&unit.namespace, &mut wanted, batch).await?;
         }
-        if matches!(unit.part, Part::Export(_)) && self.is_told_too_early(&wanted) {
+        if matches!(unit.part, Part::Export(_)) && self.is_told_too_early(unit, &wanted) {
             batch.delay_export(unit);
         }
         let Part::Import(name) = &unit.part else { return Ok(wanted) };
@@ -119,13 +119,18 @@ impl Engine {
             && !self.failures.contains_key(&object.id)
     }
 
-    /// Whether other clusters would hear of an export before its gateway knows the route. Where it comes back, pods of
-    /// the gateway are ready already and would answer 404.
-    fn is_told_too_early(&self, export: &Emission) -> bool {
-        let is_new =
-            |object: &Object| object.id.kind == Kind::ExportedService && self.world.observed.get(&object.id).is_none();
-        let is_unknown = |object: &Object| object.id.kind == Kind::HttpRoute && !self.world.observed.is_same(object);
-        export.objects.iter().any(is_new) && export.objects.iter().any(is_unknown)
+    /// Whether other clusters would hear of an export before its gateways know the routes.
+    fn is_told_too_early(&mut self, export: &Unit, wanted: &Emission) -> bool {
+        let observed = &self.world.observed;
+        let is_new = |object: &Object| {
+            object.id.kind == Kind::ExportedService && observed.get(&object.id).is_none_or(|live| live.deleting)
+        };
+        if !wanted.objects.iter().any(is_new) {
+            self.announcements.end(export);
+            return false;
+        }
+        let mut routes = wanted.objects.iter().filter(|object| object.id.kind == Kind::HttpRoute);
+        self.announcements.must_wait(export, routes.all(|route| observed.is_same(route)), Instant::now())
     }
 
     /// Something of a unit is not written yet: it is looked at again when gateways know what was written.
@@ -136,7 +141,7 @@ impl Engine {
                 // It is tried again, and its status says so meanwhile.
                 return;
             }
-            self.leads.known(now)
+            self.announcements.routed(&unit, now)
         } else {
             let until = self.leads.wait(&unit.namespace, now);
             self.agenda.hold(Unit::egress(&unit.namespace), until);
