@@ -107,7 +107,8 @@ pub async fn run(client: Client, registry: Option<Client>, config: Config) -> an
         identity: config.identity.clone(),
         timing: config.lease,
     };
-    let leader = Leader::run(client.clone(), candidate);
+    let able = Arc::clone(&health);
+    let leader = Leader::run(client.clone(), candidate, async move { able.until_synced().await });
     let work = work(client, registry, config, leader.leading(), health, metrics);
     let ended = tokio::select! {
         served = admin.serve() => served.context("the admin server has ended"),

@@ -68,11 +68,13 @@ pub struct Leader {
 }
 
 impl Leader {
-    /// Stands for election from now on, in a task of its own.
-    pub fn run(client: Client, candidate: Candidate) -> Self {
+    /// Stands for election in a task of its own, as soon as `able` is over: who cannot do anything yet should leave the
+    /// lease to others.
+    pub fn run(client: Client, candidate: Candidate, able: impl Future<Output = ()> + Send + 'static) -> Self {
         let (stop, stopped) = oneshot::channel();
         let (sender, leading) = watch::channel(false);
-        let task = tokio::spawn(Campaign::new(client, candidate).run(sender, stopped));
+        let campaign = Campaign::new(client, candidate);
+        let task = tokio::spawn(campaign.run(able, sender, stopped));
         Self { leading, stop, task }
     }
 

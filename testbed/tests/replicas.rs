@@ -23,7 +23,7 @@ fn stand(client: &Client, lease: &str, identity: &str) -> Result<Leader> {
     let timing = Timing::new(LEASE, Duration::from_secs(2), Duration::from_millis(200))?;
     let candidate =
         Candidate { namespace: NAMESPACE.to_owned(), lease: lease.to_owned(), identity: identity.to_owned(), timing };
-    Ok(Leader::run(client.clone(), candidate))
+    Ok(Leader::run(client.clone(), candidate, std::future::ready(())))
 }
 
 async fn until_leading(leader: &Leader, leads: bool) -> Result<()> {

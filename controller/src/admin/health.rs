@@ -2,12 +2,14 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use tokio::sync::watch;
+
 /// What must have happened once before the controller is ready. It never becomes unready again: a
 /// replica that cannot reach the API server for a while is none the worse for it than another one.
 #[derive(Debug, Default)]
 pub struct Health {
     registry_synced: AtomicBool,
-    watches_synced: AtomicBool,
+    watches_synced: watch::Sender<bool>,
     module_checked: AtomicBool,
 }
 
@@ -33,7 +35,13 @@ impl Health {
 
     /// Every watch has had its first full list.
     pub fn watches_synced(&self) {
-        self.watches_synced.store(true, Ordering::Relaxed);
+        self.watches_synced.send_replace(true);
+    }
+
+    /// Waits until every watch has had its first full list.
+    pub async fn until_synced(&self) {
+        // It fails where the sender is gone, which we have.
+        let _ = self.watches_synced.subscribe().wait_for(|synced| *synced).await;
     }
 
     /// The module was checked once.
@@ -49,7 +57,7 @@ impl Health {
         if !self.registry_synced.load(Ordering::Relaxed) {
             return Err(NotReady::Registry);
         }
-        if !self.watches_synced.load(Ordering::Relaxed) {
+        if !*self.watches_synced.borrow() {
             return Err(NotReady::Watches);
         }
         if !self.module_checked.load(Ordering::Relaxed) {

@@ -28,6 +28,9 @@ use crate::{api, apply};
 
 /// How long the registry may take to take a connection: across a WAN that is cut, none is refused.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a connection to the registry may be silent: its watches end after 30 s. One that died without a word would
+/// else be found out by TCP alone, after a quarter of an hour.
+const SILENCE: Duration = Duration::from_secs(45);
 
 /// Run the controller of a cluster
 ///
@@ -134,6 +137,7 @@ impl Controller {
                     let options = KubeConfigOptions::default();
                     let mut registry = from_file(file, &options).await.context("--registry-kubeconfig")?;
                     registry.connect_timeout = Some(CONNECT_TIMEOUT);
+                    registry.read_timeout = Some(SILENCE);
                     Some(client_of(registry)?)
                 }
                 None => None,

@@ -3,6 +3,7 @@
 mod fates;
 mod module;
 mod overlap;
+mod removal;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -15,7 +16,6 @@ use super::census::Census;
 use super::desired::Desired;
 use super::emission::Emission;
 use super::leads::Leads;
-use super::outcomes;
 use super::polling::{Answer, Polling};
 use super::retirement::Retirements;
 use super::statuses::Statuses;
@@ -26,8 +26,8 @@ use super::unwritten::Unwritten;
 use super::world::{News, World};
 use crate::admin::Metrics;
 use crate::api::McsVersion;
-use crate::apply::{Applier, Outcome};
-use crate::emit::kubernetes::{Settings, Shipped, import_of};
+use crate::apply::{Applier, Live, Outcome};
+use crate::emit::kubernetes::{Settings, Shipped, guard_of, import_of};
 use crate::emit::object::{Kind, ObjectId};
 use crate::gather::Key;
 use crate::gather::change::Change;
@@ -258,9 +258,7 @@ impl Engine {
             let told = objects.iter().filter(|object| object.id.kind == Kind::ExportedService);
             told.for_each(|object| drop(self.failures.remove(&object.id)));
         }
-        let is_left = matches!(unit.part, Part::Import(_)) && !objects.is_empty();
-        let gone = if is_left { self.retirements.keep(unit, gone, Instant::now()) } else { gone };
-        self.strays.extend(gone);
+        self.let_go(unit, gone, &objects);
         if problems.is_empty() {
             self.problems.remove(unit);
         } else {
@@ -292,7 +290,12 @@ impl Engine {
             for namespace in phase.leads {
                 self.agenda.hold(Unit::egress(&namespace), self.leads.wait(&namespace, now));
             }
-            let outcomes = self.applier.apply_all(&mut self.world.observed, phase.objects).await;
+            let observed = &self.world.observed;
+            let is_there = |guard: ObjectId| observed.get(&guard).is_some_and(Live::is_ours);
+            let mut objects = phase.objects;
+            // What it waits for has failed, and is tried again with it.
+            objects.retain(|object| guard_of(&object.id).is_none_or(is_there));
+            let outcomes = self.applier.apply_all(&mut self.world.observed, objects).await;
             self.note_outcomes(outcomes);
         }
         for unit in late {
@@ -310,27 +313,6 @@ impl Engine {
             let exports: Vec<Key> = self.translator.outgoing().iter().map(|(key, _)| key).collect();
             for export in &exports {
                 self.agenda.add(Unit::export(export));
-            }
-        }
-    }
-
-    /// Deletes what is ours and not to be, in the reverse order of its creation.
-    async fn delete_strays(&mut self) {
-        let is_to_go = |id: &ObjectId| {
-            let is_ours = self.world.observed.get(id).is_some_and(|live| live.is_ours() && !live.deleting);
-            let is_kept = self.retirements.keeps(id) || module::is_filter_of(&self.withheld, id);
-            is_ours && self.desired.unit_of(id).is_none() && !is_kept
-        };
-        let strays: Vec<_> = self.strays.take(Instant::now()).into_iter().filter(is_to_go).collect();
-        for kind in Kind::ALL.into_iter().rev() {
-            let ids: Vec<_> = strays.iter().filter(|id| id.kind == kind).cloned().collect();
-            for (id, outcome) in self.applier.delete_all(&mut self.world.observed, ids).await {
-                outcomes::note(&self.metrics, "not deleted", kind.name(), &id.key, &outcome);
-                if outcome == Outcome::Deleted {
-                    self.metrics.pruned(kind.name());
-                } else if let Some(after) = outcome.retry_after() {
-                    self.strays.retry(id, Instant::now() + after);
-                }
             }
         }
     }

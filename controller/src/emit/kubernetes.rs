@@ -41,7 +41,7 @@ pub use export::export_objects;
 pub use filter::{FilterKind, Shipped};
 pub use grant::missing_grants;
 pub use import::import_objects;
-pub use ingress::ingress_objects;
+pub use ingress::{guard_of, guarded_by, ingress_objects};
 pub use live_rules::{LiveRules, steering_value_of};
 
 /// The label of everything that mcwan writes, its value being [`MANAGER`].

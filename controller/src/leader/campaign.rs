@@ -45,8 +45,17 @@ impl Campaign {
         Self { api: Api::namespaced(client, &candidate.namespace), candidate, seen: None }
     }
 
-    /// Follows, leads, follows again, until `stop` says so or is dropped.
-    pub(super) async fn run(mut self, leading: watch::Sender<bool>, mut stop: oneshot::Receiver<()>) {
+    /// Once `able` is over, follows, leads, follows again, until `stop` says so or is dropped.
+    pub(super) async fn run(
+        mut self,
+        able: impl Future<Output = ()>,
+        leading: watch::Sender<bool>,
+        mut stop: oneshot::Receiver<()>,
+    ) {
+        select! {
+            _ = &mut stop => return,
+            () = able => {}
+        }
         loop {
             let taken = select! {
                 _ = &mut stop => return,

@@ -13,8 +13,8 @@ const GAP: f64 = 0.5;
 
 /// Judges which of the other clusters are stale.
 ///
-/// A cluster becomes stale when one of our own renewals is seen, none of it was seen for the lease time, and we have
-/// seen everything for that long. It is back at its first renewal. While nothing is seen, nothing changes.
+/// A cluster becomes stale when one of our own renewals is seen, none of it was seen for the lease time (the longer of
+/// ours and its own: it renews by its own), and we have seen everything for that long. It is back at its first renewal. While nothing is seen, nothing changes.
 #[derive(Debug)]
 pub struct Judge {
     own: Arc<str>,
@@ -42,6 +42,8 @@ struct Sight {
 struct Cluster {
     /// None: there was no Lease yet.
     renewal: Option<Box<str>>,
+    /// How long it may be silent by its own word.
+    lasts: Duration,
     /// When it renewed last, or since when it is waited for.
     since: Instant,
     /// Whether the registry has its `WANCluster`.
@@ -80,6 +82,7 @@ impl Judge {
                 cluster.liveness = Liveness::Live;
             }
             cluster.renewal = lease.renewal;
+            cluster.lasts = lease.lasts;
             cluster.since = now;
         }
         false
@@ -133,7 +136,7 @@ impl Judge {
         let sight = Sight { since: kept.map_or(now, |sight| sight.since), until: now };
         self.sight = Some(sight);
         for cluster in self.clusters.values_mut().filter(|cluster| cluster.is_member) {
-            if sight.until.saturating_duration_since(cluster.since.max(sight.since)) >= self.lease {
+            if sight.until.saturating_duration_since(cluster.since.max(sight.since)) >= self.lease.max(cluster.lasts) {
                 cluster.liveness = Liveness::Stale;
             }
         }
@@ -151,7 +154,7 @@ impl Judge {
 
     fn cluster(&mut self, name: &str, now: Instant) -> &mut Cluster {
         let liveness = if self.recalled.contains(name) { Liveness::Stale } else { Liveness::Live };
-        let new = || Cluster { renewal: None, since: now, is_member: false, liveness };
+        let new = || Cluster { renewal: None, lasts: Duration::ZERO, since: now, is_member: false, liveness };
         self.clusters.entry(name.into()).or_insert_with(new)
     }
 }

@@ -15,11 +15,16 @@ use crate::emit::kubernetes::{CLUSTER_LABEL, MANAGED_BY_LABEL, MANAGER};
 /// after a restart, and others can look it up.
 pub const STALE_ANNOTATION: &str = "mc-wan.l7mp.io/stale-clusters";
 
+/// A cluster is not waited for longer than this, whatever its Lease says.
+const LONGEST: Duration = Duration::from_hours(1);
+
 /// What a Lease says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lease {
     /// When its holder says that it was renewed. Only whether it is the same as before means something.
     pub renewal: Option<Box<str>>,
+    /// How long its holder may be silent by its own word, which renews it every third of that; at most an hour.
+    pub lasts: Duration,
     /// The clusters that are stale to its holder.
     pub stale: BTreeSet<String>,
 }
@@ -31,7 +36,12 @@ impl Lease {
         let annotations = object.pointer("/metadata/annotations");
         let stale = annotations.and_then(|all| all.get(STALE_ANNOTATION)?.as_str()).unwrap_or_default();
         let names = stale.split(',').filter(|name| mcwan_policy::is_label(name));
-        Self { renewal: text("/spec/renewTime").map(Box::from), stale: names.map(str::to_owned).collect() }
+        let seconds = object.pointer("/spec/leaseDurationSeconds").and_then(Value::as_u64).unwrap_or_default();
+        Self {
+            renewal: text("/spec/renewTime").map(Box::from),
+            lasts: Duration::from_secs(seconds).min(LONGEST),
+            stale: names.map(str::to_owned).collect(),
+        }
     }
 }
 
@@ -70,6 +80,7 @@ mod tests {
             let at = |second| renewed("own", Duration::from_secs(30), &stale, Timestamp::from_second(second).unwrap());
             let [first, second] = [1, 2].map(|second| Lease::of(&serde_json::to_value(at(second)).unwrap()));
             assert_eq!(first.stale, stale);
+            assert_eq!(first.lasts, Duration::from_secs(30));
             assert!(first.renewal.is_some() && first.renewal != second.renewal, "{first:?} and {second:?}");
         }
     }
@@ -81,5 +92,8 @@ mod tests {
         assert_eq!(names(&annotated("c1,,Bad Name,c2,")), ["c1", "c2"], "what is no name");
         assert_eq!(Lease::of(&json!({"spec": null})), Lease::default(), "an empty one");
         assert_eq!(Lease::of(&json!({"spec": {"renewTime": 7}})).renewal, None, "a number");
+        for (seconds, lasts) in [(json!(-1), Duration::ZERO), (json!(u64::MAX), LONGEST)] {
+            assert_eq!(Lease::of(&json!({"spec": {"leaseDurationSeconds": seconds}})).lasts, lasts, "{seconds}");
+        }
     }
 }

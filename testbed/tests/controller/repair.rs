@@ -47,8 +47,19 @@ async fn so_it_is_where_something_is_exported(scene: &Scene) -> Result<()> {
     let id = "HTTPRoute secure/ledger.export";
     scene.put(&mk("HTTPRoute", "secure", "ledger.export", json!({"spec": {"hostnames": ["example.com"]}}))).await?;
     let before = scene.get(id).await?;
+    // Without its admission, the gateway would be open to all.
+    let (admission, gateway) = ("AuthorizationPolicy secure/mcwan-ingress", "Gateway secure/mcwan-ingress");
+    scene.put(&mk("AuthorizationPolicy", "secure", "mcwan-ingress", json!({"spec": {}}))).await?;
     scene.put(&mk_service("secure", "ledger")).await?;
     scene.put(&mk_export("secure", "ledger")).await?;
+    scene.until_said(EXPORT, "Ready=False/Failed", admission).await?;
+    scene.settled().await?;
+    ensure!(scene.get(gateway).await?.is_none(), "there is no gateway without its admission");
+    scene.delete(admission).await?;
+    scene.until_there(gateway).await?;
+    let made = scene.get(admission).await?.context("no AuthorizationPolicy")?;
+    ensure!(made["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "mcwan", "{made}");
+
     let message = scene.until_condition(EXPORT, "Ready=False/Failed").await?;
     ensure!(message.contains(id) && message.contains("(Conflict)"), "the message names the object: {message}");
     scene.settled().await?;

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use mcwan_testbed::wait::until;
 use serde_json::Value;
 
@@ -57,6 +57,9 @@ async fn a_registry_that_is_away_changes_nothing_but_what_is_said_of_it() -> Res
     let waits = controller.unreadiness().await?;
     ensure!(waits.as_deref() == Some("the registry has not told everything yet\n"), "{waits:?}");
     wan.two.ensure_emitted(&before, "nothing is written or deleted by one who knows nothing").await?;
+    let lease = wan.two.get("Lease mc-wan-system/mcwan").await?.context("no Lease")?;
+    let holder = lease.pointer("/spec/holderIdentity").and_then(Value::as_str).unwrap_or_default();
+    ensure!(holder.is_empty(), "nor does he take the lead from one who may know: {holder}");
 
     // It comes back, and one of the clusters does not.
     drop(of_four);

@@ -56,6 +56,11 @@ async fn a_cluster_whose_lease_runs_out_leaves_the_split_until_it_is_back() -> R
     let _five = Neighbour::join(&wan, "cluster-5", 4, "10.80.0.7").await?;
     until_weights(&wan.two, &[3, 1, 4]).await?;
     until_weights(&wan.two, &[3, 1, 0]).await?;
+
+    // One that has no pod behind the service yet gets nothing.
+    let _six = Neighbour::join(&wan, "cluster-6", 0, "10.90.0.7").await?;
+    until_weights(&wan.two, &[3, 1, 0, 0]).await?;
+    wan.two.until_there("EndpointSlice mc-wan/payment-secure-high.cluster-6.ipv4", false).await?;
     controller.stop().await
 }
 

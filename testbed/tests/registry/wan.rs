@@ -84,7 +84,8 @@ impl Wan {
                 ["--cluster-lease-seconds", &lease],
                 ["--lease-seconds", "5"],
                 ["--target-lead-ms", "100"],
-                ["--target-grace-seconds", "1"],
+                // Nothing here may wait for it.
+                ["--target-grace-seconds", "3600"],
             ]
             .concat(),
         };

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use serde_json::{Value, json};
 
-use crate::emit::object::{Kind, Object};
+use crate::emit::object::{Kind, Object, ObjectId};
 use crate::problem::{ObjectRef, Problem};
 
 use super::draft::Draft;
@@ -35,6 +35,18 @@ pub fn ingress_objects<'t>(
     let mut objects = vec![admission(namespace, admitted)];
     objects.extend(gateway::objects(namespace, names::INGRESS_GATEWAY, &listeners, settings));
     (objects, problems)
+}
+
+/// What must be there before an object and go after it: without its admission, an ingress gateway is open to all.
+pub fn guard_of(id: &ObjectId) -> Option<ObjectId> {
+    let is_ingress = id.kind == Kind::Gateway && *id.key.name == *names::INGRESS_GATEWAY;
+    is_ingress.then(|| ObjectId { kind: Kind::AuthorizationPolicy, key: id.key.clone() })
+}
+
+/// What an object guards.
+pub fn guarded_by(id: &ObjectId) -> Option<ObjectId> {
+    let gateway = ObjectId { kind: Kind::Gateway, key: id.key.clone() };
+    (guard_of(&gateway).as_ref() == Some(id)).then_some(gateway)
 }
 
 /// It denies, as policies that allow only add up: one of a user's own could open it. A rule without a source denies

@@ -32,6 +32,11 @@ pub(super) fn endpoint_slice(service: &str, cluster: &str, family: &str) -> Stri
     format!("{service}.{cluster}.{}", family.to_ascii_lowercase())
 }
 
+/// Whether a slice is one of those behind a tier service.
+pub fn is_slice_of(slice: &str, service: &str) -> bool {
+    slice.strip_prefix(service).is_some_and(|rest| rest.starts_with('.'))
+}
+
 /// A `ReferenceGrant` that admits an import's routes to its tier services; the first has number 0.
 pub(super) fn grant(namespace: &str, name: &str, number: usize) -> String {
     numbered(format!("{namespace}.{name}"), number)
@@ -92,6 +97,14 @@ mod tests {
         }
         let dash = format!("{}-a", "n".repeat(53));
         assert!(!clusterset_service(&dash).contains("--"), "no dash before the hash but ours");
+    }
+
+    #[test]
+    fn a_slice_is_of_one_service() {
+        let slice = endpoint_slice("payment-secure-high", "cluster-1", "IPv4");
+        assert!(is_slice_of(&slice, "payment-secure-high"));
+        assert!(!is_slice_of(&slice, "payment-secure-hig"));
+        assert!(!is_slice_of(&slice, "payment-secure-high-0a1b2c3d"));
     }
 
     #[test]

@@ -34,9 +34,7 @@ pub(super) fn objects(import: &Import, live: &LiveRules, objects: &mut Vec<Objec
     for tier in &import.tiers {
         services.push(tier.service.clone());
         objects.push(service(import, &tier.service, tier.port));
-        let any_live =
-            tier.sources.iter().any(|source| is_live(source) && source.ready_pods > 0 && is_reachable(import, source));
-        for source in tier.sources.iter().filter(|source| is_live(source) || !any_live) {
+        for source in taking_part(import, tier) {
             slices(import, &tier.service, tier.port, source, objects);
         }
         for (source, name) in tier.sources.iter().zip(source_services(import, tier)) {
@@ -50,10 +48,29 @@ pub(super) fn objects(import: &Import, live: &LiveRules, objects: &mut Vec<Objec
             services.push(service.to_owned());
         }
     }
+    // In an order of their own, so that a grant does not change where routes go another way to the same Services.
+    services.sort_unstable();
     for (number, services) in services.chunks(GRANT_REFERENCES).enumerate() {
         objects.push(grant(import, number, services));
     }
     unusable_addresses(import, problems);
+}
+
+/// The clusters behind the tier service that stands for all of them, where nothing is weighed and every port goes
+/// everywhere: those that are live and have ready pods, an address and every port. Where there is none, those that are
+/// live, and all of them where no other has a ready pod and an address.
+fn taking_part<'t>(import: &Import, tier: &'t Tier) -> Vec<&'t Source> {
+    let is_ready = |source: &Source| is_live(source) && source.ready_pods > 0 && is_reachable(import, source);
+    let has_ports = |source: &Source| import.ports.iter().all(|port| source.ports.contains(port));
+    let of = |is_one: &dyn Fn(&Source) -> bool| tier.sources.iter().filter(|source| is_one(source)).collect::<Vec<_>>();
+    let whole = of(&|source| is_ready(source) && has_ports(source));
+    if !whole.is_empty() {
+        whole
+    } else if tier.sources.iter().any(is_ready) {
+        of(&is_live)
+    } else {
+        of(&|_| true)
+    }
 }
 
 /// The Services that requests for a port are shared between over a tier, by the pods behind them. Clusters without the

@@ -19,7 +19,7 @@ use Event::{Join, Leave, Listed, Lost, Renewal};
 
 /// What a Lease says that was renewed for the n-th time.
 fn mk_lease(number: u64) -> Lease {
-    Lease { renewal: Some(number.to_string().into()), stale: BTreeSet::new() }
+    Lease { renewal: Some(number.to_string().into()), ..Lease::default() }
 }
 
 /// A judge that is told events, each so many tenths of seconds after the start.
@@ -159,6 +159,21 @@ fn a_restart_does_not_bring_a_stale_cluster_back() {
         court.hear(50, &Renewal("c1", 8));
         assert_eq!(court.stale(), ["c3"], "it has renewed");
     }
+}
+
+#[test]
+fn who_renews_seldom_by_his_own_word_is_waited_for_as_long() {
+    let mut court = Court::with(&["c1", "c2"]);
+    for (cluster, seconds) in [("c1", 90), ("c2", 5)] {
+        let lease = Lease { lasts: Duration::from_secs(seconds), ..mk_lease(1) };
+        court.judge.see(cluster, lease, court.start);
+    }
+    court.renew(10, 30, &[]);
+    assert_eq!(court.stale(), [""; 0], "not before our own lease time");
+    court.renew(40, 90, &[]);
+    assert_eq!(court.stale(), ["c2"]);
+    court.renew(100, 100, &[]);
+    assert_eq!(court.stale(), ["c1", "c2"]);
 }
 
 /// Events with the tenths of seconds before each. Our own renewals come often enough for others to become stale.
