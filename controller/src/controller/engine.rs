@@ -26,9 +26,9 @@ use super::unwritten::Unwritten;
 use super::world::{News, World};
 use crate::admin::Metrics;
 use crate::api::McsVersion;
-use crate::apply::{Applier, Live, Outcome};
+use crate::apply::{Applier, Outcome};
 use crate::emit::kubernetes::{Settings, Shipped, guard_of, import_of};
-use crate::emit::object::{Kind, ObjectId};
+use crate::emit::object::{Kind, Object, ObjectId};
 use crate::gather::Key;
 use crate::gather::change::Change;
 use crate::problem::Problem;
@@ -291,10 +291,10 @@ impl Engine {
                 self.agenda.hold(Unit::egress(&namespace), self.leads.wait(&namespace, now));
             }
             let observed = &self.world.observed;
-            let is_there = |guard: ObjectId| observed.get(&guard).is_some_and(Live::is_ours);
+            let is_there = |id: &ObjectId| observed.get(id).is_some_and(|live| live.is_ours() && !live.deleting);
             let mut objects = phase.objects;
-            // What it waits for has failed, and is tried again with it.
-            objects.retain(|object| guard_of(&object.id).is_none_or(is_there));
+            // What guards it has failed, and is tried again with it.
+            objects.retain(|Object { id, .. }| is_there(id) || guard_of(id).is_none_or(|guard| is_there(&guard)));
             let outcomes = self.applier.apply_all(&mut self.world.observed, objects).await;
             self.note_outcomes(outcomes);
         }

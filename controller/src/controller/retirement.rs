@@ -82,6 +82,12 @@ impl Retirements {
         others
     }
 
+    /// Lets objects of a unit stay no longer, and gives them.
+    pub(super) fn take(&mut self, unit: &Unit, is_one: impl Fn(&ObjectId) -> bool) -> Vec<ObjectId> {
+        let objects = self.units.get_mut(unit).map(|retirement| &mut retirement.objects);
+        objects.map(|objects| objects.extract_if(.., is_one).collect()).unwrap_or_default()
+    }
+
     /// Whether an object stays for a while.
     pub(super) fn keeps(&self, id: &ObjectId) -> bool {
         self.units.values().any(|retirement| retirement.objects.contains(id))
@@ -156,6 +162,16 @@ mod tests {
         let due = retirements.due(start + LEAST, |_| true);
         assert_eq!(due.iter().flat_map(|(_, retirement)| &retirement.objects).collect::<Vec<_>>(), [&service]);
         assert!(!retirements.keeps(&service));
+    }
+
+    #[test]
+    fn what_stays_can_be_taken() {
+        let (start, unit) = (Instant::now(), Unit { namespace: "secure".into(), part: Part::Import("payment".into()) });
+        let [slice, service] = [Kind::EndpointSlice, Kind::Service].map(|kind| mk_object(kind, "gone"));
+        let mut retirements = Retirements::new(GRACE, LEAST);
+        retirements.keep(&unit, vec![slice.clone(), service.clone()], start);
+        assert_eq!(retirements.take(&unit, |id| id.kind == Kind::EndpointSlice), std::slice::from_ref(&slice));
+        assert!(!retirements.keeps(&slice) && retirements.keeps(&service));
     }
 
     #[test]

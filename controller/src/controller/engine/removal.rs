@@ -14,15 +14,19 @@ const GUARD_WAIT: Duration = Duration::from_secs(1);
 
 impl Engine {
     /// Objects of a unit are not to be any more; these are. Of an import that is left, what gateways may still send
-    /// requests to stays for a while. An address does not: where its Service stays, requests would go on to it.
+    /// requests to stays for a while. Addresses do not where their Service stays and has others: requests would go on to
+    /// them.
     pub(super) fn let_go(&mut self, unit: &Unit, gone: Vec<ObjectId>, objects: &[Object]) {
         if !matches!(unit.part, Part::Import(_)) || objects.is_empty() {
             self.strays.extend(gone);
             return;
         }
-        let is_address = |id: &ObjectId| objects.iter().any(|object| is_slice_of(id, &object.id));
-        let (addresses, gone): (Vec<_>, Vec<_>) = gone.into_iter().partition(is_address);
-        self.strays.extend(addresses);
+        let has_slices = |service: &ObjectId| objects.iter().any(|object| is_slice_of(&object.id, service));
+        let served: Vec<_> = objects.iter().map(|object| &object.id).filter(|id| has_slices(id)).collect();
+        let is_replaced = |id: &ObjectId| served.iter().any(|service| is_slice_of(id, service));
+        let (replaced, gone): (Vec<_>, Vec<_>) = gone.into_iter().partition(is_replaced);
+        self.strays.extend(replaced);
+        self.strays.extend(self.retirements.take(unit, is_replaced));
         self.strays.extend(self.retirements.keep(unit, gone, Instant::now()));
     }
 

@@ -57,20 +57,15 @@ pub(super) fn objects(import: &Import, live: &LiveRules, objects: &mut Vec<Objec
 }
 
 /// The clusters behind the tier service that stands for all of them, where nothing is weighed and every port goes
-/// everywhere: those that are live and have ready pods, an address and every port. Where there is none, those that are
-/// live, and all of them where no other has a ready pod and an address.
-fn taking_part<'t>(import: &Import, tier: &'t Tier) -> Vec<&'t Source> {
-    let is_ready = |source: &Source| is_live(source) && source.ready_pods > 0 && is_reachable(import, source);
-    let has_ports = |source: &Source| import.ports.iter().all(|port| source.ports.contains(port));
-    let of = |is_one: &dyn Fn(&Source) -> bool| tier.sources.iter().filter(|source| is_one(source)).collect::<Vec<_>>();
-    let whole = of(&|source| is_ready(source) && has_ports(source));
-    if !whole.is_empty() {
-        whole
-    } else if tier.sources.iter().any(is_ready) {
-        of(&is_live)
-    } else {
-        of(&|_| true)
-    }
+/// everywhere: those that are live and have ready pods, an address and the ports of the oldest such one. Where there is
+/// none, all of them.
+fn taking_part<'t>(import: &Import, tier: &'t Tier) -> impl Iterator<Item = &'t Source> {
+    let is_ready = |source: &&Source| is_live(source) && source.ready_pods > 0 && is_reachable(import, source);
+    let oldest = tier.sources.iter().find(is_ready);
+    let takes_part = move |source: &&Source| {
+        oldest.is_none_or(|oldest| is_ready(source) && oldest.ports.iter().all(|port| source.ports.contains(port)))
+    };
+    tier.sources.iter().filter(takes_part)
 }
 
 /// The Services that requests for a port are shared between over a tier, by the pods behind them. Clusters without the
