@@ -1,9 +1,9 @@
 //! What is written in one round, in which order.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::unit::{Part, Unit};
+use super::unit::Unit;
 use crate::apply::{Live, Observed};
 use crate::emit::kubernetes::FilterKind;
 use crate::emit::object::{Kind, Object};
@@ -14,9 +14,9 @@ pub(super) struct Batch {
     objects: Vec<(Stage, Object)>,
     /// Namespaces where routes have targets that the filter may steer to only when gateways know them.
     leads: BTreeSet<Arc<str>>,
-    /// Units of which something is not written yet: an import's routes, as istiod must know first what they lead to, and
-    /// what the registry is told of an export, as its gateway must know the route first.
-    late: BTreeSet<Unit>,
+    /// Units whose objects of a kind are not written yet: an import's routes, as istiod must know first what they lead to,
+    /// and what the registry is told of an export, as its gateways must know the routes first.
+    late: BTreeMap<Unit, Kind>,
     /// Namespaces whose filter is not written, as one of the other kind is still there.
     rivalled: BTreeSet<Arc<str>>,
     /// Namespaces whose filter is not written, as its module may not be what it should be.
@@ -48,10 +48,9 @@ pub(super) struct Phase {
 impl Batch {
     /// Adds the objects of a unit.
     pub(super) fn add(&mut self, unit: &Unit, objects: Vec<Object>, observed: &Observed) {
-        let is_late = self.late.contains(unit);
-        let late = if matches!(unit.part, Part::Export(_)) { Kind::ExportedService } else { Kind::HttpRoute };
+        let late = self.late_kind(unit);
         for object in objects {
-            if is_late && object.id.kind == late {
+            if late == Some(object.id.kind) {
                 continue;
             }
             let rival = FilterKind::rival(&object.id);
@@ -83,23 +82,23 @@ impl Batch {
 
     /// Lets the routes of a unit wait, and the filter that steers to them.
     pub(super) fn delay_routes(&mut self, unit: &Unit) {
-        self.late.insert(unit.clone());
+        self.late.insert(unit.clone(), Kind::HttpRoute);
         self.lead(&unit.namespace);
     }
 
     /// Lets what the registry is told of an export wait.
     pub(super) fn delay_export(&mut self, unit: &Unit) {
-        self.late.insert(unit.clone());
+        self.late.insert(unit.clone(), Kind::ExportedService);
     }
 
-    /// Whether something of a unit waits.
-    pub(super) fn is_late(&self, unit: &Unit) -> bool {
-        self.late.contains(unit)
+    /// The kind of a unit's objects that wait, if any does.
+    pub(super) fn late_kind(&self, unit: &Unit) -> Option<Kind> {
+        self.late.get(unit).copied()
     }
 
     /// The units of which something waits.
-    pub(super) fn late(&self) -> BTreeSet<Unit> {
-        self.late.clone()
+    pub(super) fn late(&self) -> Vec<Unit> {
+        self.late.keys().cloned().collect()
     }
 
     /// Whether the filter of a namespace waits.

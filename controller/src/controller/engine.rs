@@ -251,12 +251,12 @@ impl Engine {
         for id in self.unwritten.consists_of(unit, &objects).iter().chain(&gone) {
             self.failures.remove(id);
         }
-        if !batch.is_late(unit) {
-            self.released.remove(unit);
-        } else if matches!(unit.part, Part::Export(_)) {
+        match batch.late_kind(unit) {
+            None => drop(self.released.remove(unit)),
             // Of what is not written, nothing is wrong.
-            let told = objects.iter().filter(|object| object.id.kind == Kind::ExportedService);
-            told.for_each(|object| drop(self.failures.remove(&object.id)));
+            Some(late) => objects.iter().filter(|object| object.id.kind == late).for_each(|object| {
+                self.failures.remove(&object.id);
+            }),
         }
         self.let_go(unit, gone, &objects);
         if problems.is_empty() {

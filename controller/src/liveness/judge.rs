@@ -14,7 +14,8 @@ const GAP: f64 = 0.5;
 /// Judges which of the other clusters are stale.
 ///
 /// A cluster becomes stale when one of our own renewals is seen, none of it was seen for the lease time (the longer of
-/// ours and its own: it renews by its own), and we have seen everything for that long. It is back at its first renewal. While nothing is seen, nothing changes.
+/// ours and its own: it renews by its own), and we have seen everything for that long. It is back at its first renewal.
+/// While nothing is seen, nothing changes.
 #[derive(Debug)]
 pub struct Judge {
     own: Arc<str>,

@@ -5,7 +5,7 @@ use mcwan::emit::kubernetes::{LiveRules, import_objects, missing_grants, steerin
 use mcwan::emit::object::{Kind, Object};
 use serde_json::{Value, json};
 
-use crate::world::{World, at, mk_export, mk_import, mk_plain_export, of_kind, reasons, settings, to_high};
+use crate::world::{World, at, common, mk_export, mk_import, mk_plain_export, of_kind, reasons, settings, to_high};
 
 fn objects(world: &World) -> Vec<Object> {
     import_objects(world.payment(), &settings(DataPlane::Wasm), &LiveRules::default()).0
@@ -23,22 +23,35 @@ fn several_clusters_share_requests_by_their_ready_pods() {
     let source =
         |pods: u32, gateway: &str| format!("ports: [{{port: 8080}}], readyPods: {pods}, gateways: [{gateway}]");
     let other_port = source(9, "10.20.2.7").replace("8080", "9090");
+    let more_ports = source(9, "10.20.2.7").replace("8080}", "8080}, {port: 9090, name: more}");
     let table = [
-        (vec![source(3, "10.20.1.7")], vec![1], "one cluster: no split"),
-        (vec![source(3, "10.20.1.7"), source(1, "10.20.2.7")], vec![3, 1], "by pods"),
-        (vec![source(3, "10.20.1.7"), source(0, "10.20.2.7")], vec![3, 0], "without a pod: nothing"),
-        (vec![source(0, "10.20.1.7"), source(0, "10.20.2.7")], vec![1, 1], "none has a pod: unknown is not down"),
-        (vec![source(3, "10.20.1.7"), source(9, "")], vec![3, 0], "without an address: nothing"),
-        (vec![source(3, "10.20.1.7"), source(9, "127.0.0.1")], vec![3, 0], "without one of use: nothing"),
-        (vec![source(3, "10.20.1.7"), other_port.clone()], vec![3, 0], "without the port: nothing"),
-        (vec![source(0, "10.20.1.7"), other_port], vec![1, 0], "without the port: nothing, if others have no pod, too"),
+        (vec![source(3, "10.20.1.7")], vec![1], &["c0"][..], "one cluster: no split"),
+        (vec![source(3, "10.20.1.7"), source(1, "10.20.2.7")], vec![3, 1], &["c0", "c1"], "by pods"),
+        (vec![source(3, "10.20.1.7"), source(0, "10.20.2.7")], vec![3, 0], &["c0"], "without a pod: nothing"),
+        (
+            vec![source(0, "10.20.1.7"), source(0, "10.20.2.7")],
+            vec![1, 1],
+            &["c0", "c1"],
+            "none has a pod: unknown is not down",
+        ),
+        (vec![source(3, "10.20.1.7"), source(9, "")], vec![3, 0], &["c0"], "without an address: nothing"),
+        (vec![source(3, "10.20.1.7"), source(9, "127.0.0.1")], vec![3, 0], &["c0"], "without one of use: nothing"),
+        (vec![source(3, "10.20.1.7"), other_port.clone()], vec![3, 0], &["c0"], "without the port: nothing"),
+        (vec![source(3, "10.20.1.7"), more_ports], vec![3, 9], &["c0", "c1"], "with one more: by pods all the same"),
+        (
+            vec![source(0, "10.20.1.7"), other_port],
+            vec![1, 0],
+            &["c0", "c1"],
+            "without the port: nothing, if others have no pod, too",
+        ),
     ];
-    for (clusters, expected, message) in table {
+    for (clusters, expected, reached, message) in table {
         let exports = clusters.iter().enumerate().map(|(number, fields)| mk_export(&format!("c{number}"), fields));
         let documents: Vec<_> = exports.chain([mk_import("payment", &[to_high("")])]).collect();
         let objects = objects(&World::new(&documents));
         let (names, weights): (Vec<_>, Vec<_>) = backends(&objects).into_iter().unzip();
         assert_eq!(weights, expected, "{message}");
+        assert_eq!(common(&objects), reached, "{message}: the tier service that users see");
         let services: Vec<_> = of_kind(&objects, Kind::Service).into_iter().map(|(name, _)| name).collect();
         assert!(services.contains(&"payment-secure-high"), "{message}: the name that users see");
         assert!(names.iter().all(|name| services.contains(&name.as_str())), "{message}: {names:?} of {services:?}");

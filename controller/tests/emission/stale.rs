@@ -6,7 +6,7 @@ use mcwan::api::DataPlane;
 use mcwan::emit::kubernetes::{LiveRules, import_objects};
 use mcwan::emit::object::{Kind, Object};
 
-use crate::world::{World, at, mk_export, mk_import, of_kind, settings, to_high};
+use crate::world::{World, at, common, mk_export, mk_import, of_kind, settings, to_high};
 
 /// What becomes of `payment` where these clusters export it, by the number of their pods, and some are stale.
 fn objects(pods: &[u32], stale: &[&str]) -> (World, Vec<Object>) {
@@ -27,13 +27,6 @@ fn weights(objects: &[Object]) -> Vec<u64> {
     let routes = of_kind(objects, Kind::HttpRoute);
     let refs = at(routes[0].1, "/spec/rules/0/backendRefs").as_array().unwrap();
     refs.iter().map(|one| one["weight"].as_u64().unwrap()).collect()
-}
-
-/// The clusters that the tier service with the name that users see leads to.
-fn common(objects: &[Object]) -> Vec<String> {
-    let slices = of_kind(objects, Kind::EndpointSlice).into_iter();
-    let common = slices.filter_map(|(name, _)| name.strip_prefix("payment-secure-high."));
-    common.map(|rest| rest.split('.').next().unwrap_or_default().to_owned()).collect()
 }
 
 /// Pods and names of clusters, weights, names again, and what the row is about.

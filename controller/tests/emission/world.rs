@@ -98,3 +98,10 @@ pub(crate) fn at<'v>(value: &'v Value, pointer: &str) -> &'v Value {
 pub(crate) fn reasons(problems: &[Problem]) -> Vec<(&'static str, Option<&str>)> {
     problems.iter().map(|problem| (problem.reason, problem.field.as_deref())).collect()
 }
+
+/// The clusters that the tier service with the name that users see leads to.
+pub(crate) fn common(objects: &[Object]) -> Vec<String> {
+    let slices = of_kind(objects, Kind::EndpointSlice).into_iter();
+    let common = slices.filter_map(|(name, _)| name.strip_prefix("payment-secure-high."));
+    common.map(|rest| rest.split('.').next().unwrap_or_default().to_owned()).collect()
+}

@@ -22,8 +22,8 @@ impl Engine {
             return;
         }
         let has_slices = |service: &ObjectId| objects.iter().any(|object| is_slice_of(&object.id, service));
-        let served: Vec<_> = objects.iter().map(|object| &object.id).filter(|id| has_slices(id)).collect();
-        let is_replaced = |id: &ObjectId| served.iter().any(|service| is_slice_of(id, service));
+        let is_replaced =
+            |id: &ObjectId| objects.iter().any(|service| is_slice_of(id, &service.id) && has_slices(&service.id));
         let (replaced, gone): (Vec<_>, Vec<_>) = gone.into_iter().partition(is_replaced);
         self.strays.extend(replaced);
         self.strays.extend(self.retirements.take(unit, is_replaced));

@@ -57,15 +57,15 @@ pub(super) fn objects(import: &Import, live: &LiveRules, objects: &mut Vec<Objec
 }
 
 /// The clusters behind the tier service that stands for all of them, where nothing is weighed and every port goes
-/// everywhere: those that are live and have ready pods, an address and the ports of the oldest such one. Where there is
-/// none, all of them.
+/// everywhere: those that are live and have ready pods, an address and all ports of the oldest. Where there is none, all.
 fn taking_part<'t>(import: &Import, tier: &'t Tier) -> impl Iterator<Item = &'t Source> {
-    let is_ready = |source: &&Source| is_live(source) && source.ready_pods > 0 && is_reachable(import, source);
-    let oldest = tier.sources.iter().find(is_ready);
-    let takes_part = move |source: &&Source| {
-        oldest.is_none_or(|oldest| is_ready(source) && oldest.ports.iter().all(|port| source.ports.contains(port)))
+    let ports = tier.sources.first().map(|oldest| &*oldest.ports).unwrap_or_default();
+    let is_whole = |source: &Source| {
+        let is_ready = is_live(source) && source.ready_pods > 0 && is_reachable(import, source);
+        is_ready && ports.iter().all(|port| source.ports.contains(port))
     };
-    tier.sources.iter().filter(takes_part)
+    let any = tier.sources.iter().any(is_whole);
+    tier.sources.iter().filter(move |source| !any || is_whole(source))
 }
 
 /// The Services that requests for a port are shared between over a tier, by the pods behind them. Clusters without the
