@@ -7,12 +7,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use mcwan::api::{DataPlane, McsVersion};
-use mcwan::emit::kubernetes::{AccessLog, FilterKind, Module, Settings, everything};
-use mcwan::emit::yaml;
-use mcwan::gather::change::Change;
-use mcwan::gather::files::Gathered;
-use mcwan::translate::{Options, Steering, Translator};
+use mcwan::files;
+use mcwan_core::api::{DataPlane, McsVersion};
+use mcwan_core::emit::kubernetes::{AccessLog, FilterKind, Module, Settings, everything};
+use mcwan_core::emit::yaml;
+use mcwan_core::snapshot::change::Change;
+use mcwan_core::translate::{Options, Steering, Translator};
 
 /// Fixed, so that steering values stay.
 const STEERING_KEY: &str = "golden-steering-key";
@@ -44,7 +44,7 @@ fn golden() -> Result<Vec<(PathBuf, String)>> {
 }
 
 fn render(example: &str, data_plane: DataPlane) -> Result<String> {
-    let gathered = Gathered::from_paths(&[examples_folder().join(example).join("manifests.yaml")]);
+    let gathered = files::from_paths(&[examples_folder().join(example).join("manifests.yaml")]);
     ensure!(gathered.is_complete(), "{example} cannot be read: {:?}", gathered.findings);
     let cluster = Some(if example == "export" { "cluster-1" } else { "cluster-2" }.to_owned());
     let options = Options {

@@ -30,22 +30,22 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use kube::Client;
+use mcwan_core::api::{DataPlane, McsVersion, REGISTRY_NAMESPACE};
+use mcwan_core::emit::kubernetes::{AccessLog, FilterKind, Module, Settings};
+use mcwan_core::translate::{Options, Steering, SteeringKey};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 pub use timing::Timing;
 
 use crate::admin::{Admin, Health, Metrics};
-use crate::api::{DataPlane, McsVersion, REGISTRY_NAMESPACE};
 use crate::apply::{self, Applier};
 use crate::backoff::Backoff;
-use crate::emit::kubernetes::{AccessLog, FilterKind, Module, Settings};
 use crate::events::Events;
 use crate::gateways::GatewayReader;
 use crate::leader::{self, Candidate, Leader};
 use crate::module::{ModuleCheck, ModuleStatus};
 use crate::steering_secret::{self, SteeringSecretError};
-use crate::translate::{Options, Steering, SteeringKey};
 use crate::watch::{Source, Watches};
 use engine::{Edges, Engine};
 use polling::Polling;

@@ -5,10 +5,9 @@ use std::time::{Duration, Instant};
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
+use mcwan_core::status::{News, Outcome, StatusPatch};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
-
-use crate::status::{News, Outcome, StatusPatch};
 
 /// Who reports.
 const REPORTER: &str = "mcwan";

@@ -6,8 +6,7 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, ObjectMeta, PostParams};
 use kube::{Client, Error};
-
-use crate::translate::{SteeringKey, SteeringKeyError};
+use mcwan_core::translate::{SteeringKey, SteeringKeyError};
 
 /// The name of the Secret.
 pub const SECRET: &str = "mcwan-steering-key";
@@ -48,6 +47,20 @@ pub enum SteeringSecretError {
     Random(#[from] getrandom::Error),
 }
 
+/// A key that nobody knows, for those who keep none.
+///
+/// # Errors
+/// Where the system has no randomness.
+pub fn random() -> Result<SteeringKey, getrandom::Error> {
+    random_bytes().map(SteeringKey::of_random_bytes)
+}
+
+fn random_bytes() -> Result<[u8; RANDOM_BYTES], getrandom::Error> {
+    let mut random = [0; RANDOM_BYTES];
+    getrandom::fill(&mut random)?;
+    Ok(random)
+}
+
 /// Reads the key from the Secret in our namespace, and makes the Secret if there is none. A Secret that
 /// is there is never written.
 pub async fn read_or_create(client: Client, namespace: &str) -> Result<SteeringKey, SteeringSecretError> {
@@ -68,8 +81,7 @@ pub async fn read_or_create(client: Client, namespace: &str) -> Result<SteeringK
 }
 
 fn new_secret() -> Result<Secret, getrandom::Error> {
-    let mut random = [0; RANDOM_BYTES];
-    getrandom::fill(&mut random)?;
+    let random = random_bytes()?;
     Ok(Secret {
         metadata: ObjectMeta {
             name: Some(SECRET.to_owned()),

@@ -13,21 +13,20 @@ mod error;
 mod reading;
 mod served;
 mod task;
-mod watched;
 
 use std::sync::Arc;
 
 use kube::Client;
+use mcwan_core::api::service_export::McsVersion;
+use mcwan_core::observed::Live;
+use mcwan_core::snapshot::Key;
+use mcwan_core::watched::Watched;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 pub use error::WatchError;
-pub use watched::Watched;
 
-use crate::api::service_export::McsVersion;
-use crate::apply::Live;
-use crate::gather::Key;
 use task::Task;
 
 /// How many events wait for the consumer; the watches wait for it, too.

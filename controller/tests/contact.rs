@@ -3,10 +3,12 @@
 use std::net::Ipv4Addr;
 
 use kube::{Client, Config};
-use mcwan::apply::{Applier, Contact, Observed, Options, Outcome};
-use mcwan::emit::object::{Kind, Object, ObjectId};
-use mcwan::gather::Key;
+use mcwan::apply::{Applier, Contact, Options};
 use mcwan::watch::Source;
+use mcwan_core::emit::object::{Kind, Object, ObjectId};
+use mcwan_core::observed::Observed;
+use mcwan_core::outcome::Outcome;
+use mcwan_core::snapshot::Key;
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::watch;

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use anstream::{eprintln, println};
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
-use mcwan::problem::Problem;
+use mcwan_core::problem::Problem;
 
 use crate::client::Request;
 use crate::describe;

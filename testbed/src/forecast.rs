@@ -1,7 +1,7 @@
 //! What `mcwan explain` says of a request, compared with what happened.
 
-use mcwan::explain::{self, Asked, Explainer, OutcomeKind};
-use mcwan::translate;
+use mcwan_core::explain::{self, Asked, Explainer, OutcomeKind};
+use mcwan_core::translate;
 use mcwan_policy::{REASON_HEADER, STEERING_HEADER};
 
 use crate::client::Request;

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 
 use anyhow::{Result, ensure};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use mcwan::gather::Snapshot;
+use mcwan_core::snapshot::Snapshot;
 
 use crate::example::Destination;
 
@@ -71,7 +71,7 @@ mod tests {
         .unwrap()
     }
 
-    fn mk_tier(name: &str, port: u16) -> mcwan::api::WanPolicy {
+    fn mk_tier(name: &str, port: u16) -> mcwan_core::api::WanPolicy {
         serde_json::from_value(json!({
             "apiVersion": "mc-wan.l7mp.io/v1alpha1",
             "kind": "WANPolicy",

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
-use mcwan::api::{DataPlane, McsVersion};
-use mcwan::emit::envoy::{self, EnvoyOptions};
-use mcwan::emit::plugin::Plugin;
-use mcwan::gather::Snapshot;
-use mcwan::gather::files::Gathered;
-use mcwan::gather::finding::Finding;
-use mcwan::problem::Problem;
-use mcwan::translate::{self, Options, Steering, SteeringKey, Translation};
+use mcwan::files;
+use mcwan::steering_secret;
+use mcwan_core::api::{DataPlane, McsVersion};
+use mcwan_core::emit::envoy::{self, EnvoyOptions};
+use mcwan_core::emit::plugin::Plugin;
+use mcwan_core::problem::Problem;
+use mcwan_core::snapshot::Snapshot;
+use mcwan_core::snapshot::finding::Finding;
+use mcwan_core::translate::{self, Options, Steering, Translation};
 use mcwan_policy::wire::UnknownHosts;
 use serde_json::Value;
 
@@ -43,7 +44,7 @@ impl Setup {
     /// # Errors
     /// Its manifests are wrong, or [`Setup::new`] fails.
     pub fn of_example(example: &Example, mode: Mode) -> Result<Self> {
-        let gathered = Gathered::from_paths(&[&example.manifests]);
+        let gathered = files::from_paths(&[&example.manifests]);
         let findings: Vec<_> = gathered.findings.iter().map(describe).collect();
         ensure!(gathered.is_complete(), "{} is wrong: {}", example.manifests.display(), findings.join("; "));
         Self::new(gathered.snapshot, mode).with_context(|| format!("example {}", example.name))
@@ -65,7 +66,7 @@ impl Setup {
         };
         let options = Options {
             cluster: None,
-            steering_key: SteeringKey::random()?,
+            steering_key: steering_secret::random()?,
             steering,
             mcs_version: McsVersion::default(),
         };

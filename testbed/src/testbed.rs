@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 
 use anyhow::Result;
-use mcwan::emit::plugin::Plugin;
-use mcwan::explain::Explainer;
-use mcwan::translate::Translation;
+use mcwan_core::emit::plugin::Plugin;
+use mcwan_core::explain::Explainer;
+use mcwan_core::translate::Translation;
 
 use crate::check;
 use crate::client::Request;

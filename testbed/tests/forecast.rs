@@ -1,6 +1,6 @@
 //! What happened is compared with what `mcwan explain` says, and every difference is told.
 
-use mcwan::explain::Explainer;
+use mcwan_core::explain::Explainer;
 use mcwan_testbed::client::{Request, Response};
 use mcwan_testbed::echo::Seen;
 use mcwan_testbed::example::{Destination, Example};

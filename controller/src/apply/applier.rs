@@ -5,19 +5,19 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use kube::discovery::ApiResource;
+use mcwan_core::emit::object::{Kind, Object, ObjectId};
+use mcwan_core::observed::Digest;
+use mcwan_core::observed::Live;
+use mcwan_core::observed::{Comparison, Observed};
+use mcwan_core::outcome::Outcome;
+use mcwan_core::snapshot::Key;
 use serde_json::Value;
 use tokio::sync::watch;
 
 use super::contact::Contact;
-use super::digest::Digest;
 use super::failure::Failure;
-use super::live::Live;
-use super::observed::{Comparison, Observed};
-use super::outcome::Outcome;
 use super::requests::Requests;
 use super::waits::Waits;
-use crate::emit::object::{Kind, Object, ObjectId};
-use crate::gather::Key;
 use crate::watch::Source;
 
 /// How hard the API server is worked.

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use kube::core::Status;
-
-use super::outcome::NAMESPACE_TERMINATING;
+use mcwan_core::outcome::NAMESPACE_TERMINATING;
 
 /// Why a request did not do what it should.
 #[derive(Clone, Debug, PartialEq, Eq)]

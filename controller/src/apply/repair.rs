@@ -5,14 +5,14 @@
 //! they have the same name, or the same port. So the lists are replaced first.
 
 use kube::api::{Patch, PatchParams};
+use mcwan_core::emit::object::Object;
+use mcwan_core::observed::FIELD_MANAGER;
+use mcwan_core::observed::Live;
+use mcwan_core::observed::fields;
 use serde_json::{Value, json};
 
-use super::FIELD_MANAGER;
 use super::failure::Failure;
-use super::fields;
-use super::live::Live;
 use super::requests::{Requests, at};
-use crate::emit::object::Object;
 
 /// How often somebody else may be faster.
 const TRIES: usize = 3;

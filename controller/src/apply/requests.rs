@@ -8,17 +8,18 @@ use kube::Client;
 use kube::api::{DeleteParams, GetParams, Patch, PatchParams, Preconditions, ValidationDirective};
 use kube::core::{DynamicObject, Request, Resource, request};
 use kube::discovery::ApiResource;
+use mcwan_core::emit::object::{Kind, Object, ObjectId};
+use mcwan_core::observed::FIELD_MANAGER;
+use mcwan_core::observed::{Live, registry_writer};
+use mcwan_core::snapshot::Key;
+use mcwan_core::watched::Watched;
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use super::FIELD_MANAGER;
 use super::contact::Contact;
 use super::failure::Failure;
-use super::live::{Live, registry_writer};
-use crate::emit::object::{Kind, Object, ObjectId};
-use crate::gather::Key;
-use crate::watch::{Source, Watched};
+use crate::watch::Source;
 
 /// A version that no object has: an apply that asks for it creates the object, or is refused.
 const NO_VERSION: &str = "1";

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use mcwan_core::emit::object::ObjectId;
+use mcwan_core::observed::Digest;
+use mcwan_core::outcome::{Outcome, REFUSED_WAIT};
 use tokio::time::Instant;
 
-use super::digest::Digest;
-use super::outcome::{Outcome, REFUSED_WAIT};
 use crate::backoff::Backoff;
-use crate::emit::object::ObjectId;
 
 /// The waits after failures.
 const WAITS: Backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(30));
@@ -95,8 +95,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::emit::object::Kind;
-    use crate::gather::Key;
+    use mcwan_core::emit::object::Kind;
+    use mcwan_core::snapshot::Key;
 
     #[tokio::test(start_paused = true)]
     async fn what_failed_is_left_alone_until_its_time_or_another_wish() {

@@ -11,17 +11,16 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Container;
 use kube::config::KubeConfigOptions;
 use kube::{Api, Client};
+use mcwan_core::api::DataPlane;
+use mcwan_core::emit::kubernetes::{AccessLog, FilterKind};
+use mcwan_core::snapshot::change::Change;
+use mcwan_core::translate::{Options, Steering, SteeringKey, Translator};
 use tokio::runtime::{Builder, Runtime};
 
 use super::connection::{Connection, from_file};
-use crate::api::DataPlane;
-use crate::emit::kubernetes::{AccessLog, FilterKind};
-use crate::gather::change::Change;
-use crate::gather::live::Live;
-use crate::translate::{Options, Steering, SteeringKey, Translator};
-use registry::Registry;
-
 use super::render;
+use crate::listing::Live;
+use registry::Registry;
 
 /// The namespace of the controller.
 pub(super) const SYSTEM_NAMESPACE: &str = "mc-wan-system";

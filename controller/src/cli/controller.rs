@@ -9,6 +9,7 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use kube::config::KubeConfigOptions;
 use kube::{Client, Config as KubeConfig};
+use mcwan_core::emit::kubernetes::AccessLog;
 use tokio::runtime::Builder;
 use tracing::Level;
 use tracing_subscriber::filter::Targets;
@@ -19,12 +20,11 @@ use super::answer::Answer;
 use super::cluster::SYSTEM_NAMESPACE;
 use super::connection::from_file;
 use super::render::{DataPlane, FilterKind};
+use crate::apply;
 use crate::controller::{self, Config, Timing};
-use crate::emit::kubernetes::AccessLog;
 use crate::gateways::STATS_PORT;
 use crate::leader;
 use crate::module::{ModuleCheck, ModuleRef, use_ring};
-use crate::{api, apply};
 
 /// How long the registry may take to take a connection: across a WAN that is cut, none is refused.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -160,7 +160,7 @@ impl Controller {
             identity: format!("{}_{:016x}", self.replica, fastrand::u64(..)),
             admin: self.admin_address,
             gateway_class: self.gateway_class.clone(),
-            data_plane: api::DataPlane::from(self.data_plane),
+            data_plane: mcwan_core::api::DataPlane::from(self.data_plane),
             filter: self.filter_kind.into(),
             access_log: self.access_log.clone(),
             module: ModuleCheck {

@@ -7,6 +7,12 @@ use std::io::{self, Write};
 
 use anyhow::Context;
 use clap::Args;
+use mcwan_core::emit::kubernetes::{Module, Settings, everything};
+use mcwan_core::emit::object::Object;
+use mcwan_core::problem::Problem;
+use mcwan_core::snapshot::Snapshot;
+use mcwan_core::snapshot::change::Change as Input;
+use mcwan_core::translate::Translator;
 use serde::Serialize;
 
 use super::answer::Answer;
@@ -14,12 +20,6 @@ use super::cluster::{self, Cluster, World};
 use super::input::{Files, Findings};
 use super::output::{self, Output};
 use super::report;
-use crate::emit::kubernetes::{Module, Settings, everything};
-use crate::emit::object::Object;
-use crate::gather::Snapshot;
-use crate::gather::change::Change as Input;
-use crate::problem::Problem;
-use crate::translate::Translator;
 use change::Change;
 use overlay::Overlay;
 

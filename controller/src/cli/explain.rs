@@ -8,13 +8,13 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
+use mcwan_core::explain::{Asked, Explainer};
 
 use super::answer::Answer;
 use super::gateway::{Gateway, UnknownHosts};
 use super::input::Files;
 use super::output::{self, Output};
-use crate::explain::{Asked, Explainer};
-use crate::translate::SteeringKey;
+use crate::steering_secret;
 use draws::Draws;
 
 /// Say what becomes of a request, and why
@@ -81,7 +81,7 @@ The exit status is 0 for a request that is refused, too: that is what was asked.
 impl Explain {
     pub(super) fn run(self) -> anyhow::Result<Answer> {
         let Self { files, request, requests, gateway, unknown_hosts, seed, output } = self;
-        let input = files.read(&gateway.options(SteeringKey::random()?), unknown_hosts.into())?;
+        let input = files.read(&gateway.options(steering_secret::random()?), unknown_hosts.into())?;
         let mut log = anstream::stderr().lock();
         input.findings(Vec::new()).print(&mut log)?;
         if !input.gathered.is_complete() {

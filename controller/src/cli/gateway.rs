@@ -1,10 +1,9 @@
 //! What a gateway is like, as far as its answers depend on it.
 
 use clap::{Args, ValueEnum};
+use mcwan_core::api::McsVersion;
+use mcwan_core::translate::{Options, Steering, SteeringKey};
 use mcwan_policy::wire;
-
-use crate::api::McsVersion;
-use crate::translate::{Options, Steering, SteeringKey};
 
 /// What a gateway is like.
 #[derive(Debug, Args)]

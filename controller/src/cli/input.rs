@@ -5,14 +5,15 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
+use mcwan_core::emit::plugin::Plugin;
+use mcwan_core::problem::{Problem, Severity};
+use mcwan_core::snapshot::Gathered;
+use mcwan_core::snapshot::finding::Finding;
+use mcwan_core::translate::{self, Options, Translation};
 use mcwan_policy::wire::UnknownHosts;
 
 use super::report;
-use crate::emit::plugin::Plugin;
-use crate::gather::files::Gathered;
-use crate::gather::finding::Finding;
-use crate::problem::{Problem, Severity};
-use crate::translate::{self, Options, Translation};
+use crate::files;
 
 /// Reasons that an object which could not be read may have given.
 const ABSENCES: [&str; 4] = ["BackendNotFound", "ClusterNotFound", "NoBackend", "RefNotPermitted"];
@@ -40,12 +41,12 @@ pub(super) struct Findings(pub(super) Vec<Finding>);
 impl Files {
     /// Reads the files.
     pub(super) fn gather(&self) -> Gathered {
-        Gathered::from_paths(&self.files)
+        files::from_paths(&self.files)
     }
 
     /// The same; objects that name no namespace are in this one.
     pub(super) fn gather_in(&self, namespace: &str) -> Gathered {
-        Gathered::from_paths_in(&self.files, namespace)
+        files::from_paths_in(&self.files, namespace)
     }
 
     pub(super) fn read(&self, options: &Options, unknown_hosts: UnknownHosts) -> anyhow::Result<Input> {

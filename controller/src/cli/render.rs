@@ -8,14 +8,15 @@ use std::net::{IpAddr, SocketAddr};
 
 use clap::error::ErrorKind;
 use clap::{Args, ValueEnum};
+use mcwan_core::api;
+use mcwan_core::emit::kubernetes::{self as kubernetes_objects, AccessLog};
+use mcwan_core::problem::Severity;
+use mcwan_core::translate::SteeringKeyError;
 
 use super::answer::Answer;
 use super::gateway::{Gateway, UnknownHosts};
 use super::input::{Files, Findings};
-use crate::api;
-use crate::emit::kubernetes::{self as kubernetes_objects, AccessLog};
-use crate::problem::Severity;
-use crate::translate::{SteeringKey, SteeringKeyError};
+use crate::steering_secret;
 
 /// Print what does what files say: a gateway's config, or a cluster's objects
 ///
@@ -113,7 +114,7 @@ impl Render {
     pub(super) fn run(self) -> anyhow::Result<Answer> {
         let steering_key = match &self.steering_key {
             Some(key) => key.parse().map_err(|error: SteeringKeyError| usage(&error.to_string()))?,
-            None => SteeringKey::random()?,
+            None => steering_secret::random()?,
         };
         let gathered = self.files.gather();
         if !gathered.is_complete() {

@@ -3,10 +3,9 @@
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
+use mcwan_core::problem::{ObjectRef, Severity};
+use mcwan_core::snapshot::finding::Finding;
 use serde::Serialize;
-
-use crate::gather::finding::Finding;
-use crate::problem::{ObjectRef, Severity};
 
 /// The word `error`.
 pub(super) const ERROR: Style = AnsiColor::Red.on_default().bold();

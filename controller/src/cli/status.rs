@@ -118,7 +118,7 @@ impl Status {
             return writeln!(
                 log,
                 "  what all export: kubectl get exportedservices -n {}",
-                crate::api::REGISTRY_NAMESPACE
+                mcwan_core::api::REGISTRY_NAMESPACE
             );
         }
         writeln!(log, "nothing is imported in namespace {namespace}")?;

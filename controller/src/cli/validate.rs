@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use clap::Args;
+use mcwan_core::problem::Severity;
 use mcwan_policy::wire::UnknownHosts;
 use serde::Serialize;
 
@@ -11,8 +12,7 @@ use super::gateway::Gateway;
 use super::input::Files;
 use super::output::{self, Output};
 use super::report;
-use crate::problem::Severity;
-use crate::translate::SteeringKey;
+use crate::steering_secret;
 
 /// Check files, and say what is wrong and where
 ///
@@ -47,7 +47,7 @@ struct Json<'f> {
 
 impl Validate {
     pub(super) fn run(&self) -> anyhow::Result<Answer> {
-        let options = self.gateway.options(SteeringKey::random()?);
+        let options = self.gateway.options(steering_secret::random()?);
         let findings = self.files.read(&options, UnknownHosts::default())?.findings(Vec::new());
         let (errors, warnings) = (findings.count(Severity::Error), findings.count(Severity::Warning));
         let ok = errors == 0;

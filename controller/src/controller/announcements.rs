@@ -52,7 +52,7 @@ impl Announcements {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gather::Key;
+    use mcwan_core::snapshot::Key;
 
     const LEAD: Duration = Duration::from_secs(1);
 

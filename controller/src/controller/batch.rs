@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use mcwan_core::emit::kubernetes::FilterKind;
+use mcwan_core::emit::object::{Kind, Object};
+use mcwan_core::observed::{Live, Observed};
+
 use super::unit::Unit;
-use crate::apply::{Live, Observed};
-use crate::emit::kubernetes::FilterKind;
-use crate::emit::object::{Kind, Object};
 
 /// The objects of some units.
 #[derive(Debug, Default)]

@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-
-use crate::gather::change::Change;
-use crate::gather::{Key, Snapshot};
+use mcwan_core::snapshot::change::Change;
+use mcwan_core::snapshot::{Key, Snapshot};
 
 /// How many imports have which status of which condition; kept up to date by what changes, as there may be many.
 #[derive(Debug, Default)]
@@ -79,7 +78,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::gather::change::{Input, InputKind};
+    use mcwan_core::snapshot::change::{Input, InputKind};
 
     fn mk_import(name: &str, conditions: &[(&str, &str)]) -> Input {
         let condition = |(type_, status): &(&str, &str)| json!({"type": type_, "status": status, "reason": "R", "message": "", "lastTransitionTime": "2026-11-21T08:00:00Z"});

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use mcwan_core::emit::object::ObjectId;
+
 use super::unit::Unit;
-use crate::emit::object::ObjectId;
 
 /// The objects that are to be, by the unit that they belong to.
 #[derive(Debug, Default)]
@@ -59,8 +60,8 @@ impl Desired {
 mod tests {
     use super::super::unit::Part;
     use super::*;
-    use crate::emit::object::Kind;
-    use crate::gather::Key;
+    use mcwan_core::emit::object::Kind;
+    use mcwan_core::snapshot::Key;
 
     #[test]
     fn an_object_may_move_from_one_unit_to_another() {

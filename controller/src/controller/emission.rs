@@ -1,14 +1,15 @@
 //! What a unit consists of.
 
-use super::unit::{Part, Unit};
-use crate::emit::kubernetes::{
+use mcwan_core::emit::kubernetes::{
     LiveRules, Settings, Shipped, cluster_object, common_objects, egress_objects, export_objects, import_objects,
     ingress_objects, missing_grants,
 };
-use crate::emit::object::Object;
-use crate::gather::Snapshot;
-use crate::problem::Problem;
-use crate::translate::{Outgoing, Translator};
+use mcwan_core::emit::object::Object;
+use mcwan_core::problem::Problem;
+use mcwan_core::snapshot::Snapshot;
+use mcwan_core::translate::{Outgoing, Translator};
+
+use super::unit::{Part, Unit};
 
 /// What a unit consists of.
 #[derive(Debug, Default)]

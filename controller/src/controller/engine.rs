@@ -9,6 +9,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use mcwan_core::api::McsVersion;
+use mcwan_core::emit::kubernetes::{Settings, Shipped, guard_of, import_of};
+use mcwan_core::emit::object::{Kind, Object, ObjectId};
+use mcwan_core::outcome::Outcome;
+use mcwan_core::problem::Problem;
+use mcwan_core::snapshot::Key;
+use mcwan_core::snapshot::change::Change;
+use mcwan_core::translate::{Options, Translator};
+
 use super::agenda::Agenda;
 use super::announcements::Announcements;
 use super::batch::Batch;
@@ -25,14 +34,7 @@ use super::unit::{Part, Unit};
 use super::unwritten::Unwritten;
 use super::world::{News, World};
 use crate::admin::Metrics;
-use crate::api::McsVersion;
-use crate::apply::{Applier, Outcome};
-use crate::emit::kubernetes::{Settings, Shipped, guard_of, import_of};
-use crate::emit::object::{Kind, Object, ObjectId};
-use crate::gather::Key;
-use crate::gather::change::Change;
-use crate::problem::Problem;
-use crate::translate::{Options, Translator};
+use crate::apply::Applier;
 
 /// How many units are looked at in one round: the more, the more of their objects are applied at once, and the longer
 /// a change waits for its turn.

@@ -7,9 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use mcwan_core::emit::object::ObjectId;
 use serde_json::Value;
-
-use crate::emit::object::ObjectId;
 
 /// So many times as long as for one target a filter waits for ever new ones.
 const MOST_LEADS: u32 = 5;
@@ -99,8 +98,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::emit::object::Kind;
-    use crate::gather::Key;
+    use mcwan_core::emit::object::Kind;
+    use mcwan_core::snapshot::Key;
 
     const LEAD: Duration = Duration::from_secs(1);
 

@@ -1,8 +1,9 @@
 //! How what did not work is counted and told of.
 
+use mcwan_core::outcome::Outcome;
+use mcwan_core::snapshot::Key;
+
 use crate::admin::Metrics;
-use crate::apply::Outcome;
-use crate::gather::Key;
 
 /// Takes note of what became of an object, where that is not what was to. `what`: what was not done.
 pub(super) fn note(metrics: &Metrics, what: &'static str, kind: &str, key: &Key, outcome: &Outcome) {

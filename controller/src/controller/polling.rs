@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::Pod;
+use mcwan_core::emit::kubernetes::Shipped;
+use mcwan_core::snapshot::Snapshot;
+use mcwan_core::status::GatewayState;
+use mcwan_core::translate::gateway_pods::{EGRESS_GATEWAY, addresses_of, gateway_of, is_over, is_ready};
 use tokio::sync::mpsc;
 
-use crate::emit::kubernetes::Shipped;
 use crate::gateways::{GatewayPod, GatewayReader, GatewayReport, Progress, Record, Reload};
-use crate::gather::Snapshot;
 use crate::module::ModuleStatus;
-use crate::status::GatewayState;
-use crate::translate::gateway_pods::{EGRESS_GATEWAY, addresses_of, gateway_of, is_over, is_ready};
 
 /// How long pods may take to load a configuration before their imports are said not to be programmed.
 const SETTLING: Duration = Duration::from_secs(10);
@@ -220,8 +220,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::gather::Key;
-    use crate::translate::gateway_pods::{GATEWAY_LABEL, NATIVE_EGRESS_GATEWAY};
+    use mcwan_core::snapshot::Key;
+    use mcwan_core::translate::gateway_pods::{GATEWAY_LABEL, NATIVE_EGRESS_GATEWAY};
 
     const SHIPPED: Option<Shipped> = Some(Shipped { revision: 7, bytes: 0 });
 

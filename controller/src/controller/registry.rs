@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
+use mcwan_core::liveness::RegistryState;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -11,7 +12,6 @@ use super::engine::Engine;
 use super::renewal::{Renewal, Told};
 use crate::admin::Metrics;
 use crate::apply::Contact;
-use crate::liveness::RegistryState;
 use crate::watch::Source;
 
 /// Where the registry is.

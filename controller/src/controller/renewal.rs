@@ -9,13 +9,14 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
+use mcwan_core::liveness;
+use mcwan_core::observed::FIELD_MANAGER;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use crate::admin::Metrics;
-use crate::apply::{Contact, FIELD_MANAGER};
+use crate::apply::Contact;
 use crate::backoff::Backoff;
-use crate::liveness;
 use crate::watch::Source;
 
 /// In a lease time there are so many renewals.

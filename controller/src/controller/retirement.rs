@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use mcwan_core::emit::kubernetes::steering_value_of;
+use mcwan_core::emit::object::{Kind, ObjectId};
 use serde_json::Value;
 
 use super::unit::Unit;
-use crate::emit::kubernetes::steering_value_of;
-use crate::emit::object::{Kind, ObjectId};
 
 /// Everything that stays for a while.
 #[derive(Debug)]
@@ -138,7 +138,7 @@ fn is_led_to(kind: Kind) -> bool {
 mod tests {
     use super::super::unit::Part;
     use super::*;
-    use crate::gather::Key;
+    use mcwan_core::snapshot::Key;
 
     const GRACE: Duration = Duration::from_secs(30);
     const LEAST: Duration = Duration::from_secs(1);

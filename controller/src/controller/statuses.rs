@@ -6,6 +6,17 @@ use std::time::Instant;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::Timestamp;
+use mcwan_core::api::{DataPlane, McsVersion, ServiceImportStatus, WanPolicyStatus};
+use mcwan_core::emit::kubernetes::Settings;
+use mcwan_core::emit::object::{Kind, ObjectId};
+use mcwan_core::liveness::RegistryState;
+use mcwan_core::outcome::{NAMESPACE_TERMINATING, Outcome};
+use mcwan_core::problem::Problem;
+use mcwan_core::snapshot::change::Change;
+use mcwan_core::snapshot::{Key, Snapshot};
+use mcwan_core::status::{self, Delivery, GatewayState, ModuleState, StatusKind, StatusPatch, Subject};
+use mcwan_core::translate::gateway_pods::{NATIVE_EGRESS_GATEWAY, gateway_of, is_ready};
+use mcwan_core::translate::{Affected, Import, Translator};
 use serde::Deserialize;
 
 use super::agenda::Agenda;
@@ -14,19 +25,9 @@ use super::outcomes;
 use super::polling::Polling;
 use super::unit::{Part, Unit};
 use crate::admin::Metrics;
-use crate::api::{DataPlane, McsVersion, ServiceImportStatus, WanPolicyStatus};
-use crate::apply::{Applier, NAMESPACE_TERMINATING, Outcome, Status};
-use crate::emit::kubernetes::Settings;
-use crate::emit::object::{Kind, ObjectId};
+use crate::apply::{Applier, Status};
 use crate::events::Events;
-use crate::gather::change::Change;
-use crate::gather::{Key, Snapshot};
-use crate::liveness::RegistryState;
 use crate::module::ModuleStatus;
-use crate::problem::Problem;
-use crate::status::{self, Delivery, GatewayState, ModuleState, StatusKind, StatusPatch, Subject};
-use crate::translate::gateway_pods::{NATIVE_EGRESS_GATEWAY, gateway_of, is_ready};
-use crate::translate::{Affected, Import, Translator};
 
 /// How many statuses are written in one round.
 const BATCH: usize = 256;

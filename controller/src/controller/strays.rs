@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-use crate::emit::object::ObjectId;
+use mcwan_core::emit::object::ObjectId;
 
 /// Objects that may be ours and are not to be.
 #[derive(Debug, Default)]
@@ -47,8 +47,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::emit::object::Kind;
-    use crate::gather::Key;
+    use mcwan_core::emit::object::Kind;
+    use mcwan_core::snapshot::Key;
 
     fn mk_id(name: &str) -> ObjectId {
         ObjectId { kind: Kind::Service, key: Key::new("mc-wan", name) }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::gather::Key;
-use crate::translate::Affected;
+use mcwan_core::snapshot::Key;
+use mcwan_core::translate::Affected;
 
 /// A part of what is emitted that changes by itself. In order, what is in one namespace stands together, and its
 /// egress behind its imports: gateways know a target's route before they steer to it.

@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use mcwan_core::emit::object::{Object, ObjectId};
+use mcwan_core::outcome::Outcome;
+
 use super::unit::Unit;
-use crate::apply::Outcome;
-use crate::emit::object::{Object, ObjectId};
 
 /// The routes that cannot be written.
 #[derive(Debug)]
@@ -109,8 +110,8 @@ impl Unwritten {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::emit::object::Kind;
-    use crate::gather::Key;
+    use mcwan_core::emit::object::Kind;
+    use mcwan_core::snapshot::Key;
 
     const LONGEST: Duration = Duration::from_secs(30);
 

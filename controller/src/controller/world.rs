@@ -3,15 +3,16 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use mcwan_core::api::McsVersion;
+use mcwan_core::emit::object::{Kind, ObjectId};
+use mcwan_core::liveness::{Judge, Lease, Reach};
+use mcwan_core::observed::Observed;
+use mcwan_core::snapshot::change::{Change, InputKind};
+use mcwan_core::snapshot::{Key, Objects, Snapshot, input};
+use mcwan_core::watched::Watched;
 use serde_json::Value;
 
-use crate::api::McsVersion;
-use crate::apply::Observed;
-use crate::emit::object::{Kind, ObjectId};
-use crate::gather::change::{Change, InputKind};
-use crate::gather::{Key, Objects, Snapshot, input};
-use crate::liveness::{Judge, Lease, Reach};
-use crate::watch::{Event, Watched};
+use crate::watch::Event;
 
 /// What is known of the cluster and the registry.
 #[derive(Debug)]

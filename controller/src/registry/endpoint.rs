@@ -7,10 +7,10 @@ use std::str::FromStr;
 use http::Uri;
 use k8s_openapi::ByteString;
 use kube::Config;
+use mcwan_core::api::REGISTRY_NAMESPACE;
 use serde_json::{Value, json};
 
 use super::ClusterName;
-use crate::api::REGISTRY_NAMESPACE;
 
 /// The name of cluster and context in the kubeconfig of a cluster.
 const NAME: &str = "mcwan-registry";

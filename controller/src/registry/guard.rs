@@ -3,10 +3,10 @@
 use kube::api::PostParams;
 use kube::config::AuthInfo;
 use kube::{Api, Client, Config};
+use mcwan_core::api::{REGISTRY_NAMESPACE, WanCluster, WanClusterSpec};
 
 use super::deadline::until;
 use super::{ClusterName, POLICY, RegistryError, Server, Target};
-use crate::api::{REGISTRY_NAMESPACE, WanCluster, WanClusterSpec};
 
 /// Names of which at least one is another cluster's.
 const OTHERS: [&str; 2] = ["another-cluster", "one-more-cluster"];

@@ -4,11 +4,11 @@ use k8s_openapi::api::admissionregistration::v1::{ValidatingAdmissionPolicy, Val
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::rbac::v1::Role;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use mcwan_core::api::{GROUP, REGISTRY_NAMESPACE};
+use mcwan_core::emit::kubernetes::MANAGED_BY_LABEL;
 use serde_json::Value;
 
 use super::{MANAGER, POLICY, ROLE, Target};
-use crate::api::{GROUP, REGISTRY_NAMESPACE};
-use crate::emit::kubernetes::MANAGED_BY_LABEL;
 
 /// An object as it is to be.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,12 +5,12 @@ use k8s_openapi::api::admissionregistration::v1::{ValidatingAdmissionPolicy, Val
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::rbac::v1::Role;
 use kube::core::DynamicObject;
+use mcwan_core::api::REGISTRY_NAMESPACE;
 use serde_json::json;
 
 use super::deadline::until;
 use super::manifest::{Manifest, ours};
 use super::{ClusterName, POLICY, ROLE, RegistryError, Server, Target};
-use crate::api::REGISTRY_NAMESPACE;
 
 /// The annotations of a token's Secret: whose it is. Kubernetes sets the second.
 const ACCOUNT_NAME: &str = "kubernetes.io/service-account.name";

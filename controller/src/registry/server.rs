@@ -5,12 +5,12 @@ use std::time::Duration;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::core::DynamicObject;
 use kube::{Api, Client, ResourceExt};
+use mcwan_core::emit::kubernetes::MANAGED_BY_LABEL;
 use serde_json::Value;
 
 use super::deadline::until;
 use super::manifest::Shared;
 use super::{ClusterName, MANAGER, Manifest, RegistryError, Target};
-use crate::emit::kubernetes::MANAGED_BY_LABEL;
 
 /// How many objects are listed at once.
 const PAGE: u32 = 500;

@@ -7,9 +7,9 @@ use k8s_openapi::api::core::v1::{Secret, ServiceAccount};
 use k8s_openapi::api::rbac::v1::RoleBinding;
 use kube::Resource;
 use kube::discovery::ApiResource;
+use mcwan_core::api::{ExportedService, REGISTRY_NAMESPACE, WanCluster};
 
 use super::{ClusterName, ROLE};
-use crate::api::{ExportedService, REGISTRY_NAMESPACE, WanCluster};
 
 /// An object of any kind.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,11 +6,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use kube::core::DynamicResourceScope;
 use kube::discovery::ApiResource;
+use mcwan_core::observed::{Live, registry_writer};
+use mcwan_core::snapshot::Key;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-
-use crate::apply::{Live, registry_writer};
-use crate::gather::Key;
 
 /// The annotation in which `kubectl apply` keeps a second copy of an object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";

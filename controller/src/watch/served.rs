@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use kube::Client;
+use mcwan_core::api::ServiceExport;
+use mcwan_core::api::service_export::{MCS_GROUP, McsVersion};
+use mcwan_core::watched::Watched;
 use tokio::time::sleep;
-
-use super::Watched;
-use crate::api::ServiceExport;
-use crate::api::service_export::{MCS_GROUP, McsVersion};
 
 /// How often it is looked whether a newer version is served.
 const PERIOD: Duration = Duration::from_secs(30);

@@ -8,15 +8,16 @@ use futures_util::{Stream, StreamExt};
 use kube::discovery::ApiResource;
 use kube::runtime::watcher::{self, watcher};
 use kube::{Api, Client};
+use mcwan_core::api::service_export::McsVersion;
+use mcwan_core::snapshot::{Key, Keyed};
+use mcwan_core::watched::Watched;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
 use super::reading::Reading;
 use super::served::{self, Served};
-use super::{Event, WatchError, Watched};
-use crate::api::service_export::McsVersion;
+use super::{Event, WatchError};
 use crate::backoff::Backoff;
-use crate::gather::{Key, Keyed};
 
 /// How long a page of a list may take.
 const LIST_TIMEOUT: Duration = Duration::from_mins(1);

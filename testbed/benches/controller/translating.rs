@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-use mcwan::api::McsVersion;
-use mcwan::gather::change::{Change, InputKind};
-use mcwan::gather::{Snapshot, input};
-use mcwan::translate::{Options, Steering, SteeringKey, Translator};
+use mcwan_core::api::McsVersion;
+use mcwan_core::snapshot::change::{Change, InputKind};
+use mcwan_core::snapshot::{Snapshot, input};
+use mcwan_core::translate::{Options, Steering, SteeringKey, Translator};
 use mcwan_numbers::Number;
 use serde_json::Value;
 

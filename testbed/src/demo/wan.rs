@@ -12,7 +12,7 @@ use anstream::{eprintln, println};
 use anyhow::Result;
 use kube::api::ListParams;
 use kube::{Api, ResourceExt};
-use mcwan::api::WanPolicy;
+use mcwan_core::api::WanPolicy;
 use tokio::time::interval;
 
 use super::{curl, request, table};

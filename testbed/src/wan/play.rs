@@ -11,12 +11,13 @@ use anyhow::{Context, Result, ensure};
 use kube::Api;
 use kube::api::ApiResource;
 use kube::core::{DynamicObject, GroupVersionKind};
-use mcwan::emit::kubernetes::names::clusterset_service;
-use mcwan::emit::plugin::Plugin;
-use mcwan::explain::{Explainer, OutcomeKind};
-use mcwan::gather::Key;
-use mcwan::gather::files::Gathered;
-use mcwan::translate::{self, Destination as To, Options, Steering, SteeringKey, Translation};
+use mcwan::files;
+use mcwan::steering_secret;
+use mcwan_core::emit::kubernetes::names::clusterset_service;
+use mcwan_core::emit::plugin::Plugin;
+use mcwan_core::explain::{Explainer, OutcomeKind};
+use mcwan_core::snapshot::Key;
+use mcwan_core::translate::{self, Destination as To, Options, Steering, Translation};
 use mcwan_policy::wire::UnknownHosts;
 use serde_json::Value;
 
@@ -71,13 +72,13 @@ impl Play {
     /// # Errors
     /// The manifests are wrong or name another exporting cluster than `cluster-1`, or an API server refuses them.
     pub async fn set_up(wan: &TestWan, example: &Example) -> Result<Self> {
-        let gathered = Gathered::from_paths(&[&example.manifests]);
+        let gathered = files::from_paths(&[&example.manifests]);
         ensure!(gathered.is_complete(), "{} is wrong", example.manifests.display());
         let options = Options {
             cluster: Some(wan.cluster(IMPORTER).id()),
-            steering_key: SteeringKey::random()?,
+            steering_key: steering_secret::random()?,
             steering: Steering::RouteHeader,
-            mcs_version: mcwan::api::McsVersion::default(),
+            mcs_version: mcwan_core::api::McsVersion::default(),
         };
         let translation = translate::translate(&gathered.snapshot, &options);
         let plugin = Plugin::new(&translation.imports, UnknownHosts::Pass)?;

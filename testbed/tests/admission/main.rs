@@ -8,14 +8,15 @@ use std::fs;
 use kube::Api;
 use kube::api::{DynamicObject, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
-use mcwan::api::{GROUP, McsVersion, VERSION};
-use mcwan::gather::Snapshot;
-use mcwan::gather::files::Gathered;
-use mcwan::problem::Severity;
-use mcwan::translate::{self, Options, Steering, Translation};
+use mcwan_core::api::{GROUP, McsVersion, VERSION};
+use mcwan_core::problem::Severity;
+use mcwan_core::snapshot::Gathered;
+use mcwan_core::snapshot::Snapshot;
+use mcwan_core::translate::{self, Options, Steering, Translation};
 use mcwan_testbed::cluster::{Crds, TestCluster};
 use mcwan_testbed::example::Example;
 use serde_json::{Value, json};
+
 use slips::Row;
 
 const NAMESPACES: &str = "

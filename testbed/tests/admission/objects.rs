@@ -1,6 +1,6 @@
 //! Objects of our kinds.
 
-use mcwan::api::{GROUP, VERSION};
+use mcwan_core::api::{GROUP, VERSION};
 use serde_json::{Value, json};
 
 pub(crate) fn object(kind: &str, name: &str, spec: &Value) -> Value {

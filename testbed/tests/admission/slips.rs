@@ -1,6 +1,6 @@
 //! What can be wrong with an object by itself.
 
-use mcwan::api::GROUP;
+use mcwan_core::api::GROUP;
 use serde_json::{Value, json};
 
 use crate::objects::*;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use mcwan::explain::{self, OutcomeKind};
-use mcwan::translate;
+use mcwan_core::explain::{self, OutcomeKind};
+use mcwan_core::translate;
 use mcwan_testbed::client::Request;
 use mcwan_testbed::example::Destination;
 

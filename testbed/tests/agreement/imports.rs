@@ -1,6 +1,6 @@
 //! Imports, as they are written.
 
-use mcwan::api::ServiceImport;
+use mcwan_core::api::ServiceImport;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;

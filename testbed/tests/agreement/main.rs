@@ -17,7 +17,7 @@ mod wasmtime;
 mod words;
 mod world;
 
-use mcwan::explain::{self, OutcomeKind};
+use mcwan_core::explain::{self, OutcomeKind};
 use mcwan_testbed::example::Example;
 use mcwan_testbed::mode::Mode;
 use mcwan_testbed::setup::Setup;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use mcwan::problem::{Problem, Severity};
+use mcwan_core::problem::{Problem, Severity};
 use mcwan_policy::{REASON_HEADER, Reason};
 use mcwan_testbed::client::Request;
 use mcwan_testbed::echo::Seen;

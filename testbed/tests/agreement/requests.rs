@@ -1,6 +1,6 @@
 //! Requests near what an import asks for.
 
-use mcwan::api::{HttpMatch, PathMatchType, ServiceImport, ValueMatchType};
+use mcwan_core::api::{HttpMatch, PathMatchType, ServiceImport, ValueMatchType};
 use mcwan_policy::standard_hosts;
 use mcwan_testbed::client::Request;
 use proptest::collection::vec;

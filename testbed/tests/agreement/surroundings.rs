@@ -1,7 +1,7 @@
 //! What the imports live among: tiers, the cluster that exports, and a Service in each namespace.
 
-use mcwan::api::ServiceImport;
-use mcwan::gather::Snapshot;
+use mcwan_core::api::ServiceImport;
+use mcwan_core::snapshot::Snapshot;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -53,7 +53,7 @@ pub(crate) fn snapshot(service_imports: Vec<ServiceImport>) -> Snapshot {
     }
 }
 
-fn export(import: &ServiceImport) -> mcwan::api::ExportedService {
+fn export(import: &ServiceImport) -> mcwan_core::api::ExportedService {
     let name = import.metadata.name.as_deref().unwrap_or_default();
     let namespace = import.metadata.namespace.as_deref().unwrap_or_default();
     parse(json!({

@@ -1,6 +1,6 @@
 //! The cases through the release module on wasmtime.
 
-use mcwan::explain::{self, OutcomeKind};
+use mcwan_core::explain::{self, OutcomeKind};
 use mcwan_policy::STEERING_HEADER;
 use mcwan_testbed::client::Request;
 use mcwan_testbed::setup::Setup;
@@ -72,7 +72,7 @@ impl Deed {
             OutcomeKind::Reply => return Self::Answered(Answer::explained(outcome, request)),
             OutcomeKind::Pass => (Vec::new(), handed_on(outcome.authority.as_deref().unwrap()), RouteCache::Kept),
             OutcomeKind::Route => {
-                let of = |import: &&mcwan::translate::Import| {
+                let of = |import: &&mcwan_core::translate::Import| {
                     outcome.import == Some(format!("{}/{}", import.wire.namespace, import.wire.name))
                 };
                 let import = setup.translation.imports.iter().find(of).unwrap();

@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use mcwan::explain::{self, Asked, Explainer};
-use mcwan::gather::Snapshot;
+use mcwan_core::explain::{self, Asked, Explainer};
+use mcwan_core::snapshot::Snapshot;
 use mcwan_testbed::client::Request;
 use mcwan_testbed::mode::Mode;
 use mcwan_testbed::setup::Setup;

@@ -5,10 +5,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use kube::Client;
-use mcwan::apply::{Applier, Observed, Options, Outcome};
-use mcwan::emit::object::{Object, ObjectId};
-use mcwan::gather::Key;
-use mcwan::watch::{Event, Source, WatchError, Watched, Watches};
+use mcwan::apply::{Applier, Options};
+use mcwan::watch::{Event, Source, WatchError, Watches};
+use mcwan_core::emit::object::{Object, ObjectId};
+use mcwan_core::observed::Observed;
+use mcwan_core::outcome::Outcome;
+use mcwan_core::snapshot::Key;
+use mcwan_core::watched::Watched;
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::timeout;

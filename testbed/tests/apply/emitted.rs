@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use mcwan::api::{DataPlane, McsVersion};
-use mcwan::emit::kubernetes::{AccessLog, FilterKind, Module, Settings, everything};
-use mcwan::emit::object::{Kind, Object, ObjectId};
-use mcwan::gather::Key;
-use mcwan::gather::change::Change;
-use mcwan::gather::files::Gathered;
-use mcwan::translate::{Options, Steering, Translator};
+use mcwan::files;
+use mcwan_core::api::{DataPlane, McsVersion};
+use mcwan_core::emit::kubernetes::{AccessLog, FilterKind, Module, Settings, everything};
+use mcwan_core::emit::object::{Kind, Object, ObjectId};
+use mcwan_core::snapshot::Key;
+use mcwan_core::snapshot::change::Change;
+use mcwan_core::translate::{Options, Steering, Translator};
 use serde_json::{Value, json};
 
 use super::edge::CLUSTER;
@@ -35,7 +35,7 @@ pub(crate) fn of_all_examples() -> Vec<Object> {
 }
 
 fn of_example(manifests: &Path, data_plane: DataPlane, filter: FilterKind) -> Vec<Object> {
-    let gathered = Gathered::from_paths(&[manifests]);
+    let gathered = files::from_paths(&[manifests]);
     let cluster = Some(CLUSTER.to_owned());
     let options = Options {
         cluster: cluster.clone(),

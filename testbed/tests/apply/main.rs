@@ -7,9 +7,10 @@ mod server;
 use anyhow::Result;
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams};
 use kube::{Api, ResourceExt};
-use mcwan::apply::{Outcome, Status};
-use mcwan::emit::object::{Kind, Object, ObjectId};
-use mcwan::gather::Key;
+use mcwan::apply::Status;
+use mcwan_core::emit::object::{Kind, Object, ObjectId};
+use mcwan_core::outcome::Outcome;
+use mcwan_core::snapshot::Key;
 use mcwan_testbed::cluster::TestCluster;
 use serde_json::{Value, json};
 

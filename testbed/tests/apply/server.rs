@@ -1,11 +1,12 @@
 //! What becomes of the watches when the API server, or what it serves, comes and goes.
 
 use anyhow::Result;
-use mcwan::apply::{Outcome, Status};
-use mcwan::emit::object::{Kind, Object, ObjectId};
-use mcwan::gather::change::InputKind;
-use mcwan::gather::{Key, input};
-use mcwan::watch::Watched;
+use mcwan::apply::Status;
+use mcwan_core::emit::object::{Kind, Object, ObjectId};
+use mcwan_core::outcome::Outcome;
+use mcwan_core::snapshot::change::InputKind;
+use mcwan_core::snapshot::{Key, input};
+use mcwan_core::watched::Watched;
 use mcwan_testbed::cluster::{Crds, TestCluster};
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! Two replicas: one works, the other stands by.
 
 use anyhow::{Context, Result, ensure};
-use mcwan::emit::object::Kind;
+use mcwan_core::emit::object::Kind;
 use mcwan_testbed::controller::Controller;
 use mcwan_testbed::wait::until;
 use serde_json::json;

@@ -7,8 +7,8 @@ use kube::api::{Api, DynamicObject, ListParams};
 use kube::core::ApiResource;
 use kube::discovery::{Discovery, verbs};
 use kube::{Client, Error};
-use mcwan::apply::FIELD_MANAGER;
-use mcwan::emit::object::Kind;
+use mcwan_core::emit::object::Kind;
+use mcwan_core::observed::FIELD_MANAGER;
 use serde_json::Value;
 
 /// Kinds that are written while nothing happens.

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, ensure};
-use mcwan::emit::kubernetes::steering_value_of;
-use mcwan::emit::object::Kind;
+use mcwan_core::emit::kubernetes::steering_value_of;
+use mcwan_core::emit::object::Kind;
 use mcwan_testbed::controller::Controller;
 use mcwan_testbed::wait::until;
 use serde_json::{Value, json};

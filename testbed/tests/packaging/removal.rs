@@ -3,7 +3,7 @@
 use std::fs;
 
 use anyhow::{Context, Result};
-use mcwan::emit::object::Kind;
+use mcwan_core::emit::object::Kind;
 use mcwan_testbed::cluster::{Crds, TestCluster};
 
 use super::{golden, kustomize, manifests};

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use kube::Error;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
-use mcwan::emit::object::Kind;
+use mcwan_core::emit::object::Kind;
 use mcwan_testbed::cluster::TestCluster;
 use mcwan_testbed::wait::until;
 use serde_json::{Value, json};

@@ -9,7 +9,7 @@ use futures_util::StreamExt;
 use kube::api::{WatchEvent, WatchParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
-use mcwan::api::ExportedService;
+use mcwan_core::api::ExportedService;
 use mcwan_testbed::cluster::TestCluster;
 use mcwan_testbed::wait::until;
 use serde_json::json;

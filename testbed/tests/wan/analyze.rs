@@ -3,8 +3,8 @@
 use anyhow::{Context, Result, ensure};
 use kube::api::{DynamicObject, ListParams};
 use kube::{Api, ResourceExt};
-use mcwan::emit::kubernetes::{MANAGED_BY_LABEL, MANAGER};
-use mcwan::emit::object::Kind;
+use mcwan_core::emit::kubernetes::{MANAGED_BY_LABEL, MANAGER};
+use mcwan_core::emit::object::Kind;
 use mcwan_testbed::istiod::analyze::{Finding, Level, analyze};
 use mcwan_testbed::wan::{TestWan, WanCluster};
 use serde_json::Value;

@@ -8,11 +8,11 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease as KubernetesLease;
 use k8s_openapi::api::core::v1::{PodSpec, Secret};
 use kube::{Api, Client};
+use mcwan_core::api::REGISTRY_NAMESPACE;
+use mcwan_core::liveness::Lease;
 
 use super::SYSTEM_NAMESPACE;
-use crate::api::REGISTRY_NAMESPACE;
 use crate::cli::connection::from_text;
-use crate::liveness::Lease;
 
 /// The variable that names the file of the registry's kubeconfig to the controller.
 const VARIABLE: &str = "MCWAN_REGISTRY_KUBECONFIG";

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
+use mcwan_core::emit::object::Object;
+use mcwan_core::emit::yaml;
 use serde::Serialize;
 use serde_json::Value;
 use similar::TextDiff;
 
 use crate::cli::report::printable;
-use crate::emit::object::Object;
-use crate::emit::yaml;
 
 const ADDED: Style = AnsiColor::Green.on_default();
 const REMOVED: Style = AnsiColor::Red.on_default();

@@ -2,13 +2,13 @@
 
 use anyhow::{Context, bail};
 use kube::Resource;
+use mcwan_core::snapshot::change::InputKind;
+use mcwan_core::snapshot::{Key, Objects, Snapshot, input};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::change::{By, Change};
-use crate::gather::change::InputKind;
-use crate::gather::live::Live;
-use crate::gather::{Key, Objects, Snapshot, input};
+use crate::listing::Live;
 
 /// Metadata that an API server writes.
 const NOT_WRITTEN: [&str; 6] =

@@ -5,8 +5,7 @@ use std::io;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-
-use crate::explain::Asked;
+use mcwan_core::explain::Asked;
 
 /// Reads a file with a request on each line; empty lines do not count.
 pub(super) fn read(file: &Path) -> anyhow::Result<Vec<Asked>> {

@@ -4,11 +4,11 @@ use std::fmt::Display;
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
+use mcwan_core::api::{Cors, Timeouts};
+use mcwan_core::explain::{Asked, Considered, Outcome, OutcomeKind, Reply, ResponseHeaders, RouteFeatures};
+use mcwan_core::translate::{Destination, Mirror};
 
-use crate::api::{Cors, Timeouts};
 use crate::cli::report::printable;
-use crate::explain::{Asked, Considered, Outcome, OutcomeKind, Reply, ResponseHeaders, RouteFeatures};
-use crate::translate::{Destination, Mirror};
 
 const HEADING: Style = Style::new().bold();
 const TAKEN: Style = AnsiColor::Green.on_default();

@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 
 use clap::Args;
+use mcwan_core::emit::yaml;
 
 use super::{Hub, Word};
 use crate::cli::answer::Answer;
-use crate::emit::yaml;
 use crate::registry::{Outcome, manifests};
 
 /// Prepare an API server for the registry

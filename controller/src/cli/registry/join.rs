@@ -3,11 +3,11 @@
 use std::io::{self, Write};
 
 use clap::Args;
+use mcwan_core::emit::yaml;
 
 use super::{Hub, Word};
 use crate::cli::answer::Answer;
 use crate::cli::cluster::{CONTROLLER, SYSTEM_NAMESPACE};
-use crate::emit::yaml;
 use crate::registry::{ClusterName, Endpoint, Manifest, ServerUrl, client_with};
 
 /// Print the credentials of a cluster

@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 
 use clap::Args;
+use mcwan_core::api::REGISTRY_NAMESPACE;
 
 use super::Hub;
-use crate::api::REGISTRY_NAMESPACE;
 use crate::cli::answer::Answer;
 use crate::registry::{ClusterName, RegistryError, Server, Target, client_with};
 

@@ -1,10 +1,11 @@
 //! A plain Envoy's config.
 
+use mcwan_core::emit::envoy::{self, EnvoyOptions};
+use mcwan_core::snapshot::Gathered;
+use mcwan_core::translate::SteeringKey;
+
 use super::{ForEnvoy, Render};
 use crate::cli::input::{Findings, Input};
-use crate::emit::envoy::{self, EnvoyOptions};
-use crate::gather::files::Gathered;
-use crate::translate::SteeringKey;
 
 /// The module where nothing else is said.
 const MODULE: &str = "mcwan-filter.wasm";

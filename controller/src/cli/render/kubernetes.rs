@@ -1,12 +1,13 @@
 //! A cluster's objects.
 
+use mcwan_core::emit::kubernetes::{Module, Settings, everything};
+use mcwan_core::emit::yaml;
+use mcwan_core::snapshot::Gathered;
+use mcwan_core::snapshot::change::Change;
+use mcwan_core::translate::{Steering, SteeringKey, Translator};
+
 use super::{ForKubernetes, Render, usage};
 use crate::cli::input::Findings;
-use crate::emit::kubernetes::{Module, Settings, everything};
-use crate::emit::yaml;
-use crate::gather::change::Change;
-use crate::gather::files::Gathered;
-use crate::translate::{Steering, SteeringKey, Translator};
 
 impl Render {
     pub(super) fn for_kubernetes(

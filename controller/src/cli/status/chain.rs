@@ -6,21 +6,21 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::Client;
+use mcwan_core::api::{REGISTRY_NAMESPACE, TIER_NAMESPACE};
+use mcwan_core::emit::kubernetes::FilterKind;
+use mcwan_core::emit::kubernetes::names::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY};
+use mcwan_core::liveness::Liveness;
+use mcwan_core::status::Subject;
+use mcwan_core::translate::gateway_pods::{gateway_of, is_over, is_ready};
+use mcwan_core::translate::{Destination, Import};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::found::Found;
 use super::import;
 use super::leader::Leader;
-use crate::api::{REGISTRY_NAMESPACE, TIER_NAMESPACE};
 use crate::cli::cluster::{SYSTEM_NAMESPACE, World};
 use crate::cli::report::printable;
-use crate::emit::kubernetes::FilterKind;
-use crate::emit::kubernetes::names::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY};
-use crate::liveness::Liveness;
-use crate::status::Subject;
-use crate::translate::gateway_pods::{gateway_of, is_over, is_ready};
-use crate::translate::{Destination, Import};
 
 const OK: Style = AnsiColor::Green.on_default();
 const BROKEN: Style = AnsiColor::Red.on_default().bold();

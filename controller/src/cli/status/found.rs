@@ -3,13 +3,13 @@
 use anyhow::Context;
 use kube::api::{DynamicObject, ListParams};
 use kube::{Api, Client};
+use mcwan_core::api::TIER_NAMESPACE;
+use mcwan_core::emit::kubernetes::names::PLUGIN;
+use mcwan_core::emit::kubernetes::{FilterKind, IMPORT_LABEL, NAMESPACE_LABEL};
+use mcwan_core::emit::object::Kind;
 use serde_json::Value;
 
-use crate::api::TIER_NAMESPACE;
-use crate::emit::kubernetes::names::PLUGIN;
-use crate::emit::kubernetes::{FilterKind, IMPORT_LABEL, NAMESPACE_LABEL};
-use crate::emit::object::Kind;
-use crate::gather::live::is_not_there;
+use crate::listing::is_not_there;
 
 /// What the controller has made for one import, as the API server has it.
 #[derive(Debug, Default)]

@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta, Time};
+use mcwan_core::api::DataPlane;
+use mcwan_core::liveness::Liveness;
+use mcwan_core::problem::{Problem, Severity};
+use mcwan_core::status::Subject;
+use mcwan_core::translate::Import;
 use serde::Serialize;
 
 use super::age;
-use crate::api::DataPlane;
 use crate::cli::cluster::World;
-use crate::liveness::Liveness;
-use crate::problem::{Problem, Severity};
-use crate::status::Subject;
-use crate::translate::Import;
 
 /// The conditions that a table shows.
 const SHOWN: [&str; 3] = ["Accepted", "ResolvedRefs", "Programmed"];

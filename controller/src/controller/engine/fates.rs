@@ -2,13 +2,14 @@
 
 use std::time::Instant;
 
+use mcwan_core::emit::object::{Kind, ObjectId};
+use mcwan_core::observed::Live;
+use mcwan_core::outcome::Outcome;
 use serde_json::Value;
 
 use super::super::outcomes;
 use super::super::unit::{Part, Unit};
 use super::Engine;
-use crate::apply::{Live, Outcome};
-use crate::emit::object::{Kind, ObjectId};
 
 impl Engine {
     /// Takes note of what became of objects that were to be written.

@@ -6,13 +6,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use mcwan_core::emit::kubernetes::FilterKind;
+use mcwan_core::emit::object::{Object, ObjectId};
+use mcwan_core::observed::Live;
+use mcwan_core::outcome::Outcome;
+
 use super::super::batch::Batch;
 use super::super::emission::Emission;
 use super::super::unit::Unit;
 use super::Engine;
-use crate::apply::{Live, Outcome};
-use crate::emit::kubernetes::FilterKind;
-use crate::emit::object::{Object, ObjectId};
 use crate::module::ModuleStatus;
 
 /// Whether a filter may be written.

@@ -3,6 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
+use mcwan_core::api::TIER_NAMESPACE;
+use mcwan_core::emit::kubernetes::{LiveRules, steering_value_of};
+use mcwan_core::emit::object::{Kind, Object, ObjectId};
+use mcwan_core::observed::Live;
+use mcwan_core::outcome::Outcome;
+use mcwan_core::translate::Import;
 use serde_json::Value;
 
 use super::super::batch::Batch;
@@ -11,11 +17,6 @@ use super::super::leads::is_behind;
 use super::super::unit::{Part, Unit};
 use super::super::unwritten::Turn;
 use super::{Engine, ROUTE_WAIT};
-use crate::api::TIER_NAMESPACE;
-use crate::apply::{Live, Outcome};
-use crate::emit::kubernetes::{LiveRules, steering_value_of};
-use crate::emit::object::{Kind, Object, ObjectId};
-use crate::translate::Import;
 
 impl Engine {
     /// Works out what a unit consists of. Rules of live routes for targets that it no longer has stay for a while,

@@ -2,12 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use mcwan_core::emit::kubernetes::{guarded_by, names};
+use mcwan_core::emit::object::{Kind, Object, ObjectId};
+use mcwan_core::outcome::Outcome;
+
 use super::super::outcomes;
 use super::super::unit::{Part, Unit};
 use super::{Engine, module};
-use crate::apply::Outcome;
-use crate::emit::kubernetes::{guarded_by, names};
-use crate::emit::object::{Kind, Object, ObjectId};
 
 /// How soon it is looked again whether what an object guards is gone.
 const GUARD_WAIT: Duration = Duration::from_secs(1);

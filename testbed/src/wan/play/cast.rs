@@ -6,8 +6,8 @@ use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1::{Service, ServicePort};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::ResourceExt;
-use mcwan::api::{ExportedService, ExportedServiceSpec};
-use mcwan::gather::{Key, Snapshot};
+use mcwan_core::api::{ExportedService, ExportedServiceSpec};
+use mcwan_core::snapshot::{Key, Snapshot};
 use serde_json::{Value, json};
 
 use crate::kubelet::ECHO_IMAGE;
@@ -129,7 +129,7 @@ fn file(objects: &[Value]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use mcwan::gather::files::Gathered;
+    use mcwan::files;
 
     use super::*;
     use crate::example::Example;
@@ -138,7 +138,7 @@ mod tests {
     fn every_example_can_be_dealt_out() {
         for name in Example::names().unwrap() {
             let example = Example::load(&name).unwrap();
-            let cast = Cast::new(&Gathered::from_paths(&[&example.manifests]).snapshot).unwrap();
+            let cast = Cast::new(&files::from_paths(&[&example.manifests]).snapshot).unwrap();
             assert_eq!(cast.foreign.iter().map(ToString::to_string).collect::<Vec<_>>(), ["secure/payment"], "{name}");
             assert!(cast.exporter.contains(r#""replicas":3"#), "{name}: {}", cast.exporter);
             assert!(cast.importer.contains(r#""kind":"ServiceImport""#), "{name}: {}", cast.importer);

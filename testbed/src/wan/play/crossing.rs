@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mcwan::gather::Key;
+use mcwan_core::snapshot::Key;
 use mcwan_policy::{PORT_HEADER, STEERING_HEADER};
 
 use super::cast::{Cast, EXPORTER};

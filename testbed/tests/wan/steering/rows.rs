@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
-use mcwan::emit::kubernetes::steering_value_of;
+use mcwan_core::emit::kubernetes::steering_value_of;
 use mcwan_testbed::client::Request;
 use mcwan_testbed::wan::TestWan;
 use mcwan_testbed::wan::play::Play;

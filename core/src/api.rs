@@ -1,0 +1,64 @@
+//! The resources of the group `mc-wan.l7mp.io`, the rules that they share with Gateway API, and the `ServiceExport` of
+//! the Multi-Cluster Services API.
+//!
+//! A value of our types satisfies the schema of its CRD except for what [`validate`] checks.
+
+mod cel;
+pub mod duration;
+pub mod exported_service;
+pub mod http_filter;
+pub mod http_match;
+pub mod http_route;
+pub mod pattern;
+pub mod service_export;
+pub mod service_import;
+pub mod validate;
+pub mod wan_cluster;
+pub mod wan_policy;
+
+pub use duration::Duration;
+pub use exported_service::{ExportedPort, ExportedService, ExportedServiceSpec, Protocol};
+pub use http_filter::{
+    BackendObjectRef, Cors, FilterType, Fraction, Header, HeaderModifier, HttpFilter, LocalObjectRef, PathModifier,
+    PathModifierType, Percent, RedirectStatus, RequestMirror, RequestRedirect, Scheme, UrlRewrite,
+};
+pub use http_match::{HeaderMatch, HttpMatch, Method, PathMatch, PathMatchType, QueryParamMatch, ValueMatchType};
+pub use http_route::{BackendRef, HttpRule, Timeouts};
+pub use service_export::{MCS_GROUP, McsVersion, ServiceExport, WAN_POLICY_ANNOTATION};
+pub use service_import::{
+    DataPlane, Http, NoMatch, NoMatchStatus, ServiceImport, ServiceImportSpec, ServiceImportStatus,
+};
+pub use wan_cluster::{ClusterTier, EgressGateway, WanCluster, WanClusterSpec};
+pub use wan_policy::{LossPercent, Sla, WanPolicy, WanPolicySpec, WanPolicyStatus};
+
+/// The API group of our kinds.
+pub const GROUP: &str = "mc-wan.l7mp.io";
+/// The version of our kinds.
+pub const VERSION: &str = "v1alpha1";
+/// The namespace of the tier services.
+pub const TIER_NAMESPACE: &str = "mc-wan";
+/// The namespace of the registry.
+pub const REGISTRY_NAMESPACE: &str = "mc-wan-registry";
+
+#[cfg(test)]
+mod tests {
+    use kube_core::CustomResourceExt;
+
+    use super::*;
+
+    #[test]
+    fn every_kind_has_a_crd() {
+        let table = [
+            (WanPolicy::crd(), "wanpolicies", "Cluster"),
+            (ServiceImport::crd(), "serviceimports", "Namespaced"),
+            (ExportedService::crd(), "exportedservices", "Namespaced"),
+            (WanCluster::crd(), "wanclusters", "Namespaced"),
+        ];
+        for (crd, plural, scope) in table {
+            assert_eq!(crd.metadata.name, Some(format!("{plural}.{GROUP}")), "{plural}: its name");
+            assert_eq!(crd.spec.scope, scope, "{plural}: its scope");
+            let names: Vec<_> = crd.spec.versions.iter().map(|version| version.name.as_str()).collect();
+            assert_eq!(names, [VERSION], "{plural}: its versions");
+        }
+    }
+}

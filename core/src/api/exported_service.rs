@@ -1,0 +1,88 @@
+//! `ExportedService`: what one cluster exports, as the registry holds it.
+//!
+//! Fields that a reader does not know are no error: clusters are upgraded one after the other.
+
+use std::net::IpAddr;
+use std::num::NonZeroU16;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube_derive::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{cel, pattern};
+
+/// A service that one cluster exports. It is named `CLUSTER.NAMESPACE.NAME`.
+#[derive(CustomResource, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    crates(kube = "::kube_derive", kube_core = "::kube_core"),
+    attr = "x_kube(crates(kube_core = \"::kube_core\"))",
+    group = "mc-wan.l7mp.io",
+    version = "v1alpha1",
+    kind = "ExportedService",
+    namespaced,
+    derive = "PartialEq",
+    category = "mcwan",
+    doc = "A service that one cluster exports, published in the registry under the name CLUSTER.NAMESPACE.NAME.",
+    validation = cel::NAMED_BY_SERVICE,
+    printcolumn(name = "Cluster", type_ = "string", json_path = ".spec.cluster"),
+    printcolumn(name = "Default tier", type_ = "string", json_path = ".spec.defaultTier"),
+    printcolumn(name = "Ready pods", type_ = "integer", json_path = ".spec.readyPods"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(name = "Gateways", type_ = "string", json_path = ".spec.gateways", priority = 1)
+)]
+#[serde(rename_all = "camelCase")]
+pub struct ExportedServiceSpec {
+    /// The exporting cluster.
+    #[schemars(length(max = 63), regex(pattern = pattern::LABEL))]
+    pub cluster: String,
+    /// The namespace of the Service.
+    #[schemars(length(max = 63), regex(pattern = pattern::LABEL))]
+    pub namespace: String,
+    /// The name of the Service.
+    #[schemars(length(max = 63), regex(pattern = pattern::LABEL))]
+    pub name: String,
+    /// When the `ServiceExport` was created. Of conflicting exports the oldest holds.
+    pub exported_at: Time,
+    /// The ports of the Service.
+    #[schemars(length(min = 1), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["port", "protocol"]))]
+    pub ports: Vec<ExportedPort>,
+    /// The tier of requests that no rule is for. The oldest export's holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63), regex(pattern = pattern::LABEL))]
+    pub default_tier: Option<String>,
+    /// The addresses of the ready ingress gateway pods.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gateways: Vec<IpAddr>,
+    /// How many ready pods stand behind the Service.
+    #[serde(default)]
+    pub ready_pods: u32,
+}
+
+/// A port of an exported Service.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ExportedPort {
+    /// Its name; a Service with a single port may leave it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The port that clients use.
+    pub port: NonZeroU16,
+    /// The transport protocol.
+    #[serde(default)]
+    pub protocol: Protocol,
+    /// The application protocol, as in a Service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub app_protocol: Option<String>,
+}
+
+/// The transport protocol of a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+#[expect(missing_docs, reason = "as in a Service")]
+pub enum Protocol {
+    #[default]
+    Tcp,
+    Udp,
+    Sctp,
+}

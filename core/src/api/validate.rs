@@ -1,0 +1,231 @@
+//! What the types do not say of a sound object: what is left of a CRD's schema, and the rules for names.
+//!
+//! What `mcwan-policy` checks when it compiles (hosts, matches, rewrites) is checked there alone, and what makes a
+//! single rule answer 500 (filters, backends) in [`crate::translate`].
+
+mod check;
+mod http_rule;
+
+use std::collections::HashSet;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use mcwan_policy::limits;
+
+use super::{ExportedService, ServiceExport, ServiceImport, WanCluster, WanPolicy};
+use crate::problem::{ObjectRef, Problem};
+use check::Check;
+
+/// The tiers that hold, and what is wrong: of two with one port the older has it, but both are told, and there are at
+/// most [`limits::TIERS`]. The policies come oldest first.
+pub fn tiers<'p>(policies: impl IntoIterator<Item = &'p WanPolicy>) -> (Vec<&'p WanPolicy>, Vec<Problem>) {
+    let mut tiers: Vec<&WanPolicy> = Vec::new();
+    let mut problems = Vec::new();
+    for policy in policies {
+        if let Some(older) = tiers.iter().find(|tier| tier.spec.port == policy.spec.port) {
+            let (older, younger, port) = (ObjectRef::of(*older), ObjectRef::of(policy), policy.spec.port);
+            let kept = format!("the younger {younger} also asks for port {port}, and does not get it");
+            let refused = format!("port {port} is already {older}'s");
+            let both =
+                [Problem::warning(older, "PortConflict", kept), Problem::error(younger, "PortConflict", refused)];
+            let told = |problem: Problem| problem.at("spec.port").hint("give every tier a port of its own");
+            problems.extend(both.map(told));
+        } else if tiers.len() == limits::TIERS {
+            let message = format!("there are already {} tiers", limits::TIERS);
+            problems.push(Problem::error(ObjectRef::of(policy), "TooLarge", message));
+        } else {
+            tiers.push(policy);
+        }
+    }
+    (tiers, problems)
+}
+
+/// What is wrong with a `WANPolicy` by itself.
+pub fn wan_policy(policy: &WanPolicy) -> Vec<Problem> {
+    let mut check = Check::new(ObjectRef::of(policy));
+    check.own_names();
+    check.problems
+}
+
+/// What is wrong with a `ServiceImport` by itself.
+pub fn service_import(import: &ServiceImport) -> Vec<Problem> {
+    let mut check = Check::new(ObjectRef::of(import));
+    check.own_names();
+    let rules = import.spec.http.as_ref().map_or(&[][..], |http| &http.rules);
+    let mut names = HashSet::new();
+    for (index, rule) in rules.iter().enumerate() {
+        let field = format!("spec.http.rules[{index}]");
+        if let Some(name) = rule.name.as_deref().filter(|name| !names.insert(*name)) {
+            check.error(format!("{field}.name"), "Duplicate", format!("an earlier rule is named `{name}`"));
+        }
+        http_rule::check(&mut check, &field, rule);
+    }
+    check.problems
+}
+
+/// What is wrong with an `ExportedService` by itself.
+pub fn exported_service(export: &ExportedService) -> Vec<Problem> {
+    let mut check = Check::new(ObjectRef::of(export));
+    let spec = &export.spec;
+    check.label("spec.cluster", &spec.cluster);
+    check.label("spec.namespace", &spec.namespace);
+    check.label("spec.name", &spec.name);
+    if let Some(tier) = &spec.default_tier {
+        check.label("spec.defaultTier", tier);
+    }
+    let expected = format!("{}.{}.{}", spec.cluster, spec.namespace, spec.name);
+    if check.object.name != expected {
+        check.error("metadata.name", "InvalidName", format!("the name is not CLUSTER.NAMESPACE.NAME: `{expected}`"));
+    }
+    if spec.ports.is_empty() {
+        check.error("spec.ports", "Missing", "there is no port");
+    }
+    check.distinct("spec.ports", "port", spec.ports.iter().map(|port| (port.port, port.protocol)));
+    check.problems
+}
+
+/// What is wrong with a `WANCluster` by itself.
+pub fn wan_cluster(cluster: &WanCluster) -> Vec<Problem> {
+    let mut check = Check::new(ObjectRef::of(cluster));
+    check.own_names();
+    let tiers = &cluster.spec.tiers;
+    if tiers.len() > limits::TIERS {
+        check.error("spec.tiers", "TooLarge", format!("there are more than {} tiers", limits::TIERS));
+    }
+    for (index, tier) in tiers.iter().enumerate() {
+        check.label(&format!("spec.tiers[{index}].name"), &tier.name);
+    }
+    check.distinct("spec.tiers", "name", tiers.iter().map(|tier| &tier.name));
+    check.distinct("spec.tiers", "port", tiers.iter().map(|tier| tier.port));
+    let gateways = &cluster.spec.egress_gateways;
+    for (index, gateway) in gateways.iter().enumerate() {
+        check.label(&format!("spec.egressGateways[{index}].namespace"), &gateway.namespace);
+    }
+    check.distinct("spec.egressGateways", "namespace", gateways.iter().map(|gateway| &gateway.namespace));
+    check.problems
+}
+
+/// What is wrong with a `ServiceExport` by itself. Whether there is the tier that it names, [`crate::translate`] tells.
+pub fn service_export(export: &ServiceExport) -> Vec<Problem> {
+    let ObjectMeta { namespace, name, .. } = export.metadata.clone();
+    let mut check =
+        Check::new(ObjectRef { kind: ServiceExport::KIND.to_owned(), namespace, name: name.unwrap_or_default() });
+    check.own_names();
+    check.problems
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::snapshot::Gathered;
+
+    /// The fields that errors name, of the only object in a document.
+    fn fields(document: &str) -> Vec<String> {
+        let gathered = Gathered::from_text("test.yaml", document);
+        gathered.findings.into_iter().map(|finding| finding.field.unwrap_or(finding.message)).collect()
+    }
+
+    fn mk(kind: &str, name: &str, spec: &str) -> String {
+        let namespace = if kind == "WANPolicy" { "" } else { ", namespace: secure" };
+        format!(
+            "{{apiVersion: mc-wan.l7mp.io/v1alpha1, kind: {kind}, metadata: {{name: {name:?}{namespace}}}, spec: {spec}}}"
+        )
+    }
+
+    fn mk_rule(rule: &str) -> String {
+        mk("ServiceImport", "payment", &format!("{{http: {{rules: [{rule}]}}}}"))
+    }
+
+    fn mk_export(name: &str, spec: &str) -> String {
+        let spec = format!("{{cluster: c, namespace: ns, name: pay, exportedAt: '2026-11-20T08:00:00Z', {spec}}}");
+        mk("ExportedService", name, &spec)
+    }
+
+    #[test]
+    fn names_are_dns_labels() {
+        let (longest, longer) = ("a".repeat(63), "a".repeat(64));
+        let table = [
+            ("a", true, "one letter"),
+            ("a-1", true, "a dash inside"),
+            ("1a", true, "a digit first"),
+            (&longest, true, "the longest"),
+            (&longer, false, "too long"),
+            ("-a", false, "a dash first"),
+            ("a-", false, "a dash last"),
+            ("A", false, "upper case"),
+            ("a.b", false, "a dot"),
+            ("a_b", false, "an underscore"),
+            ("é", false, "not ASCII"),
+        ];
+        for (name, sound, message) in table {
+            let expected: &[&str] = if sound { &[] } else { &["metadata.name"] };
+            assert_eq!(fields(&mk("WANPolicy", name, "{port: 1}")), expected, "{message}: {name}");
+        }
+    }
+
+    #[test]
+    fn a_service_import_by_itself() {
+        let backend = |rest: &str| format!("{{backendRefs: [{{name: a}}, {{name: b, {rest}}}]}}");
+        let table: [(String, &[&str], &str); 6] = [
+            (backend("weight: 1000000"), &[], "the greatest weight"),
+            (backend("weight: 1000001"), &["spec.http.rules[0].backendRefs[1].weight"], "too great a weight"),
+            ("{timeouts: {request: 1s, backendRequest: 1s}}".to_owned(), &[], "equal timeouts"),
+            (
+                "{timeouts: {request: 1s, backendRequest: 2s}}".to_owned(),
+                &["spec.http.rules[0].timeouts.backendRequest"],
+                "an attempt longer than the whole",
+            ),
+            ("{timeouts: {request: 0s, backendRequest: 2s}}".to_owned(), &[], "no limit for the whole"),
+            ("{name: a}, {name: b}, {name: a}".to_owned(), &["spec.http.rules[2].name"], "a name used twice"),
+        ];
+        for (rule, expected, message) in table {
+            assert_eq!(fields(&mk_rule(&rule)), expected, "{message}");
+        }
+    }
+
+    #[test]
+    fn an_exported_service_by_itself() {
+        let table: [(String, &[&str], &str); 6] = [
+            (mk_export("c.ns.pay", "ports: [{port: 1}]"), &[], "sound"),
+            (mk_export("c.ns.other", "ports: [{port: 1}]"), &["metadata.name"], "another name"),
+            (mk_export("c.ns.pay", "ports: []"), &["spec.ports"], "no port"),
+            (mk_export("c.ns.pay", "ports: [{port: 1}, {port: 1, protocol: UDP}]"), &[], "a port of each protocol"),
+            (mk_export("c.ns.pay", "ports: [{port: 1}, {port: 1}]"), &["spec.ports[1].port"], "one port twice"),
+            (mk_export("c.ns.pay", "ports: [{port: 1}], defaultTier: A"), &["spec.defaultTier"], "a bad tier name"),
+        ];
+        for (document, expected, message) in table {
+            assert_eq!(fields(&document), expected, "{message}");
+        }
+    }
+
+    #[test]
+    fn a_cluster_by_itself() {
+        let many: Vec<_> = (1..=17).map(|port| format!("{{name: t{port}, port: {port}}}")).collect();
+        let (most, too_many) = (many[..16].join(", "), many.join(", "));
+        let table: [(String, &[&str], &str); 5] = [
+            (format!("{{tiers: [{most}]}}"), &[], "16 tiers"),
+            (format!("{{tiers: [{too_many}]}}"), &["spec.tiers"], "17 tiers"),
+            ("{tiers: [{name: a, port: 1}, {name: a, port: 2}]}".to_owned(), &["spec.tiers[1].name"], "one name twice"),
+            ("{tiers: [{name: a, port: 1}, {name: b, port: 1}]}".to_owned(), &["spec.tiers[1].port"], "one port twice"),
+            (
+                "{egressGateways: [{namespace: a}, {namespace: a}]}".to_owned(),
+                &["spec.egressGateways[1].namespace"],
+                "one namespace twice",
+            ),
+        ];
+        for (spec, expected, message) in table {
+            assert_eq!(fields(&mk("WANCluster", "c", &spec)), expected, "{message}");
+        }
+    }
+
+    #[test]
+    fn of_two_tiers_with_one_port_the_older_holds_and_both_are_told() {
+        let mut documents: Vec<_> =
+            (1..=17).map(|n| mk("WANPolicy", &format!("t{n}"), &format!("{{port: {n}}}"))).collect();
+        documents.insert(1, mk("WANPolicy", "younger", "{port: 1}"));
+        let gathered = Gathered::from_text("test.yaml", &documents.join("\n---\n"));
+        let (tiers, problems) = tiers(gathered.snapshot.wan_policies.by_age());
+        assert_eq!(tiers.len(), limits::TIERS);
+        let problems: Vec<_> = problems.iter().map(|problem| (problem.object.name.as_str(), problem.reason)).collect();
+        assert_eq!(problems, [("t1", "PortConflict"), ("younger", "PortConflict"), ("t17", "TooLarge")]);
+    }
+}

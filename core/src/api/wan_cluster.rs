@@ -1,0 +1,65 @@
+//! `WANCluster`: one cluster, as the registry holds it.
+//!
+//! Fields that a reader does not know are no error: clusters are upgraded one after the other.
+
+use std::net::IpAddr;
+use std::num::NonZeroU16;
+
+use kube_derive::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{cel, pattern};
+
+/// One cluster. Its name is the cluster's name.
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    crates(kube = "::kube_derive", kube_core = "::kube_core"),
+    attr = "x_kube(crates(kube_core = \"::kube_core\"))",
+    group = "mc-wan.l7mp.io",
+    version = "v1alpha1",
+    kind = "WANCluster",
+    root = "WanCluster",
+    namespaced,
+    derive = "PartialEq",
+    category = "mcwan",
+    doc = "A cluster that takes part, published in the registry by itself. A Lease of the same name tells whether it lives.",
+    validation = cel::NAMED_BY_LABEL,
+    printcolumn(name = "Region", type_ = "string", json_path = ".metadata.labels.region"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+)]
+#[serde(rename_all = "camelCase")]
+pub struct WanClusterSpec {
+    /// The tiers that the cluster knows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    #[schemars(extend("x-kubernetes-validations" = [cel::distinct_ports()]))]
+    pub tiers: Vec<ClusterTier>,
+    /// Where the cluster's requests come from, by importing namespace.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["namespace"]))]
+    pub egress_gateways: Vec<EgressGateway>,
+}
+
+/// A tier as one cluster knows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterTier {
+    /// The name of its `WANPolicy`.
+    #[schemars(length(max = 63), regex(pattern = pattern::LABEL))]
+    pub name: String,
+    /// Its port.
+    pub port: NonZeroU16,
+}
+
+/// The egress gateway of one namespace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EgressGateway {
+    /// The importing namespace.
+    #[schemars(length(max = 63), regex(pattern = pattern::LABEL))]
+    pub namespace: String,
+    /// The addresses of the gateway's pods.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<IpAddr>,
+}

@@ -1,0 +1,44 @@
+//! All objects at once, for those who have no API server to keep up to date.
+
+use std::collections::BTreeSet;
+
+use crate::emit::object::Object;
+use crate::problem::Problem;
+use crate::snapshot::Snapshot;
+use crate::translate::Translator;
+
+use super::{
+    LiveRules, Settings, cluster_object, common_objects, egress_objects, export_objects, import_objects,
+    ingress_objects, missing_grants,
+};
+
+/// The objects of everything that was translated, in the order in which they are created, and what is wrong beside
+/// what the translation found.
+pub fn everything(translator: &Translator, snapshot: &Snapshot, settings: &Settings) -> (Vec<Object>, Vec<Problem>) {
+    let (mut objects, mut problems) = (common_objects(), Vec::new());
+    for import in translator.imports().values() {
+        let (made, found) = import_objects(import, settings, &LiveRules::default());
+        objects.extend(made);
+        problems.extend(found);
+        problems.extend(missing_grants(import, &snapshot.reference_grants));
+    }
+    for namespace in translator.imports().namespaces() {
+        let egress = egress_objects(namespace, &translator.imports_of(namespace), settings);
+        objects.extend(egress.objects);
+        problems.extend(egress.problems);
+    }
+    let mut exporting = BTreeSet::new();
+    for export in translator.outgoing().values().filter(|export| export.is_exported()) {
+        objects.extend(export_objects(export, settings));
+        exporting.insert(&*export.key.namespace);
+    }
+    for namespace in exporting {
+        let admitted = translator.admitted(snapshot, namespace);
+        let (made, found) = ingress_objects(namespace, translator.exports().tier_ports(), &admitted, settings);
+        objects.extend(made);
+        problems.extend(found);
+    }
+    objects.extend(cluster_object(&translator.cluster(snapshot), settings));
+    objects.sort_by(|left, right| left.id.cmp(&right.id));
+    (objects, problems)
+}

@@ -1,0 +1,19 @@
+//! What the resources mean: their types, the snapshot of them, its translation, what is emitted, explanation and status.
+//!
+//! Everything here is pure: no client, no clock, no file, no randomness. [`snapshot`] holds the resources of [`api`],
+//! [`translate`] says what they mean, [`emit`] makes objects and configurations of that. Whatever is wrong with an object
+//! on the way becomes a [`problem::Problem`].
+
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests begin at some time, and one reads the sources"))]
+
+pub mod api;
+pub mod emit;
+pub mod explain;
+pub mod liveness;
+pub mod observed;
+pub mod outcome;
+pub mod problem;
+pub mod snapshot;
+pub mod status;
+pub mod translate;
+pub mod watched;

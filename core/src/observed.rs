@@ -1,0 +1,234 @@
+//! What the API server has of the kinds that we write, one digest in place of each object.
+
+mod digest;
+pub mod fields;
+mod live;
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+
+pub use digest::Digest;
+pub use live::{Live, Owner, registry_writer};
+
+use crate::emit::object::{Kind, Object, ObjectId};
+use crate::snapshot::{Key, Keyed};
+
+/// The field manager under which everything is written.
+pub const FIELD_MANAGER: &str = "mcwan";
+
+/// What the API server has of the kinds that we write: of ours and of others' objects, which may stand in our way.
+#[derive(Debug, Default)]
+pub struct Observed {
+    kinds: BTreeMap<Kind, Keyed<Entry>>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    live: Live,
+    /// What we applied, where the API server made something else of it. An apply of the same would change nothing.
+    settled: Option<Digest>,
+}
+
+/// How an object that is to be compares with what is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// Nothing of that name is there.
+    Missing,
+    /// What is there is as it is to be.
+    Same,
+    /// What is there is ours, and otherwise.
+    Different {
+        /// Its uid.
+        uid: Box<str>,
+    },
+    /// What is there is about to go.
+    Deleting,
+    /// What is there is not ours.
+    Foreign,
+}
+
+impl Observed {
+    /// Takes note of what a watch saw. Returns whether it is news: false for a state that is not later than the one we
+    /// know, and for the echo of what we wrote ourselves.
+    pub fn changed(&mut self, kind: Kind, key: &Key, live: Live) -> bool {
+        let known = self.kinds.entry(kind).or_default();
+        match known.get_mut(&key.namespace, &key.name) {
+            Some(entry) if live.version < entry.live.version => false,
+            Some(entry) => {
+                let same = entry.live.uid == live.uid && entry.live.owner == live.owner;
+                let news = !same || entry.live.deleting != live.deleting;
+                if !same {
+                    entry.settled = None;
+                }
+                entry.live = live;
+                news
+            }
+            None => {
+                known.insert(key, Entry { live, settled: None });
+                true
+            }
+        }
+    }
+
+    /// Takes note of what a watch no longer sees; `version` is that of the deletion, if it was seen. Returns whether it
+    /// is news: false if there has been another object of the name since.
+    pub fn deleted(&mut self, kind: Kind, key: &Key, version: Option<u64>) -> bool {
+        let Some(known) = self.kinds.get_mut(&kind) else { return false };
+        let Some(entry) = known.get(&key.namespace, &key.name) else { return false };
+        let is_later = version.is_none_or(|version| entry.live.version <= version);
+        if is_later {
+            known.remove(key);
+        }
+        is_later
+    }
+
+    /// Takes note of what came back when `desired` was applied. Returns whether it is what was applied, as it should be.
+    pub fn applied(&mut self, id: &ObjectId, desired: Digest, live: Live) -> bool {
+        let is_same = live.owner == Owner::Ours(desired);
+        self.changed(id.kind, &id.key, live);
+        if !is_same && let Some(entry) = self.entry(id) {
+            entry.settled = Some(desired);
+        }
+        is_same
+    }
+
+    /// Takes note that an object was asked to go.
+    pub fn going(&mut self, id: &ObjectId) {
+        if let Some(entry) = self.entry(id) {
+            entry.live.deleting = true;
+        }
+    }
+
+    /// Compares an object that is to be, by its digest, with what is there.
+    pub fn compare(&self, id: &ObjectId, desired: Digest) -> Comparison {
+        let Some(entry) = self.kinds.get(&id.kind).and_then(|known| known.get(&id.key.namespace, &id.key.name)) else {
+            return Comparison::Missing;
+        };
+        match entry.live.owner {
+            Owner::Foreign => Comparison::Foreign,
+            Owner::Ours(_) if entry.live.deleting => Comparison::Deleting,
+            Owner::Ours(content) if content == desired || entry.settled == Some(desired) => Comparison::Same,
+            Owner::Ours(_) => Comparison::Different { uid: entry.live.uid.clone() },
+        }
+    }
+
+    /// What is there of an object.
+    pub fn get(&self, id: &ObjectId) -> Option<&Live> {
+        Some(&self.kinds.get(&id.kind)?.get(&id.key.namespace, &id.key.name)?.live)
+    }
+
+    /// Whether what is there of an object is as it is to be.
+    pub fn is_same(&self, object: &Object) -> bool {
+        self.compare(&object.id, Digest::of_desired(&object.body)) == Comparison::Same
+    }
+
+    /// Our objects of a kind that are not about to go, in order: what of them is not to be is to be deleted.
+    pub fn ours(&self, kind: Kind) -> impl Iterator<Item = ObjectId> {
+        let known = self.kinds.get(&kind).into_iter().flat_map(Keyed::iter);
+        known
+            .filter(|(_, entry)| matches!(entry.live.owner, Owner::Ours(_)) && !entry.live.deleting)
+            .map(move |(key, _)| ObjectId { kind, key })
+    }
+
+    /// The `WANCluster` of a cluster, as the owner of what that cluster exports, if it is ours.
+    pub fn wan_cluster(&self, cluster: &str) -> Option<OwnerReference> {
+        let kind = Kind::WanCluster;
+        let is_it = |id: &ObjectId| &*id.key.name == cluster;
+        let live = self.ours(kind).find(is_it).and_then(|id| self.get(&id))?;
+        Some(OwnerReference {
+            api_version: kind.api_version(),
+            kind: kind.name().to_owned(),
+            name: cluster.to_owned(),
+            uid: live.uid.to_string(),
+            controller: Some(true),
+            block_owner_deletion: None,
+        })
+    }
+
+    fn entry(&mut self, id: &ObjectId) -> Option<&mut Entry> {
+        self.kinds.get_mut(&id.kind)?.get_mut(&id.key.namespace, &id.key.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn digest(content: &str) -> Digest {
+        Digest::of_desired(&json!({"spec": content}))
+    }
+
+    fn mk_id() -> ObjectId {
+        ObjectId { kind: Kind::Service, key: Key::new("secure", "payment-clusterset") }
+    }
+
+    fn mk_live(version: u64, content: &str) -> Live {
+        Live { version, uid: "a".into(), owner: Owner::Ours(digest(content)), deleting: false }
+    }
+
+    /// What the API server has after these states, in the order in which they were told; with what of it was news.
+    fn mk_observed<const N: usize>(told: [(u64, &str); N]) -> (Observed, [bool; N]) {
+        let mut observed = Observed::default();
+        let id = mk_id();
+        let news = told.map(|(version, content)| observed.changed(id.kind, &id.key, mk_live(version, content)));
+        (observed, news)
+    }
+
+    #[test]
+    fn states_are_taken_in_the_order_of_their_versions() {
+        let table = [
+            (mk_observed([(9, "a"), (10, "b")]), [true, true], "b", "one after the other"),
+            (mk_observed([(10, "b"), (9, "a")]), [true, false], "b", "an older one that comes late"),
+            (mk_observed([(9, "a"), (10, "a")]), [true, false], "a", "another's change, or the echo of ours"),
+        ];
+        for ((observed, found), news, content, message) in table {
+            assert_eq!(found, news, "{message}: what is news");
+            assert_eq!(observed.compare(&mk_id(), digest(content)), Comparison::Same, "{message}: what is there");
+        }
+    }
+
+    #[test]
+    fn a_deletion_ends_only_what_is_older() {
+        let id = mk_id();
+        let table = [
+            (Some(11), true, "the deletion of what is there"),
+            (Some(9), false, "of what was there before"),
+            (None, true, "a deletion that nobody saw"),
+        ];
+        for (version, is_news, message) in table {
+            let (mut observed, _) = mk_observed([(10, "a")]);
+            assert_eq!(observed.deleted(id.kind, &id.key, version), is_news, "{message}");
+            assert_eq!(observed.get(&id).is_none(), is_news, "{message}: whether it is gone");
+            assert!(!observed.deleted(id.kind, &Key::new("secure", "other"), version), "{message}: of another object");
+        }
+    }
+
+    #[test]
+    fn what_the_api_server_changes_at_once_is_not_applied_again_and_again() {
+        let id = mk_id();
+        let (mut observed, _) = mk_observed([(9, "a")]);
+        assert!(observed.applied(&id, digest("b"), mk_live(10, "b")), "it came back as it was sent");
+        assert!(!observed.applied(&id, digest("c"), mk_live(11, "c, and a default")), "it did not");
+        assert_eq!(observed.compare(&id, digest("c")), Comparison::Same, "once is enough");
+        observed.changed(id.kind, &id.key, mk_live(12, "c, and a default"));
+        assert_eq!(observed.compare(&id, digest("c")), Comparison::Same, "after another's change");
+        observed.changed(id.kind, &id.key, mk_live(13, "d"));
+        let uid = "a".into();
+        assert_eq!(observed.compare(&id, digest("c")), Comparison::Different { uid }, "after an edit of ours");
+    }
+
+    #[test]
+    fn what_is_not_ours_or_about_to_go_is_told_apart() {
+        let id = mk_id();
+        let (mut observed, _) = mk_observed([(9, "a")]);
+        observed.going(&id);
+        assert_eq!(observed.compare(&id, digest("a")), Comparison::Deleting, "asked to go");
+        assert_eq!(observed.ours(id.kind).count(), 0, "what is about to go need not be deleted");
+        observed.changed(id.kind, &id.key, Live { owner: Owner::Foreign, ..mk_live(10, "a") });
+        assert_eq!(observed.compare(&id, digest("a")), Comparison::Foreign, "another's");
+        assert_eq!(observed.ours(id.kind).count(), 0, "another's must not be deleted");
+    }
+}

@@ -1,0 +1,105 @@
+//! What is wrong with an object, for the person who wrote it.
+
+use std::fmt;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube_core::Resource;
+
+/// One thing that is wrong with one object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Whether it must be put right.
+    pub severity: Severity,
+    /// The object.
+    pub object: ObjectRef,
+    /// The field, from the object's root: `spec.http.rules[1].filters[0]`.
+    pub field: Option<String>,
+    /// A CamelCase word for machines, as in a condition.
+    pub reason: &'static str,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+/// How bad a problem is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Harmless as it is, but probably not what was meant.
+    Warning,
+    /// Something that was asked for is not done.
+    Error,
+}
+
+/// Names an object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectRef {
+    /// Its kind.
+    pub kind: String,
+    /// Its namespace; none for a cluster-scoped object.
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
+}
+
+impl Problem {
+    /// An error of an object as a whole.
+    pub fn error(object: ObjectRef, reason: &'static str, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Error, object, field: None, reason, message: message.into(), hint: None }
+    }
+
+    /// A warning about an object as a whole.
+    pub fn warning(object: ObjectRef, reason: &'static str, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, ..Self::error(object, reason, message) }
+    }
+
+    /// The same, of one field.
+    #[must_use]
+    pub fn at(self, field: impl Into<String>) -> Self {
+        Self { field: Some(field.into()), ..self }
+    }
+
+    /// The same, with a hint.
+    #[must_use]
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+}
+
+impl ObjectRef {
+    /// Names an object that is at hand.
+    pub fn of<T: Resource<DynamicType = ()>>(object: &T) -> Self {
+        let ObjectMeta { namespace, name, .. } = object.meta().clone();
+        Self { kind: T::kind(&()).into_owned(), namespace, name: name.unwrap_or_default() }
+    }
+
+    /// An object of a namespace.
+    pub fn namespaced(kind: impl Into<String>, namespace: impl Into<String>, name: impl Into<String>) -> Self {
+        Self { kind: kind.into(), namespace: Some(namespace.into()), name: name.into() }
+    }
+
+    /// An object of the cluster.
+    pub fn cluster(kind: impl Into<String>, name: impl Into<String>) -> Self {
+        Self { kind: kind.into(), namespace: None, name: name.into() }
+    }
+}
+
+/// `ServiceImport secure/payment`, `WANPolicy sd-wan-priority-high`.
+impl fmt::Display for ObjectRef {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} ", self.kind)?;
+        if let Some(namespace) = &self.namespace {
+            write!(formatter, "{namespace}/")?;
+        }
+        formatter.write_str(&self.name)
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Warning => "warning",
+            Self::Error => "error",
+        })
+    }
+}

@@ -1,0 +1,101 @@
+//! From where resources come.
+
+pub mod change;
+pub mod finding;
+pub mod input;
+pub mod keyed;
+pub mod objects;
+
+mod document;
+mod documents;
+mod field;
+mod gathered;
+mod hint;
+mod item;
+mod kind;
+mod slip;
+mod typed;
+mod yaml;
+
+use std::collections::BTreeSet;
+
+use gateway_api::referencegrants::ReferenceGrant;
+use k8s_openapi::api::core::v1::{Namespace, Pod, Service, ServicePort};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
+
+pub use gathered::{Gathered, Reader};
+pub use keyed::{Key, Keyed};
+pub use objects::{Age, Objects};
+
+use crate::api::{ExportedService, ServiceExport, ServiceImport, WanCluster, WanPolicy};
+
+/// Everything that the rest is computed from. Every namespaced object has its namespace.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Snapshot {
+    /// The tiers.
+    pub wan_policies: Objects<WanPolicy>,
+    /// The rules.
+    pub service_imports: Objects<ServiceImport>,
+    /// The `ServiceImport`s that cannot be read: what they should forbid must not be open.
+    pub unreadable_imports: Keyed<Unreadable>,
+    /// What this cluster exports.
+    pub service_exports: Objects<ServiceExport>,
+    /// What the clusters export, by the registry.
+    pub exported_services: Objects<ExportedService>,
+    /// The clusters, by the registry.
+    pub wan_clusters: Objects<WanCluster>,
+    /// Those of them that do not show that they are alive.
+    pub stale_clusters: BTreeSet<String>,
+    /// Services of this cluster.
+    pub services: Objects<Service>,
+    /// The endpoints of these Services.
+    pub endpoint_slices: Objects<EndpointSlice>,
+    /// Who may refer to Services of other namespaces.
+    pub reference_grants: Objects<ReferenceGrant>,
+    /// The pods of gateways.
+    pub gateway_pods: Objects<Pod>,
+    /// The namespaces of this cluster; none: any that is named exists.
+    pub namespaces: Option<Objects<Namespace>>,
+}
+
+/// An object that is there, but not in a form that we know.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unreadable {
+    /// Its metadata.
+    pub metadata: ObjectMeta,
+    /// Its conditions.
+    pub conditions: Vec<Condition>,
+    /// What is wrong with it.
+    pub error: String,
+}
+
+/// The TCP port of a Service that has a number.
+pub fn service_port(service: &Service, port: u16) -> Option<&ServicePort> {
+    let mut ports = service.spec.iter().flat_map(|spec| &spec.ports).flatten();
+    ports.find(|known| known.port == i32::from(port) && known.protocol.as_deref().is_none_or(|name| name == "TCP"))
+}
+
+impl Snapshot {
+    /// Whether a namespace is there, and not about to go.
+    pub fn has_namespace(&self, name: &str) -> bool {
+        self.namespaces.as_ref().is_none_or(|all| {
+            all.get("", name).is_some_and(|namespace| namespace.metadata.deletion_timestamp.is_none())
+        })
+    }
+
+    /// The slices of a Service.
+    pub fn endpoint_slices_of(&self, namespace: &str, service: &str) -> impl Iterator<Item = &EndpointSlice> {
+        let slices = self.endpoint_slices.in_namespace(namespace);
+        slices.filter(move |slice| service_of(slice).is_some_and(|owner| &*owner.name == service))
+    }
+}
+
+/// The Service that a slice belongs to.
+fn service_of(slice: &EndpointSlice) -> Option<Key> {
+    let name = slice.metadata.labels.as_ref()?.get(SERVICE_LABEL)?;
+    Some(Key::new(slice.metadata.namespace.as_deref().unwrap_or_default(), name.as_str()))
+}
+
+/// The label of an `EndpointSlice` that names its Service.
+const SERVICE_LABEL: &str = "kubernetes.io/service-name";

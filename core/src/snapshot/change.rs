@@ -1,0 +1,224 @@
+//! What an event changes in a [`Snapshot`].
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use gateway_api::referencegrants::ReferenceGrant;
+use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube_core::{Resource, ResourceExt};
+
+use super::{Key, Objects, Snapshot, Unreadable};
+use crate::api::{EgressGateway, ExportedService, ServiceExport, ServiceImport, WanCluster, WanPolicy};
+
+/// An object that a [`Snapshot`] holds.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "each is described at the snapshot's field")]
+#[expect(clippy::large_enum_variant, reason = "each is passed on at once, and none is kept")]
+pub enum Input {
+    WanPolicy(WanPolicy),
+    ServiceImport(ServiceImport),
+    UnreadableImport(Unreadable),
+    ServiceExport(ServiceExport),
+    ExportedService(ExportedService),
+    WanCluster(WanCluster),
+    Service(Service),
+    EndpointSlice(EndpointSlice),
+    ReferenceGrant(ReferenceGrant),
+    GatewayPod(Pod),
+    Namespace(Namespace),
+}
+
+/// The kind of an [`Input`] that is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "as in `Input`")]
+pub enum InputKind {
+    WanPolicy,
+    ServiceImport,
+    ServiceExport,
+    ExportedService,
+    WanCluster,
+    Service,
+    EndpointSlice,
+    ReferenceGrant,
+    GatewayPod,
+    Namespace,
+}
+
+/// What may mean something else than before.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Change {
+    /// Everything.
+    Everything,
+    /// The egress gateways of a namespace in another cluster.
+    RemoteEgress(Arc<str>),
+    /// A `ServiceImport`.
+    Import(Key),
+    /// The status of a `ServiceImport`, and nothing else of it.
+    ImportStatus(Key),
+    /// Whether a cluster shows that it is alive.
+    Liveness(Arc<str>),
+    /// What the registry says of a service.
+    Exported {
+        /// The service.
+        service: Key,
+        /// The `ExportedService`.
+        export: Key,
+    },
+    /// A Service of this cluster.
+    Service(Key),
+    /// The endpoints of a Service.
+    Endpoints(Key),
+    /// The `ReferenceGrant`s of a namespace.
+    Grants(Arc<str>),
+    /// A `ServiceExport`.
+    Export(Key),
+    /// The pods of the gateways of a namespace.
+    GatewayPods(Arc<str>),
+    /// A namespace has come, or goes.
+    Namespace(Arc<str>),
+}
+
+impl Snapshot {
+    /// Puts an object in.
+    pub fn put(&mut self, input: Input) -> Vec<Change> {
+        match input {
+            Input::WanPolicy(policy) => {
+                let same = |old: &WanPolicy, new: &WanPolicy| is_same(old, new) && old.spec == new.spec;
+                changed(put(&mut self.wan_policies, policy, same), |_| Change::Everything)
+            }
+            Input::ServiceImport(import) => {
+                let key = Key::of(&import.metadata);
+                let was_unreadable = self.unreadable_imports.remove(&key).is_some();
+                let same = |old: &ServiceImport, new: &ServiceImport| is_same(old, new) && old.spec == new.spec;
+                match put(&mut self.service_imports, import, same) {
+                    None if !was_unreadable => vec![Change::ImportStatus(key)],
+                    _ => vec![Change::Import(key)],
+                }
+            }
+            Input::UnreadableImport(unreadable) => {
+                let key = Key::of(&unreadable.metadata);
+                self.service_imports.remove(&key);
+                self.unreadable_imports.insert(&key, unreadable);
+                vec![Change::Import(key)]
+            }
+            Input::ServiceExport(export) => {
+                changed(put(&mut self.service_exports, export, |_, _| false), Change::Export)
+            }
+            Input::ExportedService(export) => {
+                let service = |export: &ExportedService| Key::new(&*export.spec.namespace, &*export.spec.name);
+                let key = Key::of(&export.metadata);
+                let now = service(&export);
+                let before = self.exported_services.get(&key.namespace, &key.name).map(service);
+                let same = |old: &ExportedService, new: &ExportedService| is_same(old, new) && old.spec == new.spec;
+                if put(&mut self.exported_services, export, same).is_none() {
+                    return Vec::new();
+                }
+                let moved = before.filter(|before| *before != now).into_iter();
+                let exported = |service| Change::Exported { service, export: key.clone() };
+                moved.chain([now]).map(exported).collect()
+            }
+            Input::WanCluster(cluster) => self.put_cluster(cluster),
+            Input::Service(service) => {
+                let same = |old: &Service, new: &Service| is_same(old, new) && old.spec == new.spec;
+                changed(put(&mut self.services, service, same), Change::Service)
+            }
+            Input::EndpointSlice(slice) => {
+                let (key, service) = (Key::of(&slice.metadata), super::service_of(&slice));
+                let before = self.endpoint_slices.get(&key.namespace, &key.name).and_then(super::service_of);
+                self.endpoint_slices.insert(slice);
+                let moved = before.filter(|before| Some(before) != service.as_ref());
+                moved.into_iter().chain(service).map(Change::Endpoints).collect()
+            }
+            Input::ReferenceGrant(grant) => {
+                let same = |old: &ReferenceGrant, new: &ReferenceGrant| is_same(old, new) && old.spec == new.spec;
+                changed(put(&mut self.reference_grants, grant, same), |key| Change::Grants(key.namespace))
+            }
+            Input::GatewayPod(pod) => {
+                let same = |old: &Pod, new: &Pod| is_same(old, new) && old.status == new.status;
+                changed(put(&mut self.gateway_pods, pod, same), |key| Change::GatewayPods(key.namespace))
+            }
+            Input::Namespace(namespace) => {
+                let name = Arc::from(namespace.name_any());
+                let was_there = self.namespaces.is_some() && self.has_namespace(&name);
+                self.namespaces.get_or_insert_default().insert(namespace);
+                if was_there == self.has_namespace(&name) { Vec::new() } else { vec![Change::Namespace(name)] }
+            }
+        }
+    }
+
+    /// Takes an object out, which is gone.
+    pub fn remove(&mut self, kind: InputKind, key: &Key) -> Vec<Change> {
+        let key = key.clone();
+        let (was_there, change) = match kind {
+            InputKind::WanPolicy => (self.wan_policies.remove(&key).is_some(), Change::Everything),
+            InputKind::ServiceImport => {
+                let was_unreadable = self.unreadable_imports.remove(&key).is_some();
+                (self.service_imports.remove(&key).is_some() || was_unreadable, Change::Import(key))
+            }
+            InputKind::ServiceExport => (self.service_exports.remove(&key).is_some(), Change::Export(key)),
+            InputKind::ExportedService => {
+                let Some(export) = self.exported_services.remove(&key) else { return Vec::new() };
+                let service = Key::new(export.spec.namespace, export.spec.name);
+                (true, Change::Exported { service, export: key })
+            }
+            InputKind::WanCluster => (self.wan_clusters.remove(&key).is_some(), Change::Everything),
+            InputKind::Service => (self.services.remove(&key).is_some(), Change::Service(key)),
+            InputKind::EndpointSlice => {
+                let slice = self.endpoint_slices.remove(&key);
+                let Some(service) = slice.as_ref().and_then(super::service_of) else { return Vec::new() };
+                (true, Change::Endpoints(service))
+            }
+            InputKind::ReferenceGrant => (self.reference_grants.remove(&key).is_some(), Change::Grants(key.namespace)),
+            InputKind::GatewayPod => (self.gateway_pods.remove(&key).is_some(), Change::GatewayPods(key.namespace)),
+            InputKind::Namespace => {
+                let known = self.namespaces.as_mut().and_then(|all| all.remove(&key));
+                (known.is_some(), Change::Namespace(key.name))
+            }
+        };
+        was_there.then_some(change).into_iter().collect()
+    }
+
+    /// Takes note of which clusters do not show that they are alive.
+    pub fn judge(&mut self, stale: BTreeSet<String>) -> Vec<Change> {
+        let differing = self.stale_clusters.symmetric_difference(&stale);
+        let changes = differing.map(|cluster| Change::Liveness(cluster.as_str().into())).collect();
+        self.stale_clusters = stale;
+        changes
+    }
+
+    fn put_cluster(&mut self, cluster: WanCluster) -> Vec<Change> {
+        let now = cluster.spec.clone();
+        let Some(before) = self.wan_clusters.insert(cluster).map(|before| before.spec) else {
+            return vec![Change::Everything];
+        };
+        if before.tiers != now.tiers {
+            return vec![Change::Everything];
+        }
+        let differs = |gateways: &[EgressGateway], others: &[EgressGateway]| {
+            let differing: Vec<_> = gateways.iter().filter(|gateway| !others.contains(gateway)).cloned().collect();
+            differing.into_iter().map(|gateway| Change::RemoteEgress(gateway.namespace.into()))
+        };
+        differs(&before.egress_gateways, &now.egress_gateways)
+            .chain(differs(&now.egress_gateways, &before.egress_gateways))
+            .collect()
+    }
+}
+
+/// Puts an object in; gives its key unless it means the same as before.
+fn put<T: Resource>(objects: &mut Objects<T>, object: T, same: impl Fn(&T, &T) -> bool) -> Option<Key> {
+    let key = Key::of(object.meta());
+    let is_same = objects.get(&key.namespace, &key.name).is_some_and(|old| same(old, &object));
+    objects.insert(object);
+    (!is_same).then_some(key)
+}
+
+fn changed(key: Option<Key>, change: impl Fn(Key) -> Change) -> Vec<Change> {
+    key.map(change).into_iter().collect()
+}
+
+/// Whether two states are of one object, which is there in both.
+fn is_same<T: Resource>(old: &T, new: &T) -> bool {
+    let (old, new) = (old.meta(), new.meta());
+    old.uid == new.uid && old.deletion_timestamp == new.deletion_timestamp
+}

@@ -1,0 +1,333 @@
+//! From a document to the objects in it.
+
+use std::sync::Arc;
+
+use kube_core::Resource;
+use serde::de::DeserializeOwned;
+
+use super::documents::Document;
+use super::finding::{Finding, Place};
+use super::item::{Item, Places};
+use super::kind::{Kind, Recognized, recognize};
+use super::typed::{self, Fault};
+use super::yaml::{self, Value};
+use super::{Objects, Snapshot, slip};
+use crate::api::validate;
+use crate::problem::{ObjectRef, Problem};
+
+/// The namespace of an object that names none.
+const DEFAULT_NAMESPACE: &str = "default";
+
+/// What documents hold.
+#[derive(Debug, Default)]
+pub(super) struct Collected {
+    pub(super) snapshot: Snapshot,
+    pub(super) findings: Vec<Finding>,
+    pub(super) places: Places,
+    /// How many documents were read.
+    pub(super) documents: usize,
+    /// The namespace of an object that names none; none: `default`.
+    pub(super) namespace: Option<String>,
+}
+
+impl Collected {
+    /// Reads one document; false if it is empty.
+    pub(super) fn read(&mut self, file: &Arc<str>, document: Document<'_>) -> bool {
+        self.documents += 1;
+        let place = |line: usize| Place { file: Arc::clone(file), line: Some(document.line + line - 1) };
+        let node = match yaml::parse(document.text) {
+            Ok(node) => node,
+            Err(error) => {
+                self.findings.push(match slip::in_text(document.text, error.line) {
+                    Some((line, key)) => dash_without_space(place(line), key),
+                    None => Finding::error(place(error.line), "Syntax", error.to_string()),
+                });
+                return true;
+            }
+        };
+        if node.value == Value::Null {
+            return false;
+        }
+        let slips = slip::in_tree(&node);
+        if slips.is_empty() {
+            self.item(Item { file: Arc::clone(file), first_line: document.line, node });
+        } else {
+            self.findings.extend(slips.into_iter().map(|(line, key)| dash_without_space(place(line), key)));
+        }
+        true
+    }
+
+    /// Reads an object, or the items of a list.
+    fn item(&mut self, item: Item) {
+        let (Some(api_version), Some(kind)) = (item.text(&["apiVersion"]), item.text(&["kind"])) else {
+            let message = "this is no Kubernetes object: it needs `apiVersion`, `kind` and `metadata`";
+            self.findings.push(Finding::error(item.place(), "NotAnObject", message));
+            return;
+        };
+        match recognize(api_version, kind) {
+            Recognized::Read(kind) => self.named(kind, item),
+            Recognized::List => self.list(item),
+            // What it should forbid would be open.
+            Recognized::Ignored(Some(hint)) if kind == Kind::ServiceImport.name() && item.has(&["spec", "http"]) => {
+                let message = format!("rules in a {kind} of {api_version}, which has none");
+                self.findings.push(Finding::error(item.place(), "UnknownKind", message).hint(hint));
+            }
+            Recognized::Ignored(hint) => {
+                let message = format!("mcwan does not read {kind} ({api_version})");
+                self.findings.push(Finding { hint, ..Finding::warning(item.place(), "NotRead", message) });
+            }
+            Recognized::Misspelt(hint) => {
+                let message = format!("there is no {kind} in {api_version}");
+                self.findings.push(Finding::error(item.place(), "UnknownKind", message).hint(hint));
+            }
+        }
+    }
+
+    fn list(&mut self, list: Item) {
+        let place = list.place();
+        let Item { file, first_line, node } = list;
+        match node.into_entry("items").map(|entry| entry.value.value) {
+            Some(Value::List(items)) => {
+                for node in items {
+                    self.item(Item { file: Arc::clone(&file), first_line, node });
+                }
+            }
+            _ => self.findings.push(Finding::error(place, "MissingField", "List without a list of items")),
+        }
+    }
+
+    fn named(&mut self, kind: Kind, item: Item) {
+        let Some(name) = item.text(&["metadata", "name"]).map(str::to_owned) else {
+            let message = format!("{} without a name", kind.name());
+            let finding = Finding::error(item.place(), "MissingField", message);
+            self.findings.push(finding.hint("write `metadata: {name: …}`"));
+            return;
+        };
+        let default = self.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);
+        let namespace = item.text(&["metadata", "namespace"]).unwrap_or(default);
+        let namespace = kind.is_namespaced().then(|| namespace.to_owned());
+        let object = ObjectRef { kind: kind.name().to_owned(), namespace, name };
+        if let Some(duplicate) = self.places.insert(object.clone(), item) {
+            self.findings.push(duplicate);
+            return;
+        }
+        match kind {
+            Kind::WanPolicy => self.add_ours(&object, validate::wan_policy, |all| &mut all.wan_policies),
+            Kind::ServiceImport => self.add_ours(&object, validate::service_import, |all| &mut all.service_imports),
+            Kind::ExportedService => {
+                self.add_ours(&object, validate::exported_service, |all| &mut all.exported_services);
+            }
+            Kind::WanCluster => self.add_ours(&object, validate::wan_cluster, |all| &mut all.wan_clusters),
+            Kind::Service => self.add(&object, |all| &mut all.services),
+            Kind::EndpointSlice => self.add(&object, |all| &mut all.endpoint_slices),
+            Kind::ReferenceGrant => self.add(&object, |all| &mut all.reference_grants),
+            Kind::ServiceExport => self.add(&object, |all| &mut all.service_exports),
+            Kind::Pod => self.add(&object, |all| &mut all.gateway_pods),
+        }
+    }
+
+    /// Adds an object of ours to its list, if nothing is wrong with it.
+    fn add_ours<T: DeserializeOwned + Resource>(
+        &mut self,
+        object: &ObjectRef,
+        validate: fn(&T) -> Vec<Problem>,
+        list: fn(&mut Snapshot) -> &mut Objects<T>,
+    ) {
+        if let Some(typed) = self.typed(object, typed::read_ours) {
+            let problems = validate(&typed);
+            if problems.is_empty() {
+                list(&mut self.snapshot).insert(typed);
+            }
+            self.findings.extend(problems.into_iter().map(|problem| self.places.locate(problem)));
+        }
+    }
+
+    /// Adds an object of Kubernetes' to its list, if it can be read.
+    fn add<T: DeserializeOwned + Resource>(&mut self, object: &ObjectRef, list: fn(&mut Snapshot) -> &mut Objects<T>) {
+        if let Some(typed) = self.typed(object, typed::read) {
+            list(&mut self.snapshot).insert(typed);
+        }
+    }
+
+    fn typed<T: Resource>(
+        &mut self,
+        object: &ObjectRef,
+        read: fn(serde_json::Value) -> Result<T, Vec<Fault>>,
+    ) -> Option<T> {
+        let item = self.places.get(object)?;
+        match read(item.node.to_json()) {
+            Ok(mut typed) => {
+                typed.meta_mut().namespace.clone_from(&object.namespace);
+                Some(typed)
+            }
+            Err(faults) => {
+                self.findings.extend(faults.into_iter().map(|fault| item.fault(fault, object.clone())));
+                None
+            }
+        }
+    }
+}
+
+fn dash_without_space(place: Place, key: &str) -> Finding {
+    let message = format!("`-{key}:` has no space after the dash, so that it is no item of a list");
+    Finding::error(place, "Syntax", message).hint(format!("write `- {key}:`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::snapshot::Gathered;
+
+    /// Line, field and reason of every finding in a document.
+    fn found(document: &str) -> Vec<(usize, String, &'static str)> {
+        let findings = Gathered::from_text("test.yaml", document).findings.into_iter();
+        let row = findings.map(|finding| {
+            let line = finding.place.and_then(|place| place.line);
+            (line.unwrap_or_default(), finding.field.unwrap_or_default(), finding.reason)
+        });
+        row.collect()
+    }
+
+    fn mk_import(spec: &str) -> String {
+        let head = "apiVersion: mc-wan.l7mp.io/v1alpha1\nkind: ServiceImport\nmetadata:\n  name: payment\n";
+        format!("{head}spec:\n{spec}")
+    }
+
+    #[test]
+    fn every_finding_has_its_line_and_field() {
+        let table = [
+            (mk_import("  http:\n    rules: []\n"), vec![], "sound"),
+            (
+                mk_import("  http:\n    ruls: []\n    rules:\n    - match: []\n    - backends: []\n"),
+                vec![
+                    (7, "spec.http.ruls", "UnknownField"),
+                    (9, "spec.http.rules[0].match", "UnknownField"),
+                    (10, "spec.http.rules[1].backends", "UnknownField"),
+                ],
+                "several unknown fields",
+            ),
+            (
+                mk_import("  http:\n    rules:\n    - timeouts: {request: 5 s}\n    - retries: 1\n"),
+                vec![
+                    (8, "spec.http.rules[0].timeouts.request", "InvalidValue"),
+                    (9, "spec.http.rules[1].retries", "UnknownField"),
+                ],
+                "errors of different kinds",
+            ),
+            (mk_import("  http: {}\n"), vec![(6, "spec.http", "MissingField")], "rules are not left out by accident"),
+            (
+                mk_import("  http:\n    rules:\n    - matches:\n      backendRefs: [{name: a}]\n"),
+                vec![(8, "spec.http.rules[0].matches", "MissingValue")],
+                "a key without a value does not match everything",
+            ),
+            (
+                mk_import("  http:\n    noMatch: {status: 402}\n    rules: []\n"),
+                vec![(7, "spec.http.noMatch.status", "InvalidValue")],
+                "a status that is not offered",
+            ),
+            (
+                mk_import("  http:\n    rules:\n    - matches:\n      - method: get\n"),
+                vec![(9, "spec.http.rules[0].matches[0].method", "InvalidValue")],
+                "methods are upper case",
+            ),
+            (mk_import(""), vec![(5, "spec", "MissingValue")], "a spec without a value"),
+            (
+                mk_import("  http: {rules: []}\n").replace("name: payment", "name: Payment"),
+                vec![(4, "metadata.name", "InvalidName")],
+                "a name that is no DNS label",
+            ),
+            (mk_import("  http: {rules: []}\nsecp: 1\n"), vec![(7, "secp", "UnknownField")], "an unknown root field"),
+            (
+                mk_import("  http: {rules: []}\n").replace("metadata:", "metadata:\n  lables: {}"),
+                vec![(4, "metadata.lables", "UnknownField")],
+                "an unknown field of the metadata",
+            ),
+            (
+                mk_import("  http:\n    rules:\n    - backendRefs:\n       -name: a\n        namespace: b\n"),
+                vec![(9, "", "Syntax")],
+                "a dash without a space is found a line above the syntax error",
+            ),
+            (
+                mk_import(
+                    "  http:\n    rules:\n    - backendRefs:\n       -name: a\n    - backendRefs:\n       -name: b\n",
+                ),
+                vec![(9, "", "Syntax"), (11, "", "Syntax")],
+                "dashes without a space that are no syntax error",
+            ),
+            ("kind: ServiceImport\n".to_owned(), vec![(1, "", "NotAnObject")], "no apiVersion"),
+            ("- a\n".to_owned(), vec![(1, "", "NotAnObject")], "no mapping"),
+            ("a: 1\na: 2\n".to_owned(), vec![(2, "", "Syntax")], "a key twice"),
+            (
+                "apiVersion: mc-wan.l7mp.io/v1alpha1\nkind: WANPolicy\nspec: {port: 1}\n".to_owned(),
+                vec![(1, "", "MissingField")],
+                "no name",
+            ),
+            ("apiVersion: apps/v1\nkind: Deployment\n".to_owned(), vec![(1, "", "NotRead")], "a kind of others"),
+            (
+                "apiVersion: multicluster.x-k8s.io/v1alpha1\nkind: ServiceImport\nspec: {http: {}}\n".to_owned(),
+                vec![(1, "", "UnknownKind")],
+                "our rules in a resource of others",
+            ),
+            ("# nothing\n---\n".to_owned(), vec![(0, "", "Empty")], "no object"),
+            (
+                "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec:\n  ports:\n  - prt: 1\n    port: x\n"
+                    .to_owned(),
+                vec![(6, "spec.ports[0].prt", "UnknownField"), (7, "spec.ports[0].port", "InvalidValue")],
+                "a Service",
+            ),
+        ];
+        for (document, expected, message) in table {
+            let mut found = found(&document);
+            found.sort();
+            let expected: Vec<_> =
+                expected.into_iter().map(|(line, field, reason)| (line, field.to_owned(), reason)).collect();
+            assert_eq!(found, expected, "{message}:\n{document}");
+        }
+    }
+
+    #[test]
+    fn a_document_that_cannot_be_read_does_not_hide_the_next() {
+        let policy = |name, port| {
+            format!(
+                "apiVersion: mc-wan.l7mp.io/v1alpha1\nkind: WANPolicy\nmetadata: {{name: {name}}}\nspec: {{port: {port}}}\n"
+            )
+        };
+        let document = [policy("a", "1"), "a: b: c\n".to_owned(), policy("b", "x"), policy("c", "3"), policy("a", "4")];
+        let gathered = Gathered::from_text("test.yaml", &document.join("---\n"));
+        let found: Vec<_> = gathered.findings.iter().map(|finding| finding.reason).collect();
+        assert_eq!(found, ["Syntax", "InvalidValue", "Duplicate"]);
+        let policies = &gathered.snapshot.wan_policies;
+        let names: Vec<_> = policies.iter().filter_map(|policy| policy.metadata.name.as_deref()).collect();
+        assert_eq!(names, ["a", "c"], "what is sound is there, of two with one name the first");
+        assert!(!gathered.is_complete());
+    }
+
+    #[test]
+    fn a_list_is_read_item_by_item() {
+        let service = |name| format!("- apiVersion: v1\n  kind: Service\n  metadata: {{name: {name}}}\n");
+        let list = format!("apiVersion: v1\nkind: List\nitems:\n{}{}- kind: x\n", service("a"), service("b"));
+        let gathered = Gathered::from_text("test.yaml", &list);
+        assert!(gathered.snapshot.services.get("default", "a").is_some(), "without a namespace it is in `default`");
+        assert!(gathered.snapshot.services.get("default", "b").is_some());
+        let lines: Vec<_> = gathered.findings.iter().map(|finding| finding.place.as_ref()?.line).collect();
+        assert_eq!(lines, [Some(10)], "the third is none");
+    }
+
+    #[test]
+    fn what_was_created_earlier_comes_first() {
+        let policy = |name, metadata| {
+            format!(
+                "{{apiVersion: mc-wan.l7mp.io/v1alpha1, kind: WANPolicy, metadata: {{name: {name}{metadata}}}, spec: {{port: 1}}}}\n"
+            )
+        };
+        let documents = [
+            policy("new", ""),
+            policy("newer", ""),
+            policy("young", ", creationTimestamp: 2026-02-01T00:00:00Z"),
+            policy("old", ", creationTimestamp: 2026-01-01T00:00:00Z"),
+        ];
+        let snapshot = Gathered::from_text("test.yaml", &documents.join("---\n")).snapshot;
+        let names: Vec<_> =
+            snapshot.wan_policies.by_age().into_iter().filter_map(|policy| policy.metadata.name.as_deref()).collect();
+        assert_eq!(names, ["old", "young", "new", "newer"]);
+    }
+}

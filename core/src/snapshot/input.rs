@@ -1,0 +1,62 @@
+//! From an object of an API server to an [`Input`].
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::Unreadable;
+use super::change::{Input, InputKind};
+use crate::api::validate;
+use crate::problem::Problem;
+
+/// Reads an object. A `ServiceImport` that cannot be read is an input, too: what it should forbid must not be open.
+///
+/// # Errors
+/// It has not the form of its kind, or breaks a rule of it that the API server should have enforced.
+pub fn read(kind: InputKind, object: &Value) -> Result<Input, Box<Unreadable>> {
+    match kind {
+        InputKind::WanPolicy => sound(object, validate::wan_policy).map(Input::WanPolicy),
+        InputKind::ServiceImport => {
+            let import = sound(object, validate::service_import).map(Input::ServiceImport);
+            Ok(import.unwrap_or_else(|unreadable| Input::UnreadableImport(*unreadable)))
+        }
+        InputKind::ServiceExport => sound(object, validate::service_export).map(Input::ServiceExport),
+        InputKind::ExportedService => sound(object, validate::exported_service).map(Input::ExportedService),
+        InputKind::WanCluster => sound(object, validate::wan_cluster).map(Input::WanCluster),
+        InputKind::Service => typed(object).map(Input::Service),
+        InputKind::EndpointSlice => typed(object).map(Input::EndpointSlice),
+        InputKind::ReferenceGrant => typed(object).map(Input::ReferenceGrant),
+        InputKind::GatewayPod => typed(object).map(Input::GatewayPod),
+        InputKind::Namespace => typed(object).map(Input::Namespace),
+    }
+}
+
+/// Reads an object of ours in which nothing is wrong.
+fn sound<T: DeserializeOwned + kube_core::Resource>(
+    object: &Value,
+    validate: fn(&T) -> Vec<Problem>,
+) -> Result<T, Box<Unreadable>> {
+    let typed: T = typed(object)?;
+    match validate(&typed).into_iter().next() {
+        None => Ok(typed),
+        Some(Problem { field, message, .. }) => {
+            Err(unreadable(object, format!("{}: {message}", field.unwrap_or_default())))
+        }
+    }
+}
+
+fn typed<T: DeserializeOwned>(object: &Value) -> Result<T, Box<Unreadable>> {
+    serde_path_to_error::deserialize(object).map_err(|error| unreadable(object, error.to_string()))
+}
+
+/// What is known of an object all the same.
+fn unreadable(object: &Value, error: String) -> Box<Unreadable> {
+    Box::new(Unreadable {
+        metadata: part(object, "/metadata").unwrap_or_default(),
+        conditions: part(object, "/status/conditions").unwrap_or_default(),
+        error,
+    })
+}
+
+fn part<T: DeserializeOwned>(object: &Value, pointer: &str) -> Option<T> {
+    T::deserialize(object.pointer(pointer)?).ok()
+}

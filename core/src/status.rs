@@ -1,0 +1,80 @@
+//! What the controller says of the user's objects: conditions, as Gateway API and the Multi-Cluster Services API have
+//! them. Pure: from what is known to what is to be patched.
+//!
+//! A condition's transition time moves only when its status flips, and there is no patch where nothing would change.
+//! Conditions of other writers are not in the patch: server-side apply leaves them alone.
+
+mod condition;
+mod delivery;
+mod effect;
+mod message;
+mod service_export;
+mod service_import;
+mod wan_policy;
+
+pub use condition::{News, Outcome, Subject};
+pub use delivery::{Delivery, GatewayState, ModuleState};
+pub use effect::Effect;
+pub use service_export::service_export;
+pub use service_import::service_import;
+pub use wan_policy::wan_policy;
+
+use kube_core::ApiResource;
+use kube_core::{CustomResourceExt, Resource};
+use serde_json::Value;
+
+use crate::api::{McsVersion, ServiceExport, ServiceImport, WanPolicy};
+use crate::snapshot::Key;
+
+/// A kind whose status is ours, at least in part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the kinds' types describe them")]
+pub enum StatusKind {
+    ServiceImport,
+    WanPolicy,
+    /// In the version that is served.
+    ServiceExport(McsVersion),
+}
+
+/// A status that differs from what is there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StatusPatch {
+    /// The kind of the object.
+    pub kind: StatusKind,
+    /// The object.
+    pub key: Key,
+    /// Tells it from others of the name.
+    pub uid: Option<String>,
+    /// For a server-side apply to the subresource `status`.
+    pub body: Value,
+    /// What of it people may want to hear.
+    pub news: Vec<News>,
+}
+
+impl StatusKind {
+    /// What kube needs to know of the kind.
+    pub fn api_resource(self) -> ApiResource {
+        match self {
+            Self::ServiceImport => ServiceImport::api_resource(),
+            Self::WanPolicy => WanPolicy::api_resource(),
+            Self::ServiceExport(version) => ApiResource::erase::<ServiceExport>(&version),
+        }
+    }
+
+    fn api_version(self) -> String {
+        match self {
+            Self::ServiceImport => ServiceImport::api_version(&()).into_owned(),
+            Self::WanPolicy => WanPolicy::api_version(&()).into_owned(),
+            Self::ServiceExport(version) => ServiceExport::api_version(&version).into_owned(),
+        }
+    }
+
+    /// The name of the kind.
+    pub fn name(self) -> String {
+        match self {
+            Self::ServiceImport => ServiceImport::kind(&()).into_owned(),
+            Self::WanPolicy => WanPolicy::kind(&()).into_owned(),
+            Self::ServiceExport(version) => ServiceExport::kind(&version).into_owned(),
+        }
+    }
+}

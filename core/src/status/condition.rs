@@ -1,0 +1,177 @@
+//! Conditions, and what has changed of them.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta, Time};
+use serde_json::json;
+
+use super::{StatusKind, StatusPatch};
+use crate::api::{ServiceExport, ServiceImport, WanPolicy};
+use crate::snapshot::Key;
+
+/// The object: it is as it should be.
+pub(super) const ACCEPTED: &str = "Accepted";
+/// Present only where it is true: rules or hosts of the object do not hold, but the rest does (Gateway API,
+/// `RouteConditionPartiallyInvalid`).
+pub(super) const PARTIALLY_INVALID: &str = "PartiallyInvalid";
+/// Everything that it refers to is there.
+pub(super) const RESOLVED_REFS: &str = "ResolvedRefs";
+/// Gateways do what it says.
+pub(super) const PROGRAMMED: &str = "Programmed";
+
+/// Present only where it is true: what is known of the clusters that an import can be had from may be out of date.
+pub(super) const STALE: &str = "Stale";
+
+/// The reason of a condition that says so of everything that came from the registry.
+pub(super) const REGISTRY_UNREACHABLE: &str = "RegistryUnreachable";
+
+/// The reason of a condition that is still on its way, which is no news.
+pub(super) const PENDING: &str = "Pending";
+
+/// An object with the conditions that it has.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'o> {
+    /// Its metadata.
+    pub metadata: &'o ObjectMeta,
+    /// Its conditions, those of other writers among them.
+    pub conditions: &'o [Condition],
+}
+
+/// Whether something is as it should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is.
+    Good,
+    /// It is not.
+    Bad,
+}
+
+/// A change that people may want to hear of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct News {
+    /// The type of the condition.
+    pub condition: &'static str,
+    /// Whether it is good news.
+    pub outcome: Outcome,
+    /// The reason, CamelCase.
+    pub reason: String,
+    /// The message, at most 1,024 bytes.
+    pub message: String,
+}
+
+/// What a condition is to say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Saying {
+    pub(super) condition: &'static str,
+    pub(super) status: bool,
+    pub(super) reason: String,
+    pub(super) message: String,
+}
+
+impl<'o> Subject<'o> {
+    /// A `ServiceImport`.
+    pub fn service_import(import: &'o ServiceImport) -> Self {
+        let conditions = import.status.as_ref().map_or(&[][..], |status| &status.conditions);
+        Self { metadata: &import.metadata, conditions }
+    }
+
+    /// A `WANPolicy`.
+    pub fn wan_policy(policy: &'o WanPolicy) -> Self {
+        let conditions = policy.status.as_ref().map_or(&[][..], |status| &status.conditions);
+        Self { metadata: &policy.metadata, conditions }
+    }
+
+    /// A `ServiceExport`.
+    pub fn service_export(export: &'o ServiceExport) -> Self {
+        Self { metadata: &export.metadata, conditions: &export.status.conditions }
+    }
+
+    /// What changes where the conditions of types `ours` are to say this and nothing else.
+    pub(super) fn patch(
+        self,
+        kind: StatusKind,
+        ours: &[&str],
+        sayings: Vec<Saying>,
+        now: &Time,
+    ) -> Option<StatusPatch> {
+        let observed = |condition: &str| self.conditions.iter().find(|observed| observed.type_ == condition);
+        let was_stale = ours.contains(&STALE) && observed(STALE).is_some();
+        let is_over = was_stale && !sayings.iter().any(|saying| saying.condition == STALE);
+        let news = sayings.iter().filter_map(|saying| saying.news(observed(saying.condition)));
+        let news = news.chain(is_over.then(News::up_to_date)).collect();
+        let generation = self.metadata.generation;
+        let conditions: Vec<_> =
+            sayings.into_iter().map(|saying| saying.into_condition(generation, observed, now)).collect();
+        let said = |condition: &str| conditions.iter().find(|said| said.type_ == condition);
+        if ours.iter().all(|condition| observed(condition) == said(condition)) {
+            return None;
+        }
+        let key = Key::of(self.metadata);
+        let mut body = json!({
+            "apiVersion": kind.api_version(),
+            "kind": kind.name(),
+            "metadata": {"name": &*key.name},
+            "status": {"conditions": conditions},
+        });
+        if !key.namespace.is_empty() {
+            body["metadata"]["namespace"] = (*key.namespace).into();
+        }
+        Some(StatusPatch { kind, key, uid: self.metadata.uid.clone(), body, news })
+    }
+}
+
+impl News {
+    /// What was out of date is no more.
+    fn up_to_date() -> Self {
+        let message = "all clusters that have the service are heard of again".to_owned();
+        Self { condition: STALE, outcome: Outcome::Good, reason: "UpToDate".to_owned(), message }
+    }
+}
+
+impl Saying {
+    pub(super) fn new(condition: &'static str, status: bool, reason: &str, message: impl Into<String>) -> Self {
+        Self { condition, status, reason: reason.to_owned(), message: message.into() }
+    }
+
+    fn into_condition<'o>(
+        self,
+        generation: Option<i64>,
+        observed: impl Fn(&str) -> Option<&'o Condition>,
+        now: &Time,
+    ) -> Condition {
+        let status = status_text(self.status);
+        let since = observed(self.condition).filter(|observed| observed.status == status);
+        Condition {
+            type_: self.condition.to_owned(),
+            status: status.to_owned(),
+            reason: self.reason,
+            message: self.message,
+            observed_generation: generation,
+            last_transition_time: since.map_or(now, |observed| &observed.last_transition_time).clone(),
+        }
+    }
+
+    fn outcome(&self) -> Outcome {
+        let bad = matches!(self.condition, PARTIALLY_INVALID | STALE | ServiceExport::CONFLICT);
+        if self.status == bad { Outcome::Bad } else { Outcome::Good }
+    }
+
+    /// Bad news is a new status or reason, but that something is on its way; good news is that all is well in the end.
+    fn news(&self, observed: Option<&Condition>) -> Option<News> {
+        let outcome = self.outcome();
+        let same_status = observed.is_some_and(|observed| observed.status == status_text(self.status));
+        let same_reason = observed.is_some_and(|observed| observed.reason == self.reason);
+        let is_news = match outcome {
+            Outcome::Good => !same_status && matches!(self.condition, ACCEPTED | PROGRAMMED | ServiceExport::READY),
+            Outcome::Bad => !(same_status && same_reason) && self.reason != PENDING,
+        };
+        is_news.then(|| News {
+            condition: self.condition,
+            outcome,
+            reason: self.reason.clone(),
+            message: self.message.clone(),
+        })
+    }
+}
+
+fn status_text(status: bool) -> &'static str {
+    if status { "True" } else { "False" }
+}

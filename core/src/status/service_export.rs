@@ -1,0 +1,183 @@
+//! The conditions of a `ServiceExport`, as the Multi-Cluster Services API has them.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::condition::{REGISTRY_UNREACHABLE, Saying, Subject};
+use super::{Delivery, StatusKind, StatusPatch, message};
+use crate::api::service_export::reason;
+use crate::api::{McsVersion, ServiceExport};
+use crate::liveness::RegistryState;
+use crate::translate::{Exports, Outgoing};
+
+const OURS: [&str; 3] = [ServiceExport::VALID, ServiceExport::READY, ServiceExport::CONFLICT];
+
+/// What changes in the status of a `ServiceExport`.
+pub fn service_export(
+    subject: Subject<'_>,
+    version: McsVersion,
+    outgoing: &Outgoing,
+    exports: &Exports,
+    delivery: &Delivery,
+    now: &Time,
+) -> Option<StatusPatch> {
+    let sayings = vec![valid(outgoing), ready(outgoing, delivery), conflict(outgoing, exports)];
+    subject.patch(StatusKind::ServiceExport(version), &OURS, sayings, now)
+}
+
+fn valid(outgoing: &Outgoing) -> Saying {
+    match outgoing.problems.first().filter(|_| !outgoing.is_exported()) {
+        Some(problem) => {
+            let message = message::of_problems([problem], &outgoing.object);
+            Saying::new(ServiceExport::VALID, false, problem.reason, message)
+        }
+        None => Saying::new(ServiceExport::VALID, true, reason::VALID, "the Service can be exported"),
+    }
+}
+
+fn ready(outgoing: &Outgoing, delivery: &Delivery) -> Saying {
+    let not = |reason, message| Saying::new(ServiceExport::READY, false, reason, message);
+    if !outgoing.problems.is_empty() {
+        not(reason::FAILED, message::of_problems(&outgoing.problems, &outgoing.object))
+    } else if let RegistryState::Unreachable(why) = &delivery.registry {
+        let message = format!("the registry keeps what it was told before, if it is still there; {why}");
+        not(REGISTRY_UNREACHABLE, message::joined([message]))
+    } else if let Some((failure, message)) = delivery.failure() {
+        not(reason::FAILED, format!("{message} ({failure})"))
+    } else if let Some(message) = delivery.wait() {
+        not(reason::PENDING, message)
+    } else if outgoing.gateways.is_empty() {
+        not(reason::PENDING, "no pod of the ingress gateway is ready, so nothing can be sent here".to_owned())
+    } else {
+        Saying::new(ServiceExport::READY, true, reason::EXPORTED, "the registry has it")
+    }
+}
+
+/// Ports are the union of all exports' (KEP-1645), so every export that differs from another's says so.
+fn conflict(outgoing: &Outgoing, exports: &Exports) -> Saying {
+    let own: BTreeSet<u16> = outgoing.ports.iter().map(|port| port.port.get()).collect();
+    let differing: Vec<_> = exports
+        .sources(&outgoing.key.namespace, &outgoing.key.name)
+        .filter(|source| !own.is_empty() && own != source.ports.iter().copied().collect())
+        .map(|source| format!("{} has {}", source.cluster, numbers(&source.ports)))
+        .collect();
+    if differing.is_empty() {
+        return Saying::new(ServiceExport::CONFLICT, false, reason::NO_CONFLICTS, "no other cluster disagrees");
+    }
+    let own: Vec<_> = own.into_iter().collect();
+    let message = format!("this cluster exports the ports {}; {}", numbers(&own), message::joined(differing));
+    Saying::new(ServiceExport::CONFLICT, true, reason::PORT_CONFLICT, message)
+}
+
+fn numbers(ports: &[u16]) -> String {
+    let ports: Vec<_> = ports.iter().map(u16::to_string).collect();
+    ports.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::jiff::Timestamp;
+
+    use super::*;
+    use crate::snapshot::Gathered;
+    use crate::snapshot::change::Change;
+    use crate::status::ModuleState;
+    use crate::translate::{Options, Steering, Translator};
+
+    const SERVICE: &str = "
+apiVersion: v1
+kind: Service
+metadata: {name: payment, namespace: secure}
+spec: {ports: [{port: 8080}]}
+---
+";
+    const POD: &str = "
+apiVersion: v1
+kind: Pod
+metadata: {name: gateway, namespace: secure, labels: {gateway.networking.k8s.io/gateway-name: mcwan-ingress}}
+status: {podIPs: [{ip: 10.0.0.1}], conditions: [{type: Ready, status: 'True'}]}
+---
+";
+    const OTHER: &str = "
+apiVersion: mc-wan.l7mp.io/v1alpha1
+kind: WANCluster
+metadata: {name: c2, namespace: mc-wan-registry}
+spec: {}
+---
+apiVersion: mc-wan.l7mp.io/v1alpha1
+kind: ExportedService
+metadata: {name: c2.secure.payment, namespace: mc-wan-registry}
+spec: {cluster: c2, namespace: secure, name: payment, exportedAt: '2026-11-20T08:00:00Z', ports: [{port: 9090}]}
+---
+";
+    const EXPORT: &str = "
+apiVersion: multicluster.x-k8s.io/v1beta1
+kind: ServiceExport
+metadata: {name: payment, namespace: secure}
+";
+
+    #[test]
+    fn conditions_have_the_reasons_of_the_multi_cluster_services_api() {
+        let external = SERVICE.replace("{ports: [{port: 8080}]}", "{type: ExternalName, externalName: a.b}");
+        let unknown_tier = format!(
+            "{SERVICE}{POD}{}",
+            EXPORT.replace("secure}", "secure, annotations: {mc-wan.l7mp.io/wan-policy: high}}")
+        );
+        let fine = "Valid=True/Valid Ready=True/Exported Conflict=False/NoConflicts";
+        let table = [
+            (format!("{SERVICE}{POD}{EXPORT}"), fine, "all is well"),
+            (
+                format!("{SERVICE}{EXPORT}"),
+                "Valid=True/Valid Ready=False/Pending Conflict=False/NoConflicts",
+                "no gateway",
+            ),
+            (EXPORT.to_owned(), "Valid=False/NoService Ready=False/Failed Conflict=False/NoConflicts", "no Service"),
+            (
+                format!("{external}{EXPORT}"),
+                "Valid=False/InvalidServiceType Ready=False/Failed Conflict=False/NoConflicts",
+                "an ExternalName Service",
+            ),
+            (unknown_tier, "Valid=True/Valid Ready=False/Failed Conflict=False/NoConflicts", "an unknown default tier"),
+            (
+                format!("{SERVICE}{POD}{OTHER}{EXPORT}"),
+                "Valid=True/Valid Ready=True/Exported Conflict=True/PortConflict",
+                "other ports",
+            ),
+            (format!("{SERVICE}{POD}{}{EXPORT}", OTHER.replace("9090", "8080")), fine, "the same ports"),
+        ];
+        for (world, expected, row) in table {
+            assert_eq!(summary(&world, &Delivery::default()), expected, "{row}");
+        }
+        let failing = Delivery { module: ModuleState::NotFetched("no".to_owned()), ..Delivery::default() };
+        let told = summary(&format!("{SERVICE}{POD}{EXPORT}"), &failing);
+        assert!(told.contains("Ready=False/Failed"), "{told}");
+        let registry = RegistryState::Unreachable("no route".to_owned());
+        let told = summary(&format!("{SERVICE}{POD}{EXPORT}"), &Delivery { registry, ..Delivery::default() });
+        assert!(told.contains("Ready=False/RegistryUnreachable"), "{told}");
+    }
+
+    fn summary(world: &str, delivery: &Delivery) -> String {
+        let gathered = Gathered::from_text("test.yaml", world);
+        let mut translator = Translator::new(Options {
+            cluster: None,
+            steering_key: "a key of many letters".parse().unwrap(),
+            steering: Steering::RouteHeader,
+            mcs_version: McsVersion::V1Alpha1,
+        });
+        translator.update(&gathered.snapshot, &[Change::Everything]);
+        let export = gathered.snapshot.service_exports.get("secure", "payment").unwrap();
+        let outgoing = translator.outgoing().get("secure", "payment").unwrap();
+        let now = Time(Timestamp::UNIX_EPOCH);
+        let subject = Subject::service_export(export);
+        let patch =
+            service_export(subject, McsVersion::V1Alpha1, outgoing, translator.exports(), delivery, &now).unwrap();
+        assert_eq!(patch.body["apiVersion"], "multicluster.x-k8s.io/v1alpha1");
+        let conditions = patch.body["status"]["conditions"].as_array().unwrap();
+        let text = |one: &serde_json::Value, field: &str| one[field].as_str().unwrap().to_owned();
+        let texts = conditions
+            .iter()
+            .map(|one| format!("{}={}/{}", text(one, "type"), text(one, "status"), text(one, "reason")));
+        texts.collect::<Vec<_>>().join(" ")
+    }
+}

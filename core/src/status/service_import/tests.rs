@@ -1,0 +1,342 @@
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
+use k8s_openapi::jiff::Timestamp;
+use serde_json::json;
+
+use super::*;
+use crate::api::McsVersion;
+use crate::emit::object::{Kind, ObjectId};
+use crate::snapshot::Gathered;
+use crate::snapshot::change::Change;
+use crate::snapshot::{Key, Snapshot};
+use crate::status::{GatewayState, ModuleState, News, Outcome};
+use crate::translate::{Options, Steering, Translator};
+
+const WORLD: &str = "
+apiVersion: mc-wan.l7mp.io/v1alpha1
+kind: WANPolicy
+metadata: {name: high}
+spec: {port: 31111}
+---
+apiVersion: mc-wan.l7mp.io/v1alpha1
+kind: WANCluster
+metadata: {name: c1, namespace: mc-wan-registry}
+spec: {tiers: [{name: high, port: 31111}]}
+---
+apiVersion: mc-wan.l7mp.io/v1alpha1
+kind: ExportedService
+metadata: {name: c1.secure.payment, namespace: mc-wan-registry}
+spec: {cluster: c1, namespace: secure, name: payment, exportedAt: '2026-11-20T08:00:00Z', ports: [{port: 8080}], gateways: [10.20.0.7]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: outside, namespace: secure}
+spec: {type: ExternalName, externalName: example.com}
+---
+";
+
+const SOUND: &str = "{backendRefs: [{group: mc-wan.l7mp.io, kind: WANPolicy, name: high}]}";
+
+fn at(second: i64) -> Time {
+    Time(Timestamp::from_second(second).unwrap())
+}
+
+/// The status of the import `payment.secure` with a spec, in this world.
+fn patch(world: &str, spec: &str, emitted: &[Problem], delivery: &Delivery) -> StatusPatch {
+    patch_judged(world, spec, emitted, delivery, |_| {})
+}
+
+/// The same in a world that is changed at first.
+fn patch_judged(
+    world: &str,
+    spec: &str,
+    emitted: &[Problem],
+    delivery: &Delivery,
+    change: impl FnOnce(&mut Snapshot),
+) -> StatusPatch {
+    let head = "apiVersion: mc-wan.l7mp.io/v1alpha1\nkind: ServiceImport";
+    let import = format!("{head}\nmetadata: {{name: payment, namespace: secure, generation: 7}}\nspec: {spec}\n");
+    let mut gathered = Gathered::from_text("test.yaml", &format!("{world}{import}"));
+    assert!(gathered.is_complete(), "{:?}", gathered.findings);
+    change(&mut gathered.snapshot);
+    let mut translator = Translator::new(Options {
+        cluster: None,
+        steering_key: "a key of many letters".parse().unwrap(),
+        steering: Steering::RouteHeader,
+        mcs_version: McsVersion::default(),
+    });
+    translator.update(&gathered.snapshot, &[Change::Everything]);
+    let subject = Subject::service_import(gathered.snapshot.service_imports.get("secure", "payment").unwrap());
+    let import = translator.imports().get("secure", "payment").unwrap();
+    service_import(subject, import, translator.exports(), emitted, delivery, &at(1)).unwrap()
+}
+
+fn conditions(patch: &StatusPatch) -> Vec<Condition> {
+    serde_json::from_value(patch.body["status"]["conditions"].clone()).unwrap()
+}
+
+/// Type, status and reason of every condition, as in `Accepted=True/Accepted`.
+fn summary(patch: &StatusPatch) -> String {
+    let texts = conditions(patch).into_iter().map(|one| format!("{}={}/{}", one.type_, one.status, one.reason));
+    texts.collect::<Vec<_>>().join(" ")
+}
+
+fn rules(rules: &str) -> String {
+    format!("{{http: {{rules: [{rules}]}}}}")
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
+fn every_problem_is_told_in_its_condition() {
+    let good = "Accepted=True/Accepted ResolvedRefs=True/ResolvedRefs Programmed=True/Programmed";
+    let unresolved = |reason| good.replace("ResolvedRefs=True/ResolvedRefs", &format!("ResolvedRefs=False/{reason}"));
+    let refused = |reason: &str| {
+        let refused = good.replace("Accepted=True/Accepted", &format!("Accepted=False/{reason}"));
+        refused.replace("Programmed=True/Programmed", "Programmed=False/Invalid")
+    };
+    let partially = |reason| good.replace(" Res", &format!(" PartiallyInvalid=True/{reason} Res"));
+    let redirect = "{filters: [{type: RequestRedirect, requestRedirect: {}}, {type: ExtensionRef, extensionRef: {group: a, kind: b, name: c}}]}";
+    let table = [
+        (WORLD.to_owned(), rules(SOUND), good.to_owned(), "", "sound"),
+        (
+            WORLD.to_owned(),
+            rules(&format!("{SOUND}, {{backendRefs: [{{group: mc-wan.l7mp.io, kind: WANPolicy, name: hihg}}]}}")),
+            unresolved("BackendNotFound"),
+            "spec.http.rules[1].backendRefs[0]: there is no WANPolicy hihg",
+            "an unknown tier",
+        ),
+        (
+            WORLD.to_owned(),
+            rules("{backendRefs: [{name: missing, port: 80}]}"),
+            unresolved("BackendNotFound"),
+            "there is no Service secure/missing",
+            "a missing Service",
+        ),
+        (
+            WORLD.to_owned(),
+            rules("{backendRefs: [{name: outside, port: 80}]}"),
+            unresolved("BackendNotFound"),
+            "Service secure/outside is of type ExternalName",
+            "an ExternalName Service",
+        ),
+        (
+            WORLD.to_owned(),
+            rules("{backendRefs: [{name: other, namespace: elsewhere, port: 80}]}"),
+            unresolved("RefNotPermitted"),
+            "no ReferenceGrant of namespace elsewhere",
+            "a Service of another namespace",
+        ),
+        (
+            WORLD.to_owned(),
+            rules(&format!("{SOUND}, {{}}")),
+            unresolved("NoBackend"),
+            "spec.http.rules[1].backendRefs: no backend",
+            "a rule without a backend",
+        ),
+        (
+            WORLD.to_owned(),
+            rules(&format!("{SOUND}, {redirect}")),
+            partially("UnsupportedFilter"),
+            "spec.http.rules[1].filters[1]: mcwan has no extension filters (UnsupportedFilter)",
+            "one of two rules",
+        ),
+        (WORLD.to_owned(), rules(redirect), refused("UnsupportedFilter"), "spec.http.rules[0]", "every rule"),
+        (
+            WORLD.to_owned(),
+            rules(&format!(
+                "{SOUND}, {{matches: [{{path: {{type: RegularExpression, value: '('}}}}], backendRefs: [{{group: mc-wan.l7mp.io, kind: WANPolicy, name: high}}]}}"
+            )),
+            refused("InvalidMatch"),
+            "spec.http.rules[1].matches[0]",
+            "a match that cannot be read",
+        ),
+        (
+            WORLD.replace("name: c1, ", "name: c2, "),
+            rules(SOUND),
+            unresolved("BackendNotFound"),
+            "ExportedService mc-wan-registry/c1.secure.payment: spec.cluster: there is no WANCluster c1",
+            "an export of an unknown cluster",
+        ),
+        (
+            WORLD.replace("name: high, port: 31111", "name: high, port: 31112"),
+            rules(SOUND),
+            unresolved("BackendNotFound"),
+            "WANCluster mc-wan-registry/c1: spec.tiers: tier high has port 31112 there and 31111 here",
+            "a tier with another port",
+        ),
+        (
+            WORLD.replace(", gateways: [10.20.0.7]", ""),
+            rules(SOUND),
+            unresolved("NoAddress"),
+            "no ingress gateway has an address yet",
+            "an export without an address",
+        ),
+        (
+            WORLD
+                .replace("namespace: secure, name: payment", "namespace: secure, name: stats")
+                .replace("c1.secure.payment", "c1.secure.stats"),
+            rules(SOUND),
+            unresolved("BackendNotFound"),
+            "no other cluster exports secure/payment",
+            "no export",
+        ),
+    ];
+    for (world, spec, expected, message, row) in table {
+        let patch = patch(&world, &spec, &[], &Delivery::default());
+        assert_eq!(summary(&patch), expected, "{row}");
+        let text = patch.body.to_string();
+        assert!(text.contains(message), "{row}: {message}: {text}");
+        for condition in conditions(&patch) {
+            assert_eq!(condition.observed_generation, Some(7), "{row}: of which generation");
+        }
+    }
+}
+
+#[test]
+fn what_emission_finds_is_told_by_the_import_that_it_concerns() {
+    let object = |name: &str| crate::problem::ObjectRef::namespaced("ServiceImport", "secure", name);
+    let full = |name: &str| Problem::error(object(name), "TooLarge", "the config is full");
+    let told = summary(&patch(WORLD, &rules(SOUND), &[full("other"), full("payment")], &Delivery::default()));
+    assert!(told.starts_with("Accepted=False/TooLarge"), "{told}");
+    let told = summary(&patch(WORLD, &rules(SOUND), &[full("other")], &Delivery::default()));
+    assert!(told.starts_with("Accepted=True/Accepted"), "{told}");
+    let host = Problem::error(object("payment"), "HostConflict", "host a belongs to the older b");
+    let told = summary(&patch(WORLD, &rules(SOUND), &[host], &Delivery::default()));
+    assert!(told.starts_with("Accepted=True/Accepted PartiallyInvalid=True/HostConflict"), "{told}");
+}
+
+#[test]
+fn programmed_says_what_is_in_the_way() {
+    let route = || ObjectId { kind: Kind::HttpRoute, key: Key::new("secure", "payment.8080") };
+    let table = [
+        (Delivery { pending: vec![route()], ..Delivery::default() }, "False/Pending", "HTTPRoute secure/payment.8080"),
+        (
+            Delivery { conflicts: vec![route()], pending: vec![route()], ..Delivery::default() },
+            "False/Conflict",
+            "somebody else owns HTTPRoute secure/payment.8080",
+        ),
+        (
+            Delivery { refused: vec![(route(), "spec is wrong".to_owned())], ..Delivery::default() },
+            "False/Refused",
+            "HTTPRoute secure/payment.8080: spec is wrong",
+        ),
+        (
+            Delivery { module: ModuleState::NotFetched("no such host".to_owned()), ..Delivery::default() },
+            "False/ModuleNotFetched",
+            "no such host",
+        ),
+        (Delivery { module: ModuleState::Unknown, ..Delivery::default() }, "False/Pending", "module"),
+        (
+            Delivery { gateways: GatewayState::Waiting("0 of 2 pods".to_owned()), ..Delivery::default() },
+            "False/Pending",
+            "0 of 2 pods",
+        ),
+        (
+            Delivery { gateways: GatewayState::Failed("it traps".to_owned()), ..Delivery::default() },
+            "False/ConfigNotLoaded",
+            "it traps",
+        ),
+        (Delivery { module: ModuleState::Fetchable, ..Delivery::default() }, "True/Programmed", "do what"),
+    ];
+    for (delivery, expected, message) in table {
+        let patch = patch(WORLD, &rules(SOUND), &[], &delivery);
+        let programmed = conditions(&patch).pop().unwrap();
+        assert_eq!(format!("{}/{}", programmed.status, programmed.reason), expected, "{delivery:?}");
+        assert!(programmed.message.contains(message), "{message}: {}", programmed.message);
+    }
+}
+
+#[test]
+fn nothing_new_is_no_patch_and_only_a_flip_moves_the_time() {
+    let saying = |status, reason: &str| vec![Saying::new(PROGRAMMED, status, reason, "text")];
+    let foreign = json!({"type": "Other", "status": "True", "reason": "R", "message": "", "lastTransitionTime": at(0)});
+    let foreign: Condition = serde_json::from_value(foreign).unwrap();
+    let metadata = ObjectMeta {
+        name: Some("payment".to_owned()),
+        namespace: Some("secure".to_owned()),
+        generation: Some(1),
+        ..Default::default()
+    };
+    let mut observed = vec![foreign];
+    let mut step = |status, reason: &str, now: i64| {
+        let subject = Subject { metadata: &metadata, conditions: &observed };
+        let patch = subject.patch(StatusKind::ServiceImport, &[PROGRAMMED], saying(status, reason), &at(now))?;
+        let said = conditions(&patch);
+        assert_eq!(said.len(), 1, "others' conditions are left alone");
+        observed.truncate(1);
+        observed.extend(said.clone());
+        let news: Vec<_> = patch.news.into_iter().map(|News { outcome, reason, .. }| (outcome, reason)).collect();
+        Some((said[0].last_transition_time.clone(), news))
+    };
+    assert_eq!(step(false, "Pending", 1), Some((at(1), vec![])), "new, but on its way");
+    assert_eq!(step(false, "Pending", 2), None, "the same");
+    let refused = vec![(Outcome::Bad, "Refused".to_owned())];
+    assert_eq!(step(false, "Refused", 3), Some((at(1), refused)), "another reason");
+    assert_eq!(step(true, "Programmed", 4), Some((at(4), vec![(Outcome::Good, "Programmed".to_owned())])), "a flip");
+    assert_eq!(step(true, "Programmed", 5), None, "the same");
+}
+
+#[test]
+fn what_is_no_longer_partially_invalid_no_longer_says_so() {
+    let condition = |kind: &str| {
+        let value = json!({"type": kind, "status": "True", "reason": kind, "message": "", "lastTransitionTime": at(0)});
+        serde_json::from_value::<Condition>(value).unwrap()
+    };
+    let conditions = [condition(ACCEPTED), condition(PARTIALLY_INVALID)];
+    let metadata = ObjectMeta::default();
+    let subject = Subject { metadata: &metadata, conditions: &conditions };
+    let patch =
+        subject.patch(StatusKind::ServiceImport, &OURS, vec![Saying::new(ACCEPTED, true, ACCEPTED, "")], &at(1));
+    assert_eq!(summary(&patch.unwrap()), "Accepted=True/Accepted");
+}
+
+#[test]
+fn what_may_be_out_of_date_is_told_as_long_as_it_may_be() {
+    let second = WORLD.replace("c1", "c2");
+    let both = format!("{WORLD}{}", second.split("---\n").skip(1).take(2).collect::<Vec<_>>().join("---\n"));
+    let unreachable = RegistryState::Unreachable("no route".to_owned());
+    let delivery = |registry: &RegistryState| Delivery { registry: registry.clone(), ..Delivery::default() };
+    let table = [
+        (WORLD, &[][..], &RegistryState::Reachable, None, "all is well"),
+        (WORLD, &["c1"], &RegistryState::Reachable, Some(("ClusterStale", "requests still go there")), "the only one"),
+        (&both, &["c1"], &RegistryState::Reachable, Some(("ClusterStale", "only where no other")), "one of two"),
+        (&both, &["c1", "c2"], &RegistryState::Reachable, Some(("ClusterStale", "c1, c2")), "both"),
+        (WORLD, &["c3"], &RegistryState::Reachable, None, "one that exports something else"),
+        (WORLD, &["c1"], &unreachable, Some(("RegistryUnreachable", "no route")), "everything may be out of date"),
+    ];
+    for (world, stale, registry, expected, message) in table {
+        let judge = |snapshot: &mut Snapshot| {
+            snapshot.judge(stale.iter().map(|name| (*name).to_owned()).collect());
+        };
+        let patch = patch_judged(&format!("{world}---\n"), &rules(SOUND), &[], &delivery(registry), judge);
+        let conditions = conditions(&patch);
+        let told = conditions.iter().find(|condition| condition.type_ == STALE);
+        assert_eq!(told.map(|told| told.reason.as_str()), expected.map(|(reason, _)| reason), "{message}");
+        let text = told.map(|told| told.message.as_str()).unwrap_or_default();
+        assert!(text.contains(expected.map_or("", |(_, text)| text)), "{message}: {text}");
+        let is_good =
+            summary(&patch).starts_with("Accepted=True/Accepted ResolvedRefs=True/ResolvedRefs Programmed=True");
+        assert!(is_good, "{message}: the rest is as it was");
+    }
+}
+
+#[test]
+fn that_it_is_up_to_date_again_is_news() {
+    let metadata = ObjectMeta { name: Some("payment".to_owned()), ..ObjectMeta::default() };
+    let condition = |saying: Saying| Condition {
+        type_: saying.condition.to_owned(),
+        status: "True".to_owned(),
+        reason: saying.reason,
+        message: saying.message,
+        observed_generation: None,
+        last_transition_time: at(1),
+    };
+    let stale = || Saying::new(STALE, true, "ClusterStale", "c1");
+    let news = |before: &[Condition], now: Vec<Saying>| {
+        let subject = Subject { metadata: &metadata, conditions: before };
+        let patch = subject.patch(StatusKind::ServiceImport, &OURS, now, &at(2));
+        patch.into_iter().flat_map(|patch| patch.news).map(|news| news.reason).collect::<Vec<_>>()
+    };
+    assert_eq!(news(&[], vec![stale()]), ["ClusterStale"], "it becomes stale");
+    assert_eq!(news(&[condition(stale())], vec![stale()]), [""; 0], "it stays so");
+    assert_eq!(news(&[condition(stale())], Vec::new()), ["UpToDate"], "it is back");
+}

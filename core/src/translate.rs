@@ -1,0 +1,86 @@
+//! From resources to imports: which exist, what they claim, what their rules do, and the targets behind
+//! them. Pure; what the edges emit is made of this and nothing else.
+//!
+//! A front end (so far the one for `ServiceImport`) turns its resource into rules in the shape of Gateway API;
+//! everything behind it is common to all front ends.
+
+mod backend;
+mod export;
+mod families;
+mod filters;
+pub mod gateway_pods;
+mod import;
+mod outgoing;
+mod rule;
+mod service_import;
+mod steering_key;
+mod target;
+mod tier_service;
+mod translator;
+
+pub use export::{Exports, Source, Tier};
+pub use families::Families;
+pub(crate) use filters::in_turn;
+pub use import::Import;
+pub use outgoing::Outgoing;
+pub use steering_key::{SteeringKey, SteeringKeyError};
+pub use target::{Destination, Forwarding, HeaderChanges, Mirror, Target};
+pub use translator::{Affected, Translator};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube_core::Resource;
+
+use crate::api::McsVersion;
+use crate::problem::Problem;
+use crate::snapshot::Snapshot;
+use crate::snapshot::change::Change;
+
+/// How a request names its target to the route behind the filter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Steering {
+    /// A route per target matches the steering header.
+    #[default]
+    RouteHeader,
+    /// One generic route sends to the Envoy cluster that the steering header names; what would need a
+    /// route of its own is refused.
+    ClusterHeader,
+}
+
+/// What the translation depends on beside the resources.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The name of this cluster, whose own exports it does not import; none: there are no own exports.
+    pub cluster: Option<String>,
+    /// The key of the digests in steering values.
+    pub steering_key: SteeringKey,
+    /// How requests name their targets.
+    pub steering: Steering,
+    /// The version of the Multi-Cluster Services API that this cluster serves.
+    pub mcs_version: McsVersion,
+}
+
+/// What the resources mean.
+#[derive(Clone, Debug)]
+pub struct Translation {
+    /// The imports, the oldest first: of two that claim a host the earlier one has it.
+    pub imports: Vec<Import>,
+    /// What cannot be honoured.
+    pub problems: Vec<Problem>,
+}
+
+/// Translates a snapshot.
+pub fn translate(snapshot: &Snapshot, options: &Options) -> Translation {
+    let mut translator = Translator::new(options.clone());
+    translator.update(snapshot, &[Change::Everything]);
+    let mut problems = translator.problems();
+    let imports = translator.into_imports();
+    problems.extend(imports.iter().flat_map(|import| &import.problems).cloned());
+    Translation { imports, problems }
+}
+
+/// An object as the owner of what is made of it; none if it is not in a cluster. Deleting it need not wait for what
+/// it owns.
+fn owner<T: Resource>(object: &T, version: &T::DynamicType) -> Option<OwnerReference> {
+    let owner = object.controller_owner_ref(version)?;
+    Some(OwnerReference { block_owner_deletion: None, ..owner })
+}

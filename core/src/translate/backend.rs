@@ -1,0 +1,164 @@
+//! What a backendRef names.
+
+use gateway_api::referencegrants::ReferenceGrant;
+use mcwan_policy::wire::RefuseReason;
+
+use crate::api::{GROUP, TIER_NAMESPACE};
+use crate::snapshot::{Key, Snapshot, service_port};
+
+use super::{Destination, Exports, tier_service};
+
+/// A reference as rules and mirrors write it.
+#[derive(Clone, Copy)]
+pub(super) struct Reference<'r> {
+    pub(super) group: &'r str,
+    pub(super) kind: &'r str,
+    pub(super) namespace: Option<&'r str>,
+    pub(super) name: &'r str,
+    pub(super) port: Option<u16>,
+}
+
+impl Reference<'_> {
+    /// The Service of this cluster that it names.
+    pub(super) fn service(&self, own_namespace: &str) -> Option<Key> {
+        let namespace = self.namespace.unwrap_or(own_namespace);
+        let is_service = self.group.is_empty() && self.kind == "Service" && namespace != TIER_NAMESPACE;
+        is_service.then(|| Key::new(namespace, self.name))
+    }
+}
+
+/// The import that refers.
+#[derive(Clone, Copy)]
+pub(super) struct Referrer<'r> {
+    pub(super) namespace: &'r str,
+    pub(super) name: &'r str,
+    /// The ports that clients use.
+    pub(super) ports: &'r [u16],
+}
+
+/// Why a reference leads nowhere.
+pub(super) struct Unresolved {
+    pub(super) reason: RefuseReason,
+    pub(super) message: String,
+    pub(super) hint: Option<String>,
+}
+
+impl Unresolved {
+    fn not_found(message: String) -> Self {
+        Self { reason: RefuseReason::BackendNotFound, message, hint: None }
+    }
+
+    fn hint(self, hint: String) -> Self {
+        Self { hint: Some(hint), ..self }
+    }
+}
+
+/// Finds what a reference names.
+pub(super) fn resolve(
+    reference: Reference<'_>,
+    referrer: Referrer<'_>,
+    snapshot: &Snapshot,
+    exports: &Exports,
+) -> Result<Destination, Unresolved> {
+    let Reference { group, kind, namespace, name, port } = reference;
+    match (group, kind, namespace) {
+        ("", "Service", Some(TIER_NAMESPACE)) => {
+            let service = |tier: &str| tier_service::name(exports, referrer.namespace, referrer.name, tier);
+            let Some(tier) = exports.tiers().find(|tier| service(tier) == name) else {
+                let message = format!("{TIER_NAMESPACE}/{name} is no tier service of this import");
+                let known: Vec<_> = exports.tiers().map(service).collect();
+                return Err(Unresolved::not_found(message).hint(one_of("its tier services are", &known)));
+            };
+            over_tier(tier, port, referrer, exports)
+        }
+        ("", "Service", namespace) => {
+            let namespace = namespace.unwrap_or(referrer.namespace);
+            local_service(namespace, name, port, referrer, snapshot, exports)
+        }
+        (GROUP, "WANPolicy", None) => over_tier(name, port, referrer, exports),
+        (GROUP, "WANPolicy", Some(_)) => {
+            let message = "a WANPolicy is in no namespace".to_owned();
+            Err(Unresolved::not_found(message).hint("leave `namespace` out".to_owned()))
+        }
+        _ => {
+            let message = format!("kind {kind} of group {group:?} cannot be a backend");
+            let hint = format!("a backend is a Service, or a WANPolicy of group {GROUP}");
+            Err(Unresolved::not_found(message).hint(hint))
+        }
+    }
+}
+
+fn over_tier(
+    name: &str,
+    port: Option<u16>,
+    referrer: Referrer<'_>,
+    exports: &Exports,
+) -> Result<Destination, Unresolved> {
+    if !exports.tiers().any(|known| known == name) {
+        let known: Vec<_> = exports.tiers().map(str::to_owned).collect();
+        let message = format!("there is no WANPolicy {name}");
+        return Err(Unresolved::not_found(message).hint(one_of("the tiers are", &known)));
+    }
+    let Some(tier) = exports.tier(referrer.namespace, referrer.name, name) else {
+        let message = if exports.sources(referrer.namespace, referrer.name).next().is_none() {
+            format!("no other cluster exports {}/{}", referrer.namespace, referrer.name)
+        } else {
+            format!("no cluster that exports {}/{} has tier {name} on the same port", referrer.namespace, referrer.name)
+        };
+        return Err(Unresolved::not_found(message));
+    };
+    if port.is_some_and(|port| port != tier.port) {
+        let message = format!("tier {name} has port {}, not the one that the backendRef names", tier.port);
+        return Err(Unresolved::not_found(message).hint("leave `port` out".to_owned()));
+    }
+    Ok(Destination::Tier { name: name.to_owned() })
+}
+
+fn local_service(
+    namespace: &str,
+    name: &str,
+    port: Option<u16>,
+    referrer: Referrer<'_>,
+    snapshot: &Snapshot,
+    exports: &Exports,
+) -> Result<Destination, Unresolved> {
+    let admitted = |grant: &ReferenceGrant| admits(grant, referrer.namespace, name);
+    if namespace != referrer.namespace && !snapshot.reference_grants.in_namespace(namespace).any(admitted) {
+        let message = format!("no ReferenceGrant of namespace {namespace} admits ServiceImports of this one");
+        return Err(Unresolved { reason: RefuseReason::RefNotPermitted, message, hint: None });
+    }
+    let Some(service) = snapshot.services.get(namespace, name) else {
+        let unresolved = Unresolved::not_found(format!("there is no Service {namespace}/{name}"));
+        let service = |tier: &str| tier_service::name(exports, referrer.namespace, referrer.name, tier);
+        return Err(if exports.tiers().any(|tier| service(tier) == name) {
+            unresolved
+                .hint(format!("a tier service is in namespace {TIER_NAMESPACE}: add `namespace: {TIER_NAMESPACE}`"))
+        } else if exports.tiers().any(|tier| tier == name) {
+            unresolved.hint(format!("for the tier of that name, add `group: {GROUP}` and `kind: WANPolicy`"))
+        } else {
+            unresolved
+        });
+    };
+    if service.spec.as_ref().and_then(|spec| spec.type_.as_deref()) == Some("ExternalName") {
+        return Err(Unresolved::not_found(format!("Service {namespace}/{name} is of type ExternalName")));
+    }
+    let used = port.as_ref().map_or(referrer.ports, std::slice::from_ref);
+    if let Some(missing) = used.iter().find(|port| service_port(service, **port).is_none()) {
+        let message = format!("Service {namespace}/{name} has no port {missing}");
+        return Err(Unresolved::not_found(message));
+    }
+    Ok(Destination::Service { namespace: namespace.to_owned(), name: name.to_owned(), port })
+}
+
+/// Whether a grant admits `ServiceImport`s of a namespace to a Service of its own (Gateway API, `ReferenceGrantSpec`).
+fn admits(grant: &ReferenceGrant, from: &str, service: &str) -> bool {
+    let mut sources = grant.spec.from.iter();
+    sources.any(|item| item.group == GROUP && item.kind == "ServiceImport" && item.namespace == from)
+        && grant.spec.to.iter().any(|item| {
+            item.group.is_empty() && item.kind == "Service" && item.name.as_deref().is_none_or(|name| name == service)
+        })
+}
+
+fn one_of(what: &str, names: &[String]) -> String {
+    if names.is_empty() { "there is no WANPolicy".to_owned() } else { format!("{what} {}", names.join(", ")) }
+}

@@ -1,0 +1,236 @@
+//! What other clusters export, and over which tiers it can be had.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use crate::api::{ExportedService, Protocol, WanCluster, validate};
+use crate::liveness::Liveness;
+use crate::problem::{ObjectRef, Problem};
+use crate::snapshot::{Key, Keyed, Snapshot};
+
+use super::tier_service;
+
+/// The exports of other clusters by service, and the tiers of this one.
+#[derive(Clone, Debug, Default)]
+pub struct Exports {
+    tiers: BTreeMap<String, u16>,
+    /// By cluster, the tiers whose port there is the one here.
+    shared_tiers: BTreeMap<String, Vec<String>>,
+    services: Keyed<Vec<Export>>,
+    /// The clusters that do not show that they are alive.
+    stale: BTreeSet<String>,
+    /// What is wrong with tiers and clusters.
+    problems: Vec<Problem>,
+}
+
+/// One service of one other cluster, the older the lesser.
+#[derive(Clone, Debug, PartialEq)]
+struct Export {
+    exported_at: Time,
+    /// The `ExportedService`.
+    key: Key,
+    source: Source,
+    /// What is wrong with it; an export with an error is not used.
+    problems: Vec<Problem>,
+    is_used: bool,
+}
+
+/// One cluster that exports a service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The cluster.
+    pub cluster: String,
+    /// Whether it shows that it is alive.
+    pub liveness: Liveness,
+    /// The addresses of its ingress gateways.
+    pub gateways: Vec<IpAddr>,
+    /// How many pods stand behind the service there.
+    pub ready_pods: u32,
+    /// The TCP ports of the service there.
+    pub ports: Vec<u16>,
+    /// The tier of requests that no rule is for.
+    pub default_tier: Option<String>,
+}
+
+/// One service over one tier.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tier {
+    /// The name of its `WANPolicy`.
+    pub name: String,
+    /// The name of its tier service.
+    pub service: String,
+    /// The port that it crosses the WAN on.
+    pub port: u16,
+    /// The clusters that it can be had from.
+    pub sources: Vec<Source>,
+}
+
+impl Exports {
+    /// Everything that other clusters than `own_cluster` export.
+    pub(super) fn new(snapshot: &Snapshot, own_cluster: Option<&str>) -> Self {
+        let (tiers, mut problems) = validate::tiers(snapshot.wan_policies.by_age());
+        let named = tiers.iter().filter_map(|tier| Some((tier.metadata.name.clone()?, tier.spec.port.get())));
+        let tiers: BTreeMap<_, _> = named.collect();
+        let clusters = snapshot.wan_clusters.iter();
+        let shared_tiers = clusters.map(|cluster| {
+            let name = cluster.metadata.name.clone().unwrap_or_default();
+            (name, shared_tiers(cluster, &tiers, &mut problems))
+        });
+        let shared_tiers = shared_tiers.collect();
+        let stale = snapshot.stale_clusters.clone();
+        let mut all = Self { tiers, shared_tiers, services: Keyed::default(), stale, problems };
+        for export in snapshot.exported_services.iter().filter(|export| is_foreign(export, own_cluster)) {
+            all.add(export);
+        }
+        all
+    }
+
+    /// Looks again at the exports of one service, and at no other. `export` is the one that changed.
+    pub(super) fn update(
+        &mut self,
+        service: &Key,
+        export: &Key,
+        now: Option<&ExportedService>,
+        own_cluster: Option<&str>,
+    ) {
+        let exports = self.services.entry(service);
+        exports.retain(|known| known.key != *export);
+        if exports.is_empty() {
+            self.services.remove(service);
+        }
+        if let Some(now) = now.filter(|export| is_foreign(export, own_cluster)) {
+            self.add(now);
+        }
+    }
+
+    /// Takes note of whether a cluster shows that it is alive; gives the services that it exports.
+    pub(super) fn judge(&mut self, cluster: &str, liveness: Liveness) -> Vec<Key> {
+        match liveness {
+            Liveness::Live => drop(self.stale.remove(cluster)),
+            Liveness::Stale => drop(self.stale.insert(cluster.to_owned())),
+        }
+        let is_of = |export: &Export| export.source.cluster == cluster;
+        let services = self.services.iter().filter(|(_, exports)| exports.iter().any(is_of));
+        let services: Vec<Key> = services.map(|(key, _)| key).collect();
+        for key in &services {
+            let exports = self.services.get_mut(&key.namespace, &key.name).into_iter().flatten();
+            exports.filter(|export| is_of(export)).for_each(|export| export.source.liveness = liveness);
+        }
+        services
+    }
+
+    fn add(&mut self, export: &ExportedService) {
+        let spec = &export.spec;
+        let object = ObjectRef::of(export);
+        let mut problems = Vec::new();
+        let is_used = self.shared_tiers.contains_key(&spec.cluster);
+        if !is_used {
+            let message = format!("there is no WANCluster {}, so the export is not used", spec.cluster);
+            problems.push(Problem::error(object.clone(), "ClusterNotFound", message).at("spec.cluster"));
+        }
+        if spec.gateways.is_empty() && is_used {
+            let message = "no ingress gateway has an address yet, so nothing can be sent there";
+            problems.push(Problem::warning(object, "NoAddress", message).at("spec.gateways"));
+        }
+        let source = Source {
+            cluster: spec.cluster.clone(),
+            liveness: if self.stale.contains(&spec.cluster) { Liveness::Stale } else { Liveness::Live },
+            gateways: spec.gateways.clone(),
+            ready_pods: spec.ready_pods,
+            ports: tcp_ports(export),
+            default_tier: spec.default_tier.clone(),
+        };
+        let key = Key::of(&export.metadata);
+        let exports = self.services.entry(&Key::new(spec.namespace.as_str(), spec.name.as_str()));
+        exports.push(Export { exported_at: spec.exported_at.clone(), key, source, problems, is_used });
+        exports.sort_by(|left, right| (&left.exported_at, &left.key).cmp(&(&right.exported_at, &right.key)));
+    }
+
+    /// What is wrong with tiers and clusters.
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// What is wrong with tiers, clusters and exports.
+    pub fn all_problems(&self) -> impl Iterator<Item = &Problem> {
+        let exports = self.services.values().flatten();
+        self.problems.iter().chain(exports.flat_map(|export| &export.problems))
+    }
+
+    /// What is wrong with the exports of a service.
+    pub fn problems_of(&self, namespace: &str, name: &str) -> impl Iterator<Item = &Problem> {
+        self.all(namespace, name).iter().flat_map(|export| &export.problems)
+    }
+
+    /// Every service that is exported.
+    pub fn services(&self) -> impl Iterator<Item = Key> {
+        self.services.iter().filter(|(_, exports)| exports.iter().any(|export| export.is_used)).map(|(key, _)| key)
+    }
+
+    /// The clusters that export a service, the oldest export first.
+    pub fn sources(&self, namespace: &str, name: &str) -> impl Iterator<Item = &Source> {
+        self.all(namespace, name).iter().filter(|export| export.is_used).map(|export| &export.source)
+    }
+
+    /// The names of the tiers here.
+    pub fn tiers(&self) -> impl Iterator<Item = &str> {
+        self.tiers.keys().map(String::as_str)
+    }
+
+    /// The tiers here with their ports.
+    pub fn tier_ports(&self) -> impl Iterator<Item = (&str, u16)> {
+        self.tiers.iter().map(|(name, port)| (name.as_str(), *port))
+    }
+
+    /// The port of a tier here.
+    pub(super) fn tier_port(&self, tier: &str) -> Option<u16> {
+        self.tiers.get(tier).copied()
+    }
+
+    /// A service over a tier; none if this cluster has no such tier or no source has it on the same port.
+    pub fn tier(&self, namespace: &str, name: &str, tier: &str) -> Option<Tier> {
+        let port = *self.tiers.get(tier)?;
+        let has_tier = |source: &&Source| {
+            self.shared_tiers.get(&source.cluster).is_some_and(|tiers| tiers.iter().any(|known| known == tier))
+        };
+        let sources: Vec<_> = self.sources(namespace, name).filter(has_tier).cloned().collect();
+        let service = || tier_service::name(self, namespace, name, tier);
+        (!sources.is_empty()).then(|| Tier { name: tier.to_owned(), service: service(), port, sources })
+    }
+
+    /// When a service was first exported.
+    pub(super) fn first_exported(&self, namespace: &str, name: &str) -> Option<&Time> {
+        self.all(namespace, name).iter().find(|export| export.is_used).map(|export| &export.exported_at)
+    }
+
+    fn all(&self, namespace: &str, name: &str) -> &[Export] {
+        self.services.get(namespace, name).map_or(&[], Vec::as_slice)
+    }
+}
+
+fn is_foreign(export: &ExportedService, own_cluster: Option<&str>) -> bool {
+    own_cluster != Some(export.spec.cluster.as_str())
+}
+
+fn tcp_ports(export: &ExportedService) -> Vec<u16> {
+    let tcp = export.spec.ports.iter().filter(|port| port.protocol == Protocol::Tcp);
+    tcp.map(|port| port.port.get()).collect()
+}
+
+fn shared_tiers(cluster: &WanCluster, own: &BTreeMap<String, u16>, problems: &mut Vec<Problem>) -> Vec<String> {
+    let mut shared = Vec::new();
+    for tier in &cluster.spec.tiers {
+        match own.get(&tier.name) {
+            Some(port) if *port == tier.port.get() => shared.push(tier.name.clone()),
+            Some(port) => {
+                let message = format!("tier {} has port {} there and {port} here: withheld", tier.name, tier.port);
+                let problem = Problem::error(ObjectRef::of(cluster), "TierPortMismatch", message);
+                problems.push(problem.at("spec.tiers"));
+            }
+            None => {}
+        }
+    }
+    shared
+}

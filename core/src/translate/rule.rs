@@ -1,0 +1,324 @@
+//! One rule: from Gateway API's form to matches and actions, its targets collected on the way.
+
+use std::collections::BTreeSet;
+use std::iter;
+
+use mcwan_policy::wire::{self, Action, Forward, Refuse, RefuseReason};
+
+use crate::api::{self, BackendRef, HttpMatch, HttpRule, PathMatchType, RequestMirror, Timeouts, ValueMatchType};
+use crate::problem::{ObjectRef, Problem};
+use crate::snapshot::{Key, Snapshot};
+
+use super::backend::{self, Reference, Referrer, Unresolved};
+use super::filters::{self, FilterError, Filters};
+use super::service_import::FrontEnd;
+use super::target;
+use super::{Destination, Exports, Forwarding, Mirror, Options, Steering, Target};
+
+/// The share of requests that mirrors count in.
+const MILLION: u32 = 1_000_000;
+
+/// Everything that the rules of one import are translated with.
+pub(super) struct Rules<'r> {
+    pub(super) object: ObjectRef,
+    pub(super) referrer: Referrer<'r>,
+    pub(super) snapshot: &'r Snapshot,
+    pub(super) exports: &'r Exports,
+    pub(super) options: &'r Options,
+    pub(super) targets: Vec<Target>,
+    /// The Services that they name, there or not.
+    pub(super) services: BTreeSet<Key>,
+    pub(super) problems: &'r mut Vec<Problem>,
+}
+
+/// Why an action is refused, and at which field of its rule.
+struct Refusal {
+    field: String,
+    reason: RefuseReason,
+    message: String,
+    hint: Option<String>,
+}
+
+impl Rules<'_> {
+    /// Translates a rule. What cannot be done answers 500 for what it matches.
+    pub(super) fn translate(&mut self, index: usize, rule: &HttpRule) -> wire::Rule {
+        let matches = rule.matches.iter().map(wire_match).collect();
+        let actions = self.actions(index, rule).unwrap_or_else(|refusal| {
+            let reason = refusal.reason;
+            self.report(index, refusal);
+            vec![Action::Refuse(Refuse { weight: 1, reason })]
+        });
+        wire::Rule { matches, actions }
+    }
+
+    /// The rule of an import that nobody wrote rules for.
+    pub(super) fn default_tier(&mut self) -> wire::Rule {
+        let Referrer { namespace, name, .. } = self.referrer;
+        let mut sources = self.exports.sources(namespace, name);
+        let Some(tier) = sources.find_map(|source| source.default_tier.as_deref()) else {
+            let message = "there are no rules, and no export names a default tier";
+            let hint = "annotate the ServiceExport with `mc-wan.l7mp.io/wan-policy`, or write rules";
+            self.problems.push(Problem::error(self.object.clone(), "NoBackend", message).hint(hint));
+            return wire::Rule::default();
+        };
+        let reference = Reference { group: api::GROUP, kind: "WANPolicy", namespace: None, name: tier, port: None };
+        let action = match backend::resolve(reference, self.referrer, self.snapshot, self.exports) {
+            Ok(destination) => self.forward(destination, Forwarding::default(), None, 1),
+            Err(Unresolved { reason, message, hint: _ }) => {
+                let message = format!("the default tier of the export: {message}");
+                self.problems.push(Problem::error(self.object.clone(), reason_name(reason), message));
+                Action::Refuse(Refuse { weight: 1, reason })
+            }
+        };
+        wire::Rule { matches: Vec::new(), actions: vec![action] }
+    }
+
+    fn actions(&mut self, index: usize, rule: &HttpRule) -> Result<Vec<Action>, Refusal> {
+        let HttpRule { name: _, matches: _, filters, backend_refs, timeouts: _, retry, session_persistence } = rule;
+        let unsupported = [("retry", retry.is_some()), ("sessionPersistence", session_persistence.is_some())];
+        if let Some((field, _)) = unsupported.into_iter().find(|(_, used)| *used) {
+            let message = format!("the standard channel of HTTPRoute has no `{field}`");
+            return Err(Refusal::new(field, RefuseReason::UnsupportedFilter, message));
+        }
+        let filters = Filters::new(filters).map_err(|error| Refusal::filter("filters", error))?;
+        if filters.redirect.is_some() && !backend_refs.is_empty() {
+            let message = "a rule that redirects has no backends".to_owned();
+            return Err(Refusal::new("backendRefs", RefuseReason::InvalidFilter, message));
+        }
+        if let Some(asked) = filters.redirect {
+            let redirect =
+                filters.beside_a_redirect().and_then(|()| filters::redirect(asked, 1, &filters.headers.response));
+            let redirect = redirect.map_err(|(reason, message)| Refusal::new("filters", reason, message))?;
+            return Ok(vec![Action::Redirect(redirect)]);
+        }
+        if backend_refs.iter().all(|backend| backend.weight == 0) {
+            let field = format!("{}.backendRefs", FrontEnd::rule_field(index));
+            let message = "no backend takes any request, so the rule answers 500";
+            self.problems.push(Problem::error(self.object.clone(), "NoBackend", message).at(field));
+        }
+        let mut actions = Vec::new();
+        for (position, backend) in backend_refs.iter().enumerate() {
+            let action = self.action(rule, &filters, position, backend).unwrap_or_else(|refusal| {
+                let reason = refusal.reason;
+                self.report(index, refusal);
+                Action::Refuse(Refuse { weight: backend.weight, reason })
+            });
+            actions.push(action);
+        }
+        Ok(actions)
+    }
+
+    fn action(
+        &mut self,
+        rule: &HttpRule,
+        rule_filters: &Filters<'_>,
+        position: usize,
+        backend: &BackendRef,
+    ) -> Result<Action, Refusal> {
+        let field = format!("backendRefs[{position}]");
+        let filters_field = format!("{field}.filters");
+        let own = Filters::new(&backend.filters).map_err(|error| Refusal::filter(&filters_field, error))?;
+        let reference = Reference {
+            group: &backend.group,
+            kind: &backend.kind,
+            namespace: backend.namespace.as_deref(),
+            name: &backend.name,
+            port: backend.port.map(Into::into),
+        };
+        let destination = self.resolve(reference, &field)?;
+        if let Some(asked) = own.redirect {
+            let headers = filters::in_turn(&own.headers.response, &rule_filters.headers.response);
+            let sound = own.beside_a_redirect().and_then(|()| rule_filters.beside_a_redirect());
+            let redirect = sound.and_then(|()| filters::redirect(asked, backend.weight, &headers));
+            let redirect = redirect.map_err(|(reason, message)| Refusal::new(&filters_field, reason, message))?;
+            return Ok(Action::Redirect(redirect));
+        }
+        let twice = (own.path.is_some() && rule_filters.path.is_some())
+            || (own.hostname.is_some() && rule_filters.hostname.is_some())
+            || (own.cors.is_some() && rule_filters.cors.is_some());
+        if twice {
+            let message = "the rule and its backend both change the same thing".to_owned();
+            return Err(Refusal::new(&filters_field, RefuseReason::InvalidFilter, message));
+        }
+        let hostname = own.hostname.or_else(|| rule_filters.hostname.clone());
+        if let Some(hostname) = &hostname {
+            self.check_hostname(hostname, &destination)
+                .map_err(|(reason, message)| Refusal::new("filters", reason, message))?;
+        }
+        let mirrors = rule_filters.mirrors.iter().chain(&own.mirrors);
+        let forwarding = Forwarding {
+            backend_headers: own.headers,
+            rule_headers: rule_filters.headers.clone(),
+            hostname,
+            timeouts: rule.timeouts.filter(|timeouts| *timeouts != Timeouts::default()),
+            mirrors: mirrors.map(|mirror| self.mirror(mirror)).collect::<Result<_, _>>()?,
+            cors: own.cors.or(rule_filters.cors).cloned(),
+        };
+        self.check_steering(&destination, &forwarding, &field)?;
+        let path = own.path.or_else(|| rule_filters.path.clone());
+        Ok(self.forward(destination, forwarding, path, backend.weight))
+    }
+
+    fn forward(
+        &mut self,
+        destination: Destination,
+        forwarding: Forwarding,
+        path: Option<wire::PathRewrite>,
+        weight: u32,
+    ) -> Action {
+        let Referrer { namespace, name, .. } = self.referrer;
+        let target = target::name(&destination, &forwarding, namespace);
+        let index = self
+            .targets
+            .iter()
+            .position(|known| known.destination == destination && known.forwarding == forwarding)
+            .unwrap_or_else(|| {
+                let meaning = self.meaning(&target, &destination, &forwarding);
+                let digest = self.options.steering_key.digest(namespace, name, &meaning);
+                self.targets.push(Target { name: target, digest, destination, forwarding });
+                self.targets.len() - 1
+            });
+        match u32::try_from(index) {
+            Ok(target) => Action::Forward(Forward { target, weight, path }),
+            Err(_) => Action::Refuse(Refuse { weight, reason: RefuseReason::BackendNotFound }),
+        }
+    }
+
+    /// A target with the ports of its tiers: where these become others, routes of before that gateways may still have must
+    /// not take what is steered now, as the ports may be other tiers' by then.
+    fn meaning(&self, target: &str, destination: &Destination, forwarding: &Forwarding) -> String {
+        let destinations = iter::once(destination).chain(forwarding.mirrors.iter().map(|mirror| &mirror.destination));
+        let port = |destination: &Destination| match destination {
+            Destination::Tier { name } => self.exports.tier_port(name),
+            Destination::Service { .. } => None,
+        };
+        let ports = destinations.filter_map(port).map(|port| format!("@{port}"));
+        iter::once(target.to_owned()).chain(ports).collect()
+    }
+
+    fn resolve(&mut self, reference: Reference<'_>, field: &str) -> Result<Destination, Refusal> {
+        self.services.extend(reference.service(self.referrer.namespace));
+        backend::resolve(reference, self.referrer, self.snapshot, self.exports)
+            .map_err(|Unresolved { reason, message, hint }| Refusal { field: field.to_owned(), reason, message, hint })
+    }
+
+    fn mirror(&mut self, mirror: &RequestMirror) -> Result<Mirror, Refusal> {
+        let RequestMirror { backend_ref, percent, fraction } = mirror;
+        let reference = Reference {
+            group: &backend_ref.group,
+            kind: &backend_ref.kind,
+            namespace: backend_ref.namespace.as_deref(),
+            name: &backend_ref.name,
+            port: backend_ref.port.map(Into::into),
+        };
+        let destination = self.resolve(reference, "filters")?;
+        let per_million = match (percent, fraction) {
+            (None, None) => MILLION,
+            (Some(percent), None) => u32::from(*percent) * (MILLION / 100),
+            (None, Some(fraction)) if fraction.numerator <= fraction.denominator.get() => {
+                let share = u64::from(fraction.numerator) * u64::from(MILLION) / u64::from(fraction.denominator.get());
+                u32::try_from(share).unwrap_or(MILLION)
+            }
+            (None, Some(_)) => {
+                let message = "a mirror's fraction is at most one".to_owned();
+                return Err(Refusal::new("filters", RefuseReason::InvalidFilter, message));
+            }
+            (Some(_), Some(_)) => {
+                let message = "a mirror has a percentage or a fraction, not both".to_owned();
+                return Err(Refusal::new("filters", RefuseReason::InvalidFilter, message));
+            }
+        };
+        Ok(Mirror { destination, per_million })
+    }
+
+    /// The far gateway knows two hosts.
+    fn check_hostname(&self, hostname: &str, destination: &Destination) -> Result<(), (RefuseReason, String)> {
+        let Referrer { namespace, name, .. } = self.referrer;
+        let known = [mcwan_policy::canonical_host(namespace, name), mcwan_policy::clusterset_host(namespace, name)];
+        match destination {
+            Destination::Tier { .. } if !known.iter().any(|known| known == hostname) => {
+                let message = format!("over a tier the hostname can only be {} or {}", known[0], known[1]);
+                Err((RefuseReason::InvalidFilter, message))
+            }
+            Destination::Tier { .. } | Destination::Service { .. } => Ok(()),
+        }
+    }
+
+    /// One generic route can do nothing for one target only.
+    fn check_steering(&self, destination: &Destination, forwarding: &Forwarding, field: &str) -> Result<(), Refusal> {
+        let ports_differ =
+            matches!(destination, Destination::Service { port: None, .. }) && self.referrer.ports.len() > 1;
+        match self.options.steering {
+            Steering::RouteHeader => Ok(()),
+            Steering::ClusterHeader if forwarding.is_empty() && !ports_differ => Ok(()),
+            Steering::ClusterHeader => {
+                let message = "this needs a route of its own, which there is not in ClusterHeader mode".to_owned();
+                Err(Refusal::new(field, RefuseReason::UnsupportedFilter, message))
+            }
+        }
+    }
+
+    fn report(&mut self, rule: usize, Refusal { field, reason, message, hint }: Refusal) {
+        let field = format!("{}.{field}", FrontEnd::rule_field(rule));
+        let problem = Problem::error(self.object.clone(), reason_name(reason), message).at(field);
+        self.problems.push(Problem { hint, ..problem });
+    }
+}
+
+impl Refusal {
+    fn new(field: &str, reason: RefuseReason, message: String) -> Self {
+        Self { field: field.to_owned(), reason, message, hint: None }
+    }
+
+    fn filter(list: &str, FilterError { filter, reason, message }: FilterError) -> Self {
+        Self::new(&format!("{list}[{filter}]"), reason, message)
+    }
+}
+
+fn reason_name(reason: RefuseReason) -> &'static str {
+    mcwan_policy::Reason::from(reason).as_str()
+}
+
+fn wire_match(http: &HttpMatch) -> wire::Match {
+    let HttpMatch { path, headers, query_params, method } = http;
+    let path = path.as_ref().map(|path| {
+        let value = path.value.clone();
+        match path.r#type {
+            PathMatchType::Exact => wire::PathMatch::Exact(value),
+            PathMatchType::PathPrefix => wire::PathMatch::Prefix(value),
+            PathMatchType::RegularExpression => wire::PathMatch::Regex(value),
+        }
+    });
+    let headers = headers.iter().map(|header| value_match(&header.name, header.r#type, &header.value));
+    let query_params = query_params.iter().map(|param| value_match(&param.name, param.r#type, &param.value));
+    let mut wire_match = wire::Match {
+        path,
+        method: method.map(wire_method),
+        headers: headers.collect(),
+        query_params: query_params.collect(),
+    };
+    wire_match.keep_first_of_equal_names();
+    wire_match
+}
+
+fn value_match(name: &str, kind: ValueMatchType, value: &str) -> wire::ValueMatch {
+    let value = match kind {
+        ValueMatchType::Exact => wire::Value::Exact(value.to_owned()),
+        ValueMatchType::RegularExpression => wire::Value::Regex(value.to_owned()),
+    };
+    wire::ValueMatch { name: name.to_owned(), value }
+}
+
+fn wire_method(method: api::Method) -> wire::Method {
+    match method {
+        api::Method::Get => wire::Method::Get,
+        api::Method::Head => wire::Method::Head,
+        api::Method::Post => wire::Method::Post,
+        api::Method::Put => wire::Method::Put,
+        api::Method::Delete => wire::Method::Delete,
+        api::Method::Connect => wire::Method::Connect,
+        api::Method::Options => wire::Method::Options,
+        api::Method::Trace => wire::Method::Trace,
+        api::Method::Patch => wire::Method::Patch,
+    }
+}

@@ -1,0 +1,91 @@
+//! The front end for `ServiceImport`.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use mcwan_policy::wire::NoMatch;
+
+use crate::api::{DataPlane, HttpRule, NoMatchStatus, ServiceImport};
+use crate::problem::{ObjectRef, Problem};
+use crate::snapshot::{Age, Key, Unreadable};
+
+use super::owner;
+
+/// What every front end turns its resource into.
+pub(super) struct FrontEnd<'s> {
+    /// The resource, for problems.
+    pub(super) object: ObjectRef,
+    pub(super) namespace: &'s str,
+    pub(super) name: &'s str,
+    pub(super) hostnames: &'s [String],
+    /// None: every request takes the default tier.
+    pub(super) rules: Option<&'s [HttpRule]>,
+    pub(super) no_match: NoMatch,
+    pub(super) data_plane: Option<DataPlane>,
+    pub(super) age: Option<Age>,
+    pub(super) owner: Option<OwnerReference>,
+    /// What is known to be wrong already.
+    pub(super) problems: Vec<Problem>,
+}
+
+impl FrontEnd<'_> {
+    /// The field of a rule, for problems.
+    pub(super) fn rule_field(index: usize) -> String {
+        format!("spec.http.rules[{index}]")
+    }
+
+    /// The field of a hostname, for problems.
+    pub(super) fn hostname_field(index: usize) -> String {
+        format!("spec.hostnames[{index}]")
+    }
+}
+
+pub(super) fn front_end(import: &ServiceImport, age: Age) -> FrontEnd<'_> {
+    let namespace = import.metadata.namespace.as_deref().unwrap_or_default();
+    let name = import.metadata.name.as_deref().unwrap_or_default();
+    let http = import.spec.http.as_ref();
+    let no_match = match http.map(|http| http.no_match.status).unwrap_or_default() {
+        NoMatchStatus::Forbidden => NoMatch::Forbidden,
+        NoMatchStatus::NotFound => NoMatch::NotFound,
+        NoMatchStatus::TooManyRequests => NoMatch::TooManyRequests,
+        NoMatchStatus::ServiceUnavailable => NoMatch::ServiceUnavailable,
+    };
+    FrontEnd {
+        object: ObjectRef::namespaced("ServiceImport", namespace, name),
+        namespace,
+        name,
+        hostnames: &import.spec.hostnames,
+        rules: http.map(|http| &*http.rules),
+        no_match,
+        data_plane: import.spec.data_plane,
+        age: Some(age),
+        owner: owner(import, &()),
+        problems: Vec::new(),
+    }
+}
+
+/// A resource that cannot be read: everything is refused, for its rules may forbid what nobody knows.
+pub(super) fn unreadable<'s>(key: &'s Key, unreadable: &Unreadable) -> FrontEnd<'s> {
+    let nothing = without_rules(&key.namespace, &key.name);
+    let error = Problem::error(nothing.object.clone(), "Unreadable", unreadable.error.as_str());
+    FrontEnd {
+        rules: Some(&[]),
+        age: Some(Age::of(&unreadable.metadata, 0)),
+        problems: vec![error.hint("is the CustomResourceDefinition of another version of mcwan?")],
+        ..nothing
+    }
+}
+
+/// An export that nobody wrote rules for.
+pub(super) fn without_rules<'s>(namespace: &'s str, name: &'s str) -> FrontEnd<'s> {
+    FrontEnd {
+        object: ObjectRef::namespaced("ServiceImport", namespace, name),
+        namespace,
+        name,
+        hostnames: &[],
+        rules: None,
+        no_match: NoMatch::default(),
+        data_plane: None,
+        age: None,
+        owner: None,
+        problems: Vec::new(),
+    }
+}

@@ -1,0 +1,276 @@
+//! Translation that looks again only at what a change may concern.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use crate::api::{ClusterTier, EgressGateway, McsVersion, WanClusterSpec};
+use crate::liveness::Liveness;
+use crate::problem::Problem;
+use crate::snapshot::change::Change;
+use crate::snapshot::{Key, Keyed, Snapshot};
+
+use super::gateway_pods::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, known_addresses};
+use super::{Exports, Families, Import, Options, Outgoing, service_import, tier_service};
+
+/// What the resources mean, kept up to date.
+#[derive(Debug)]
+pub struct Translator {
+    options: Options,
+    exports: Exports,
+    imports: Keyed<Import>,
+    outgoing: Keyed<Outgoing>,
+    /// By Service of this cluster, the imports whose rules name it.
+    referrers: Keyed<BTreeSet<Key>>,
+}
+
+/// What must be looked at again after changes; it may also be gone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Affected {
+    /// Imports.
+    pub imports: BTreeSet<Key>,
+    /// Exports of this cluster.
+    pub exports: BTreeSet<Key>,
+    /// Namespaces whose egress gateway serves other rules or ports.
+    pub egress: BTreeSet<Arc<str>>,
+    /// Namespaces whose ingress gateway serves other ports or admits others.
+    pub ingress: BTreeSet<Arc<str>>,
+    /// What the registry is told of this cluster.
+    pub cluster: bool,
+    /// The tiers.
+    pub tiers: bool,
+}
+
+impl Translator {
+    /// Knows nothing yet.
+    pub fn new(options: Options) -> Self {
+        Self {
+            options,
+            exports: Exports::default(),
+            imports: Keyed::default(),
+            outgoing: Keyed::default(),
+            referrers: Keyed::default(),
+        }
+    }
+
+    /// Brings everything up to date that the changes may concern.
+    pub fn update<'c>(&mut self, snapshot: &Snapshot, changes: impl IntoIterator<Item = &'c Change>) -> Affected {
+        let changes: BTreeSet<&Change> = changes.into_iter().collect();
+        let affected = if changes.contains(&Change::Everything) {
+            self.everything(snapshot)
+        } else {
+            let mut affected = Affected::default();
+            for change in changes {
+                self.concern(snapshot, change, &mut affected);
+            }
+            affected
+        };
+        for key in &affected.imports {
+            self.translate_import(snapshot, key);
+        }
+        for key in &affected.exports {
+            self.translate_export(snapshot, key);
+        }
+        affected
+    }
+
+    /// From now on, this version of the Multi-Cluster Services API is served.
+    pub fn serve_mcs(&mut self, version: McsVersion) {
+        self.options.mcs_version = version;
+    }
+
+    fn everything(&mut self, snapshot: &Snapshot) -> Affected {
+        self.exports = Exports::new(snapshot, self.options.cluster.as_deref());
+        let keys = |keyed: &mut dyn Iterator<Item = Key>| keyed.collect::<BTreeSet<_>>();
+        let mut imports = keys(&mut self.imports.iter().map(|(key, _)| key));
+        imports.extend(snapshot.service_imports.iter().map(|import| Key::of(&import.metadata)));
+        imports.extend(snapshot.unreadable_imports.iter().map(|(key, _)| key));
+        imports.extend(self.exports.services());
+        let mut exports = keys(&mut self.outgoing.iter().map(|(key, _)| key));
+        exports.extend(snapshot.service_exports.iter().map(|export| Key::of(&export.metadata)));
+        let namespaces = |keys: &BTreeSet<Key>| keys.iter().map(|key| Arc::clone(&key.namespace)).collect();
+        let (egress, ingress) = (namespaces(&imports), namespaces(&exports));
+        Affected { imports, exports, egress, ingress, cluster: true, tiers: true }
+    }
+
+    /// Adds what one change may concern.
+    fn concern(&mut self, snapshot: &Snapshot, change: &Change, affected: &mut Affected) {
+        match change {
+            // The one is looked at by itself, the other says nothing of what is wanted.
+            Change::Everything | Change::ImportStatus(_) => {}
+            Change::RemoteEgress(namespace) => drop(affected.ingress.insert(Arc::clone(namespace))),
+            Change::Import(key) => affected.import(key.clone()),
+            Change::Liveness(cluster) => {
+                let is_stale = snapshot.stale_clusters.contains(&**cluster);
+                let liveness = if is_stale { Liveness::Stale } else { Liveness::Live };
+                let services = self.exports.judge(cluster, liveness);
+                for service in
+                    services.into_iter().filter(|Key { namespace, name }| self.imports.get(namespace, name).is_some())
+                {
+                    affected.import(service);
+                }
+            }
+            Change::Exported { service, export } => {
+                // Who shares a name with it may get it, or lose it.
+                let rivals = |exports: &Exports| tier_service::rivals(exports, &service.namespace, &service.name);
+                let before = rivals(&self.exports);
+                let now = snapshot.exported_services.get(&export.namespace, &export.name);
+                let now = now.filter(|now| now.spec.namespace == *service.namespace && now.spec.name == *service.name);
+                self.exports.update(service, export, now, self.options.cluster.as_deref());
+                let rivals = before.into_iter().chain(rivals(&self.exports));
+                for (namespace, name) in rivals.filter(|(namespace, name)| self.imports.get(namespace, name).is_some())
+                {
+                    affected.import(Key::new(namespace, name));
+                }
+                affected.import(service.clone());
+                // They may disagree about its ports.
+                affected.export(snapshot, service);
+            }
+            Change::Service(key) => {
+                self.referrers_of(&key.namespace, Some(&key.name)).for_each(|import| affected.import(import));
+                affected.export(snapshot, key);
+            }
+            Change::Endpoints(key) => affected.export(snapshot, key),
+            Change::Grants(namespace) => {
+                self.referrers_of(namespace, None).for_each(|import| affected.import(import));
+            }
+            Change::Export(key) => {
+                affected.exports.insert(key.clone());
+                affected.ingress.insert(Arc::clone(&key.namespace));
+            }
+            Change::GatewayPods(namespace) => {
+                let exports = self.outgoing.in_namespace(namespace).map(|outgoing| outgoing.key.clone());
+                affected.exports.extend(exports);
+                affected.cluster = true;
+                let families = Families::of_egress(snapshot, namespace);
+                let imports = self.imports.in_namespace(namespace).filter(|import| import.families != families);
+                imports.for_each(|import| affected.import(import.key()));
+            }
+            Change::Namespace(namespace) => {
+                let imported = self.exports.services().filter(|service| service.namespace == *namespace);
+                let known = self.imports.in_namespace(namespace).map(Import::key);
+                imported.chain(known).for_each(|import| affected.import(import));
+            }
+        }
+    }
+
+    /// The imports whose rules name a Service, or any Service of a namespace.
+    fn referrers_of(&self, namespace: &str, name: Option<&str>) -> impl Iterator<Item = Key> {
+        let one = name.and_then(|name| self.referrers.get(namespace, name));
+        let all = name.is_none().then(|| self.referrers.in_namespace(namespace));
+        one.into_iter().chain(all.into_iter().flatten()).flatten().cloned()
+    }
+
+    fn translate_import(&mut self, snapshot: &Snapshot, key: &Key) {
+        let Key { namespace, name } = key;
+        let front_end = if let Some(unreadable) = snapshot.unreadable_imports.get(namespace, name) {
+            Some(service_import::unreadable(key, unreadable))
+        } else if let Some(import) = snapshot.service_imports.get(namespace, name) {
+            snapshot.service_imports.age(namespace, name).map(|age| service_import::front_end(import, age))
+        } else {
+            let is_exported = self.exports.sources(namespace, name).next().is_some();
+            (is_exported && snapshot.has_namespace(namespace)).then(|| service_import::without_rules(namespace, name))
+        };
+        let import = front_end.map(|front_end| Import::new(front_end, snapshot, &self.exports, &self.options));
+        let services = import.as_ref().map(|import| import.services.clone()).unwrap_or_default();
+        let before = match import {
+            Some(import) => self.imports.insert(key, import),
+            None => self.imports.remove(key),
+        };
+        let before = before.map(|before| before.services).unwrap_or_default();
+        for service in before.difference(&services) {
+            let referrers = self.referrers.entry(service);
+            referrers.remove(key);
+            if referrers.is_empty() {
+                self.referrers.remove(service);
+            }
+        }
+        for service in services.difference(&before) {
+            self.referrers.entry(service).insert(key.clone());
+        }
+    }
+
+    fn translate_export(&mut self, snapshot: &Snapshot, key: &Key) {
+        match snapshot.service_exports.get(&key.namespace, &key.name) {
+            Some(export) => {
+                let outgoing = Outgoing::new(export, snapshot, &self.exports, &self.options);
+                drop(self.outgoing.insert(key, outgoing));
+            }
+            None => drop(self.outgoing.remove(key)),
+        }
+    }
+
+    /// What other clusters export.
+    pub fn exports(&self) -> &Exports {
+        &self.exports
+    }
+
+    /// What this cluster imports.
+    pub fn imports(&self) -> &Keyed<Import> {
+        &self.imports
+    }
+
+    /// What this cluster exports, or should.
+    pub fn outgoing(&self) -> &Keyed<Outgoing> {
+        &self.outgoing
+    }
+
+    /// The imports of a namespace, the oldest first: of two that claim a host the earlier one has it.
+    pub fn imports_of(&self, namespace: &str) -> Vec<&Import> {
+        let mut imports: Vec<_> = self.imports.in_namespace(namespace).collect();
+        imports.sort_by(|left, right| left.precedence().cmp(&right.precedence()));
+        imports
+    }
+
+    /// What this cluster tells the registry of itself.
+    pub fn cluster(&self, snapshot: &Snapshot) -> WanClusterSpec {
+        let tiers = self
+            .exports
+            .tier_ports()
+            .filter_map(|(name, port)| Some(ClusterTier { name: name.to_owned(), port: port.try_into().ok()? }));
+        let egress_gateways = self.imports.namespaces().filter_map(|namespace| {
+            let addresses = known_addresses(snapshot, namespace, &[EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY]);
+            (!addresses.is_empty()).then(|| EgressGateway { namespace: namespace.to_string(), addresses })
+        });
+        WanClusterSpec { tiers: tiers.collect(), egress_gateways: egress_gateways.collect() }
+    }
+
+    /// The addresses that requests for exports of a namespace may come from: those of the egress gateways of that
+    /// namespace in the other clusters.
+    pub fn admitted(&self, snapshot: &Snapshot, namespace: &str) -> Vec<IpAddr> {
+        let own = self.options.cluster.as_deref();
+        let others = snapshot.wan_clusters.iter().filter(|cluster| cluster.metadata.name.as_deref() != own);
+        let gateways = others.flat_map(|cluster| &cluster.spec.egress_gateways);
+        let addresses: BTreeSet<_> = gateways
+            .filter(|gateway| gateway.namespace == namespace)
+            .flat_map(|gateway| gateway.addresses.clone())
+            .collect();
+        addresses.into_iter().collect()
+    }
+
+    /// What is wrong with tiers, clusters and exports; what is wrong with an import, it tells itself.
+    pub fn problems(&self) -> Vec<Problem> {
+        let outgoing = self.outgoing.values().flat_map(|outgoing| &outgoing.problems);
+        self.exports.all_problems().chain(outgoing).cloned().collect()
+    }
+
+    pub(super) fn into_imports(self) -> Vec<Import> {
+        let mut imports: Vec<_> = self.imports.into_values().collect();
+        imports.sort_by(|left, right| left.precedence().cmp(&right.precedence()));
+        imports
+    }
+}
+
+impl Affected {
+    fn import(&mut self, key: Key) {
+        self.egress.insert(Arc::clone(&key.namespace));
+        self.imports.insert(key);
+    }
+
+    fn export(&mut self, snapshot: &Snapshot, key: &Key) {
+        if snapshot.service_exports.get(&key.namespace, &key.name).is_some() {
+            self.ingress.insert(Arc::clone(&key.namespace));
+            self.exports.insert(key.clone());
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! What is watched.
+
+use k8s_openapi::api::coordination::v1::Lease;
+use kube_core::ApiResource;
+use kube_core::CustomResourceExt;
+use kube_core::GroupVersionKind;
+
+use crate::api::service_export::{MCS_GROUP, McsVersion};
+use crate::api::{ServiceExport, ServiceImport, WanPolicy};
+use crate::emit::object::Kind;
+use crate::snapshot::change::InputKind;
+
+/// A kind that is watched. Each has one watch, whether it is read, written or both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "Kubernetes, the Multi-Cluster Services API and our own API define them")]
+pub enum Watched {
+    WanPolicy,
+    ServiceImport,
+    ServiceExport,
+    Namespace,
+    /// The pods of Gateways.
+    Pod,
+    /// Those by which clusters show the registry that they are alive.
+    Lease,
+    /// What we write. Others' objects of some of these kinds are input.
+    Emitted(Kind),
+}
+
+impl Watched {
+    /// Every kind.
+    pub fn all() -> impl Iterator<Item = Self> {
+        [Self::WanPolicy, Self::ServiceImport, Self::ServiceExport, Self::Namespace, Self::Pod, Self::Lease]
+            .into_iter()
+            .chain(Kind::ALL.map(Self::Emitted))
+    }
+
+    /// What the objects are to the snapshot, if they are input.
+    pub const fn input(self) -> Option<InputKind> {
+        match self {
+            Self::WanPolicy => Some(InputKind::WanPolicy),
+            Self::ServiceImport => Some(InputKind::ServiceImport),
+            Self::ServiceExport => Some(InputKind::ServiceExport),
+            Self::Namespace => Some(InputKind::Namespace),
+            Self::Pod => Some(InputKind::GatewayPod),
+            Self::Emitted(Kind::Service) => Some(InputKind::Service),
+            Self::Emitted(Kind::EndpointSlice) => Some(InputKind::EndpointSlice),
+            Self::Emitted(Kind::ReferenceGrant) => Some(InputKind::ReferenceGrant),
+            Self::Emitted(Kind::ExportedService) => Some(InputKind::ExportedService),
+            Self::Emitted(Kind::WanCluster) => Some(InputKind::WanCluster),
+            Self::Emitted(
+                Kind::DestinationRule
+                | Kind::ConfigMap
+                | Kind::AuthorizationPolicy
+                | Kind::Telemetry
+                | Kind::WasmPlugin
+                | Kind::TrafficExtension
+                | Kind::Gateway
+                | Kind::HttpRoute,
+            )
+            | Self::Lease => None,
+        }
+    }
+
+    /// Whether what an object says is read, and not only that it is there.
+    pub const fn is_read(self) -> bool {
+        self.input().is_some() || matches!(self, Self::Lease)
+    }
+
+    /// The kind of what we write.
+    pub const fn emitted(self) -> Option<Kind> {
+        match self {
+            Self::Emitted(kind) => Some(kind),
+            Self::WanPolicy | Self::ServiceImport | Self::ServiceExport | Self::Namespace | Self::Pod | Self::Lease => {
+                None
+            }
+        }
+    }
+
+    /// The name of the kind.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::WanPolicy => "WANPolicy",
+            Self::ServiceImport => "ServiceImport",
+            Self::ServiceExport => ServiceExport::KIND,
+            Self::Namespace => "Namespace",
+            Self::Pod => "Pod",
+            Self::Lease => "Lease",
+            Self::Emitted(kind) => kind.name(),
+        }
+    }
+
+    /// Whether the objects are in the registry.
+    pub const fn is_in_registry(self) -> bool {
+        matches!(self, Self::Lease | Self::Emitted(Kind::WanCluster | Kind::ExportedService))
+    }
+
+    /// Which objects, by their labels.
+    pub const fn selector(self) -> Option<&'static str> {
+        match self {
+            Self::Pod => Some("gateway.networking.k8s.io/gateway-name"),
+            Self::Emitted(Kind::ConfigMap) => Some("app.kubernetes.io/managed-by=mcwan"),
+            _ => None,
+        }
+    }
+
+    /// How many objects are listed at once: as their text is in memory as a whole, fewer where they can be large.
+    pub const fn page(self) -> u32 {
+        match self {
+            Self::Emitted(Kind::WasmPlugin | Kind::TrafficExtension) => 20,
+            _ => 500,
+        }
+    }
+
+    /// For how many seconds a watch may be silent before it is begun anew from where it was. Between us and the registry
+    /// a connection may die without a word.
+    pub const fn silence(self) -> u32 {
+        if self.is_in_registry() { 30 } else { 290 }
+    }
+
+    /// What kube needs to know. `mcs` is the version of the Multi-Cluster Services API that is served.
+    pub fn resource(self, mcs: McsVersion) -> ApiResource {
+        let core = |kind, plural| ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("", "v1", kind), plural);
+        match self {
+            Self::WanPolicy => WanPolicy::api_resource(),
+            Self::ServiceImport => ServiceImport::api_resource(),
+            Self::ServiceExport => {
+                let kind = GroupVersionKind::gvk(MCS_GROUP, mcs.as_str(), ServiceExport::KIND);
+                ApiResource::from_gvk_with_plural(&kind, "serviceexports")
+            }
+            Self::Namespace => core("Namespace", "namespaces"),
+            Self::Pod => core("Pod", "pods"),
+            Self::Lease => ApiResource::erase::<Lease>(&()),
+            Self::Emitted(kind) => kind.api_resource(),
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Small worlds, and how tests look at what comes of them.
+
+use mcwan_core::api::{DataPlane, McsVersion};
+use mcwan_core::emit::kubernetes::{AccessLog, FilterKind, Module, Settings};
+use mcwan_core::emit::object::{Kind, Object};
+use mcwan_core::problem::Problem;
+use mcwan_core::snapshot::Gathered;
+use mcwan_core::snapshot::change::Change;
+use mcwan_core::translate::{Import, Options, Steering, Translator};
+use serde_json::Value;
+
+const HEAD: &str = "apiVersion: mc-wan.l7mp.io/v1alpha1\nkind:";
+
+/// A world and what it means.
+pub(crate) struct World {
+    pub(crate) gathered: Gathered,
+    pub(crate) translator: Translator,
+}
+
+impl World {
+    /// A world with the tier `high`, and these documents.
+    pub(crate) fn new(documents: &[String]) -> Self {
+        let tier = format!("{HEAD} WANPolicy\nmetadata: {{name: high}}\nspec: {{port: 31111}}\n");
+        let gathered = Gathered::from_text("world.yaml", &[&[tier], documents].concat().join("---\n"));
+        assert!(gathered.is_complete(), "{:?}", gathered.findings);
+        let options = Options {
+            cluster: Some("own".to_owned()),
+            steering_key: "0123456789abcdef".parse().unwrap(),
+            steering: Steering::RouteHeader,
+            mcs_version: McsVersion::default(),
+        };
+        let mut translator = Translator::new(options);
+        translator.update(&gathered.snapshot, &[Change::Everything]);
+        Self { gathered, translator }
+    }
+
+    /// The import `payment` of namespace `secure`.
+    pub(crate) fn payment(&self) -> &Import {
+        self.translator.imports().get("secure", "payment").unwrap()
+    }
+}
+
+/// A cluster that exports `payment.secure` with these fields of the export.
+pub(crate) fn mk_export(cluster: &str, fields: &str) -> String {
+    format!(
+        "{HEAD} WANCluster\nmetadata: {{name: {cluster}, namespace: mc-wan-registry}}\n\
+         spec: {{tiers: [{{name: high, port: 31111}}]}}\n---\n\
+         {HEAD} ExportedService\nmetadata: {{name: {cluster}.secure.payment, namespace: mc-wan-registry}}\n\
+         spec: {{cluster: {cluster}, namespace: secure, name: payment, exportedAt: '2026-11-20T08:00:00Z', {fields}}}\n"
+    )
+}
+
+/// The same with one port, one gateway and three pods.
+pub(crate) fn mk_plain_export() -> String {
+    mk_export("c1", "ports: [{port: 8080}], gateways: [10.20.0.7], readyPods: 3")
+}
+
+/// An import of namespace `secure` with these rules.
+pub(crate) fn mk_import(name: &str, rules: &[String]) -> String {
+    let rules = rules.join("\n    - ");
+    format!(
+        "{HEAD} ServiceImport\nmetadata: {{name: {name}, namespace: secure}}\nspec:\n  http:\n    rules:\n    - {rules}\n"
+    )
+}
+
+/// A rule that sends everything over the tier, with more fields.
+pub(crate) fn to_high(fields: &str) -> String {
+    format!("{{backendRefs: [{HIGH}], {fields}}}")
+}
+
+/// A backendRef to the tier.
+pub(crate) const HIGH: &str = "{group: mc-wan.l7mp.io, kind: WANPolicy, name: high}";
+
+pub(crate) fn settings(data_plane: DataPlane) -> Settings {
+    Settings {
+        cluster: Some("own".to_owned()),
+        wan_cluster: None,
+        gateway_class: "istio".to_owned(),
+        module: Module { url: "https://example.com/filter.wasm".to_owned(), sha256: Some("0".repeat(64)) },
+        data_plane,
+        filter: FilterKind::default(),
+        access_log: AccessLog::default(),
+    }
+}
+
+/// The objects of a kind, by name.
+pub(crate) fn of_kind(objects: &[Object], kind: Kind) -> Vec<(&str, &Value)> {
+    let ours = objects.iter().filter(|object| object.id.kind == kind);
+    ours.map(|object| (&*object.id.key.name, &object.body)).collect()
+}
+
+/// Whatever a pointer leads to; null if nothing is there.
+pub(crate) fn at<'v>(value: &'v Value, pointer: &str) -> &'v Value {
+    value.pointer(pointer).unwrap_or(&Value::Null)
+}
+
+/// Reason and field of each problem.
+pub(crate) fn reasons(problems: &[Problem]) -> Vec<(&'static str, Option<&str>)> {
+    problems.iter().map(|problem| (problem.reason, problem.field.as_deref())).collect()
+}
+
+/// The clusters that the tier service with the name that users see leads to.
+pub(crate) fn common(objects: &[Object]) -> Vec<String> {
+    let slices = of_kind(objects, Kind::EndpointSlice).into_iter();
+    let common = slices.filter_map(|(name, _)| name.strip_prefix("payment-secure-high."));
+    common.map(|rest| rest.split('.').next().unwrap_or_default().to_owned()).collect()
+}
