@@ -15,15 +15,17 @@ use super::{DIGEST, SYSTEM, columns, deployment, manifests, older, ours, value};
 const EVERYTHING: &str = "deployments,services,serviceaccounts,poddisruptionbudgets,clusterroles,clusterrolebindings,\
     namespaces,customresourcedefinitions";
 
+/// The base of the overlay that the README shows: a checkout of this repository.
+const CHECKOUT: &str = "../mcwan/manifests";
+
 /// Writes the overlay that the README shows, over a base and with the images of a digest.
 fn overlay(base: &Path, digest: &str) -> Result<TempDir> {
     let readme = fs::read_to_string(manifests().join("README.md"))?;
     let (_, rest) = readme.split_once("```yaml\n").context("the README shows an overlay")?;
     let (overlay, _) = rest.split_once("```").context("the overlay ends")?;
-    let published = "https://github.com/l7mp/mc-wan//manifests?ref=main";
-    assert!(overlay.contains(published) && overlay.contains(DIGEST), "{overlay}");
+    assert!(overlay.contains(CHECKOUT) && overlay.contains(DIGEST), "{overlay}");
     let folder = TempDir::new_in(env!("CARGO_TARGET_TMPDIR"))?;
-    let overlay = overlay.replace(published, &relative(base, folder.path())?).replace(DIGEST, digest);
+    let overlay = overlay.replace(CHECKOUT, &relative(base, folder.path())?).replace(DIGEST, digest);
     fs::write(folder.path().join("kustomization.yaml"), overlay)?;
     Ok(folder)
 }
