@@ -39,7 +39,7 @@ fn file(crd: &CustomResourceDefinition) -> PathBuf {
 /// What the file of a definition holds.
 fn manifest(crd: &CustomResourceDefinition) -> Result<String> {
     let yaml = serde_saphyr::to_string(&definition(crd)?)?;
-    Ok(format!("# Made by `cargo xtask generate` from controller/src/api.\n{yaml}"))
+    Ok(format!("# Made by `cargo xtask generate` from core/src/api.\n{yaml}"))
 }
 
 /// The definition with its schemas as an API server should have them.
