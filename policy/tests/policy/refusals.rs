@@ -1,16 +1,15 @@
 //! RESOURCES, "What is refused, and what answers": its table row by row, and what an unreadable match
 //! is.
 
-mod common;
-
 use std::borrow::Cow;
 
-use common::{
+use mcwan_policy::wire::{Import, Match, Method, NoMatch, PluginConfig, RefuseReason, UnknownHosts};
+use mcwan_policy::{Decision, HeaderLine, RuleMatch};
+
+use crate::common::{
     Asked, HIGH, LOW, MatchBuilder, Outcome, ask, ask_config, compile, get, mk_config, mk_import, mk_match,
     mk_open_import, mk_rule, on_exact, on_prefix, on_regex, refuse, to,
 };
-use mcwan_policy::wire::{Import, Match, Method, NoMatch, PluginConfig, RefuseReason, UnknownHosts};
-use mcwan_policy::{Decision, HeaderLine, RuleMatch};
 
 fn refusal(import: &str, matched: Option<RuleMatch>, status: u16, reason: &str) -> Outcome {
     Outcome::Refuse { import: Some(import.to_owned()), matched, status, reason: reason.to_owned() }

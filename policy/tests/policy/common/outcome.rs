@@ -10,7 +10,7 @@ use super::Asked;
 /// target (with the new path where there is one), the status and location of a redirect, or the
 /// status and reason of a refusal. Bytes are escaped as in `escape_ascii`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub(crate) enum Outcome {
     Pass,
     Route {
         /// `NAMESPACE/NAME`.
@@ -39,7 +39,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// Reads a decision on a request; asserts what holds for every decision.
-    pub fn of(decision: &Decision<'_>, request: &Asked) -> Self {
+    pub(crate) fn of(decision: &Decision<'_>, request: &Asked) -> Self {
         match decision {
             Decision::Pass => Self::Pass,
             Decision::Route(route) => Self::Route {
@@ -79,7 +79,7 @@ impl Outcome {
     }
 
     /// What matched, where something did.
-    pub fn matched(&self) -> Option<RuleMatch> {
+    pub(crate) fn matched(&self) -> Option<RuleMatch> {
         match self {
             Self::Pass => None,
             Self::Route { matched, .. } | Self::Redirect { matched, .. } => Some(*matched),
@@ -88,7 +88,7 @@ impl Outcome {
     }
 
     /// The name of the target of a routed request.
-    pub fn target(&self) -> Option<&str> {
+    pub(crate) fn target(&self) -> Option<&str> {
         match self {
             Self::Route { steering, .. } => steering.split('.').next(),
             Self::Pass | Self::Redirect { .. } | Self::Refuse { .. } => None,
@@ -104,7 +104,7 @@ fn header_lines(reply: &Reply<'_>) -> Vec<(String, String)> {
     reply.headers.iter().map(|(name, value)| (escaped(name), escaped(value))).collect()
 }
 
-pub fn escaped(bytes: &[u8]) -> String {
+pub(crate) fn escaped(bytes: &[u8]) -> String {
     bytes.escape_ascii().to_string()
 }
 

@@ -14,19 +14,19 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
-pub use self::request::request_near;
+pub(crate) use self::request::request_near;
 
 use super::Asked;
 
 /// An import and requests near it.
 #[derive(Clone, Debug)]
-pub struct Neighbourhood {
-    pub import: Import,
-    pub requests: Vec<Asked>,
+pub(crate) struct Neighbourhood {
+    pub(crate) import: Import,
+    pub(crate) requests: Vec<Asked>,
 }
 
 /// An import alone on its gateway, `secure/payment`, and requests near it.
-pub fn import() -> impl Strategy<Value = Neighbourhood> {
+pub(crate) fn import() -> impl Strategy<Value = Neighbourhood> {
     sound_import("secure", "payment").prop_flat_map(|import| {
         let requests = vec(request_near(std::slice::from_ref(&import)), 1..8);
         (Just(import), requests).prop_map(|(import, requests)| Neighbourhood { import, requests })
@@ -35,7 +35,7 @@ pub fn import() -> impl Strategy<Value = Neighbourhood> {
 
 /// Some imports on one gateway, which may claim each other's hosts and may be broken, and requests
 /// near them.
-pub fn config() -> impl Strategy<Value = (PluginConfig, Vec<Asked>)> {
+pub(crate) fn config() -> impl Strategy<Value = (PluginConfig, Vec<Asked>)> {
     let key = (select(&["secure", "other"]), select(&["payment", "stats", "payment-clusterset"]));
     let import = key.prop_flat_map(|(namespace, name)| sound_import(namespace, name));
     let import = prop_oneof![15 => import.clone(), 1 => broken(import)];

@@ -1,13 +1,12 @@
 //! RESOURCES, on a config whose envelope cannot be read; the wire format as it arrives by way of a
 //! protobuf `Struct`.
 
-mod common;
-
 use std::error::Error;
 
-use common::{ask_table, get};
 use mcwan_policy::{ConfigError, RouteTable, limits};
 use serde_json::{Value, json};
+
+use crate::common::{ask_table, get};
 
 /// A config that says everything that can be said, once.
 fn everything() -> Value {

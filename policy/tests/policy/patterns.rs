@@ -1,9 +1,7 @@
 //! RESOURCES, "Order of rules": regular expressions are the common part of RE2 and regex-lite, else
 //! refused. What both read alike is accepted; what one refuses or reads otherwise is not.
 
-mod common;
-
-use common::{HIGH, MatchBuilder, ask, get, mk_match, mk_rule, on_regex, to};
+use crate::common::{self, HIGH, MatchBuilder, ask, get, mk_match, mk_rule, on_regex, to};
 
 /// Where a pattern stands: in a path, in a header, in a query parameter.
 fn everywhere(pattern: &str) -> [common::Outcome; 3] {

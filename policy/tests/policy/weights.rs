@@ -1,17 +1,16 @@
 //! Gateway API, `BackendRef.weight`; the choice by a uniform draw: `floor(draw * total / 2^64)` over
 //! the cumulative weights in their order.
 
-mod common;
-
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use common::{
-    ActionBuilder, HIGH, LOW, V2, ask, ask_drawing, compile, get, mk_config, mk_import, mk_redirect, mk_rule, refuse,
-    to,
-};
 use mcwan_policy::RouteTable;
 use mcwan_policy::wire::{Action, RefuseReason};
+
+use crate::common::{
+    self, ActionBuilder, HIGH, LOW, V2, ask, ask_drawing, compile, get, mk_config, mk_import, mk_redirect, mk_rule,
+    refuse, to,
+};
 
 /// A table of one import, `secure/payment`, with one rule that does this to every request.
 fn table(actions: &[Action]) -> RouteTable {

@@ -13,7 +13,7 @@ pub(super) fn holds(alternative: &Match, request: &Asked) -> bool {
 }
 
 /// Whether the path of a match holds; without one it is the prefix `/`.
-pub fn path_holds(alternative: &Match, request: &Asked) -> bool {
+pub(crate) fn path_holds(alternative: &Match, request: &Asked) -> bool {
     let path = path_of(request);
     match &alternative.path {
         None => true,

@@ -9,30 +9,30 @@ use mcwan_policy::{HeaderLine, Request};
 
 /// A request; what is none is absent.
 #[derive(Clone, Default)]
-pub struct Asked {
-    pub method: Option<Vec<u8>>,
-    pub scheme: Option<Vec<u8>>,
-    pub authority: Option<Vec<u8>>,
-    pub port: Option<u16>,
-    pub path: Option<Vec<u8>>,
-    pub headers: Vec<HeaderLine>,
+pub(crate) struct Asked {
+    pub(crate) method: Option<Vec<u8>>,
+    pub(crate) scheme: Option<Vec<u8>>,
+    pub(crate) authority: Option<Vec<u8>>,
+    pub(crate) port: Option<u16>,
+    pub(crate) path: Option<Vec<u8>>,
+    pub(crate) headers: Vec<HeaderLine>,
     /// How often each part was asked for.
-    pub counts: Counts,
+    pub(crate) counts: Counts,
 }
 
 /// How often each part of a request was asked for.
 #[derive(Clone, Debug, Default)]
-pub struct Counts {
-    pub method: Cell<u32>,
-    pub scheme: Cell<u32>,
-    pub authority: Cell<u32>,
-    pub port: Cell<u32>,
-    pub path: Cell<u32>,
-    pub headers: Cell<u32>,
+pub(crate) struct Counts {
+    pub(crate) method: Cell<u32>,
+    pub(crate) scheme: Cell<u32>,
+    pub(crate) authority: Cell<u32>,
+    pub(crate) port: Cell<u32>,
+    pub(crate) path: Cell<u32>,
+    pub(crate) headers: Cell<u32>,
 }
 
 /// `GET http://AUTHORITY/PATH` by a listener on port 8080, without headers.
-pub fn get(authority: &str, path: &str) -> Asked {
+pub(crate) fn get(authority: &str, path: &str) -> Asked {
     Asked {
         method: Some(b"GET".to_vec()),
         scheme: Some(b"http".to_vec()),
@@ -45,33 +45,33 @@ pub fn get(authority: &str, path: &str) -> Asked {
 }
 
 impl Asked {
-    pub fn with_method(mut self, method: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn with_method(mut self, method: impl Into<Vec<u8>>) -> Self {
         self.method = Some(method.into());
         self
     }
 
-    pub fn with_scheme(mut self, scheme: &str) -> Self {
+    pub(crate) fn with_scheme(mut self, scheme: &str) -> Self {
         self.scheme = Some(scheme.into());
         self
     }
 
-    pub fn with_authority(mut self, authority: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn with_authority(mut self, authority: impl Into<Vec<u8>>) -> Self {
         self.authority = Some(authority.into());
         self
     }
 
-    pub fn with_port(mut self, port: u16) -> Self {
+    pub(crate) fn with_port(mut self, port: u16) -> Self {
         self.port = Some(port);
         self
     }
 
-    pub fn with_path(mut self, path: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn with_path(mut self, path: impl Into<Vec<u8>>) -> Self {
         self.path = Some(path.into());
         self
     }
 
     /// Adds a header line.
-    pub fn with_header(mut self, name: &str, value: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn with_header(mut self, name: &str, value: impl Into<Vec<u8>>) -> Self {
         self.headers.push((name.into(), value.into()));
         self
     }

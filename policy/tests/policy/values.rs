@@ -1,10 +1,9 @@
 //! Gateway API, `HTTPHeaderMatch` and `HTTPQueryParamMatch`; RESOURCES, "Order of rules", on what is
 //! compared.
 
-mod common;
-
-use common::{Asked, MatchBuilder, get, holds, mk_match};
 use mcwan_policy::wire::Match;
+
+use crate::common::{Asked, MatchBuilder, get, holds, mk_match};
 
 /// A header line: name and value.
 type Line<'l> = (&'l str, &'l [u8]);

@@ -1,11 +1,10 @@
 //! Gateway API, `HTTPRouteMatch`: paths and methods, and how the parts of a match come together.
 
-mod common;
+use mcwan_policy::wire::{Match, Method};
 
-use common::{
+use crate::common::{
     Asked, HIGH, LOW, MatchBuilder, V2, ask, get, holds, mk_match, mk_rule, on_exact, on_prefix, on_regex, to,
 };
-use mcwan_policy::wire::{Match, Method};
 
 #[track_caller]
 fn check_paths(rows: &[(&str, Match, &str, bool)]) {

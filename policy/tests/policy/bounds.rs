@@ -1,16 +1,15 @@
 //! RESOURCES, "Bounds": what is over them is refused, never truncated. A bound on an import refuses
 //! that import, with `TooLarge`; a bound on the config refuses the config.
 
-mod common;
-
 use std::fmt::Write;
 
-use common::{
-    HIGH, MatchBuilder, ask_table, compile, get, mk_config, mk_import, mk_match, mk_open_import, mk_rule, on_exact,
-    on_prefix, on_regex, to,
-};
 use mcwan_policy::RouteTable;
 use mcwan_policy::wire::{Import, Match, Rule};
+
+use crate::common::{
+    self, HIGH, MatchBuilder, ask_table, compile, get, mk_config, mk_import, mk_match, mk_open_import, mk_rule,
+    on_exact, on_prefix, on_regex, to,
+};
 
 const NEIGHBOUR: &str = "stats.secure";
 

@@ -4,7 +4,7 @@ use mcwan_policy::wire::{Import, PluginConfig};
 
 /// The import that has the host of an authority: an exact claim before a wildcard, the longest
 /// wildcard first, the earlier import first.
-pub fn owner<'c>(config: &'c PluginConfig, authority: &str) -> Option<&'c Import> {
+pub(crate) fn owner<'c>(config: &'c PluginConfig, authority: &str) -> Option<&'c Import> {
     let host = normalised(authority);
     let claims: Vec<(String, &Import)> = config
         .imports
@@ -20,18 +20,18 @@ pub fn owner<'c>(config: &'c PluginConfig, authority: &str) -> Option<&'c Import
 }
 
 /// The place of the import that has a host, or a wildcard, that imports claim.
-pub fn claimant(config: &PluginConfig, claim: &str) -> Option<usize> {
+pub(crate) fn claimant(config: &PluginConfig, claim: &str) -> Option<usize> {
     config.imports.iter().position(|import| claims_of(config, import).iter().any(|host| host == claim))
 }
 
 /// An authority without its port and one trailing dot, in lower case.
-pub fn normalised(authority: &str) -> String {
+pub(crate) fn normalised(authority: &str) -> String {
     let host = without_port(authority);
     host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
 }
 
 /// An authority without its port (RFC 3986, section 3.2.3: digits, perhaps none).
-pub fn without_port(authority: &str) -> &str {
+pub(crate) fn without_port(authority: &str) -> &str {
     match authority.rsplit_once(':') {
         Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
         _ => authority,
@@ -52,7 +52,7 @@ fn claims_of(config: &PluginConfig, import: &Import) -> Vec<String> {
 }
 
 /// Every host of an import that is alone on its gateway.
-pub fn hosts_of(import: &Import) -> Vec<String> {
+pub(crate) fn hosts_of(import: &Import) -> Vec<String> {
     let namespace = &import.namespace;
     let mut hosts = Vec::new();
     for name in bare_names(import) {

@@ -2,12 +2,10 @@
 //! counts what it is asked for, decisions in a form that can be compared, generators, and the naive
 //! scan that the table is held against.
 
-#![allow(dead_code, unreachable_pub, reason = "each test file uses the part of it that it needs")]
-
-pub mod asked;
-pub mod generate;
-pub mod naive;
-pub mod outcome;
+pub(crate) mod asked;
+pub(crate) mod generate;
+pub(crate) mod naive;
+pub(crate) mod outcome;
 
 use mcwan_policy::RouteTable;
 use mcwan_policy::wire::{
@@ -15,21 +13,21 @@ use mcwan_policy::wire::{
     RefuseReason, Rule, Target, UnknownHosts, VERSION, Value, ValueMatch,
 };
 
-pub use self::asked::{Asked, get};
-pub use self::outcome::Outcome;
+pub(crate) use self::asked::{Asked, get};
+pub(crate) use self::outcome::Outcome;
 
 /// Indices of the targets that every import of [`mk_import`] has; their names are `high`, `low` and `v2`.
-pub const HIGH: u32 = 0;
-pub const LOW: u32 = 1;
-pub const V2: u32 = 2;
+pub(crate) const HIGH: u32 = 0;
+pub(crate) const LOW: u32 = 1;
+pub(crate) const V2: u32 = 2;
 
 /// A config of these imports; hosts of none of them pass.
-pub fn mk_config(imports: &[Import]) -> PluginConfig {
+pub(crate) fn mk_config(imports: &[Import]) -> PluginConfig {
     PluginConfig { version: VERSION, revision: None, unknown_hosts: UnknownHosts::Pass, imports: imports.to_vec() }
 }
 
 /// The import `NAMESPACE/NAME` with these rules.
-pub fn mk_import(key: &str, rules: &[Rule]) -> Import {
+pub(crate) fn mk_import(key: &str, rules: &[Rule]) -> Import {
     let (namespace, name) = key.split_once('/').expect("an import is named NAMESPACE/NAME");
     let target = |name: &str| Target { name: name.to_owned(), digest: format!("{name}-digest") };
     Import {
@@ -43,33 +41,33 @@ pub fn mk_import(key: &str, rules: &[Rule]) -> Import {
 }
 
 /// An import that sends everything to its target `high`.
-pub fn mk_open_import(key: &str, hostnames: &[&str]) -> Import {
+pub(crate) fn mk_open_import(key: &str, hostnames: &[&str]) -> Import {
     let hostnames = hostnames.iter().map(ToString::to_string).collect();
     Import { hostnames, ..mk_import(key, &[mk_rule(&[], &[to(HIGH)])]) }
 }
 
-pub fn mk_rule(matches: &[Match], actions: &[Action]) -> Rule {
+pub(crate) fn mk_rule(matches: &[Match], actions: &[Action]) -> Rule {
     Rule { matches: matches.to_vec(), actions: actions.to_vec() }
 }
 
-pub fn mk_match() -> Match {
+pub(crate) fn mk_match() -> Match {
     Match::default()
 }
 
-pub fn on_exact(path: &str) -> Match {
+pub(crate) fn on_exact(path: &str) -> Match {
     Match { path: Some(PathMatch::Exact(path.to_owned())), ..mk_match() }
 }
 
-pub fn on_prefix(path: &str) -> Match {
+pub(crate) fn on_prefix(path: &str) -> Match {
     Match { path: Some(PathMatch::Prefix(path.to_owned())), ..mk_match() }
 }
 
-pub fn on_regex(path: &str) -> Match {
+pub(crate) fn on_regex(path: &str) -> Match {
     Match { path: Some(PathMatch::Regex(path.to_owned())), ..mk_match() }
 }
 
 /// Adds conditions to a match.
-pub trait MatchBuilder {
+pub(crate) trait MatchBuilder {
     fn method(self, method: Method) -> Match;
     fn header(self, name: &str, value: &str) -> Match;
     fn header_regex(self, name: &str, pattern: &str) -> Match;
@@ -104,22 +102,22 @@ impl MatchBuilder for Match {
     }
 }
 
-pub fn mk_value_match(name: &str, value: Value) -> ValueMatch {
+pub(crate) fn mk_value_match(name: &str, value: Value) -> ValueMatch {
     ValueMatch { name: name.to_owned(), value }
 }
 
 /// Forwards to a target, with weight 1 and the path as it is.
-pub fn to(target: u32) -> Action {
+pub(crate) fn to(target: u32) -> Action {
     Action::Forward(Forward { target, weight: 1, path: None })
 }
 
 /// Refuses, with weight 1.
-pub fn refuse(reason: RefuseReason) -> Action {
+pub(crate) fn refuse(reason: RefuseReason) -> Action {
     Action::Refuse(Refuse { weight: 1, reason })
 }
 
 /// A redirect with 302 that changes nothing, with weight 1.
-pub fn mk_redirect() -> Redirect {
+pub(crate) fn mk_redirect() -> Redirect {
     Redirect {
         weight: 1,
         status: 302,
@@ -131,16 +129,16 @@ pub fn mk_redirect() -> Redirect {
     }
 }
 
-pub fn full(path: &str) -> PathRewrite {
+pub(crate) fn full(path: &str) -> PathRewrite {
     PathRewrite::Full(path.to_owned())
 }
 
-pub fn replacing_prefix(path: &str) -> PathRewrite {
+pub(crate) fn replacing_prefix(path: &str) -> PathRewrite {
     PathRewrite::Prefix(path.to_owned())
 }
 
 /// Changes an action.
-pub trait ActionBuilder {
+pub(crate) trait ActionBuilder {
     fn weighing(self, weight: u32) -> Action;
     fn rewriting(self, path: PathRewrite) -> Action;
 }
@@ -166,35 +164,35 @@ impl ActionBuilder for Action {
 }
 
 /// Compiles a config by way of its JSON, as the filter does.
-pub fn compile(config: &PluginConfig) -> RouteTable {
+pub(crate) fn compile(config: &PluginConfig) -> RouteTable {
     let json = serde_json::to_vec(config).expect("a config prints");
     RouteTable::from_json(&json).expect("the envelope is sound")
 }
 
 /// What the table does with a request whose decision must not depend on a draw.
-pub fn ask_config(config: &PluginConfig, request: &Asked) -> Outcome {
+pub(crate) fn ask_config(config: &PluginConfig, request: &Asked) -> Outcome {
     ask_table(&compile(config), request)
 }
 
 /// As [`ask_config`], with the table already compiled.
-pub fn ask_table(table: &RouteTable, request: &Asked) -> Outcome {
+pub(crate) fn ask_table(table: &RouteTable, request: &Asked) -> Outcome {
     let Ok(decision) = table.decide(request, || panic!("nothing is to be drawn for {request}"));
     Outcome::of(&decision, request)
 }
 
 /// What a draw does to a request.
-pub fn ask_drawing(table: &RouteTable, request: &Asked, draw: u64) -> Outcome {
+pub(crate) fn ask_drawing(table: &RouteTable, request: &Asked, draw: u64) -> Outcome {
     let Ok(decision) = table.decide(request, || draw);
     Outcome::of(&decision, request)
 }
 
 /// What these rules, those of the import `secure/payment`, do with a request: see [`Outcome`]'s `Display`.
-pub fn ask(rules: &[Rule], request: &Asked) -> String {
+pub(crate) fn ask(rules: &[Rule], request: &Asked) -> String {
     ask_config(&mk_config(&[mk_import("secure/payment", rules)]), request).to_string()
 }
 
 /// Whether a match alone holds for a request.
-pub fn holds(alternative: &Match, request: &Asked) -> bool {
+pub(crate) fn holds(alternative: &Match, request: &Asked) -> bool {
     let outcome = ask(&[mk_rule(std::slice::from_ref(alternative), &[to(HIGH)])], request);
     match outcome.as_str() {
         "high" => true,

@@ -1,12 +1,11 @@
 //! Gateway API, `HTTPRequestRedirectFilter`, with a `ResponseHeaderModifier` beside it.
 
-mod common;
+use mcwan_policy::wire::{Action, Header, HeaderModifier, Match, Redirect, Scheme};
 
-use common::{
+use crate::common::{
     ActionBuilder, Asked, HIGH, Outcome, ask, ask_config, full, get, mk_config, mk_import, mk_redirect, mk_rule,
     on_exact, on_prefix, on_regex, replacing_prefix, to,
 };
-use mcwan_policy::wire::{Action, Header, HeaderModifier, Match, Redirect, Scheme};
 
 /// The outcome of a rule of one match that redirects.
 fn redirected(alternative: &Match, redirect: &Redirect, request: &Asked) -> String {

@@ -1,9 +1,8 @@
 //! RESOURCES, "Hosts of an import"; DESIGN, "The steering contract", step 1.
 
-mod common;
-
-use common::{Asked, Outcome, ask_config, get, mk_config, mk_import, mk_open_import};
 use mcwan_policy::wire::{Import, PluginConfig, UnknownHosts};
+
+use crate::common::{Asked, Outcome, ask_config, get, mk_config, mk_import, mk_open_import};
 
 /// Which import has a host, by `NAMESPACE/NAME`.
 fn owner(config: &PluginConfig, authority: &str) -> String {

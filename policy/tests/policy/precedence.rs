@@ -1,13 +1,12 @@
 //! RESOURCES, "Order of rules"; Gateway API, `HTTPRouteRule.matches`.
 
-mod common;
+use mcwan_policy::RuleMatch;
+use mcwan_policy::wire::{Match, Method, Rule};
 
-use common::{
+use crate::common::{
     Asked, HIGH, LOW, MatchBuilder, Outcome, V2, ask, ask_config, get, mk_config, mk_import, mk_match, mk_rule,
     on_exact, on_prefix, on_regex, to,
 };
-use mcwan_policy::RuleMatch;
-use mcwan_policy::wire::{Match, Method, Rule};
 
 /// A GET of `/a/b?q=1&r=1` with `x-a: 1` and `x-b: 1`.
 fn rich_request() -> Asked {

@@ -1,15 +1,14 @@
 //! Laws: what holds for every config and every request.
 
-mod common;
-
 use std::cell::Cell;
 
-use common::{Asked, Outcome, compile, generate, naive};
 use mcwan_policy::wire::{Action, Forward, PluginConfig, Redirect, Refuse};
 use mcwan_policy::{RouteTable, Verdict};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
+
+use crate::common::{self, Asked, Outcome, compile, generate, naive};
 
 /// What the table decides, and how many draws it made.
 fn decide(table: &RouteTable, request: &Asked, draw: u64) -> (Outcome, u32) {

@@ -2,7 +2,7 @@
 //! (RESOURCES; Gateway API's `HTTPRoute`, v1.5) with nothing indexed and nothing compiled.
 
 mod action;
-pub mod host;
+pub(crate) mod host;
 mod matching;
 mod precedence;
 mod soundness;
@@ -10,7 +10,7 @@ mod soundness;
 use mcwan_policy::RuleMatch;
 use mcwan_policy::wire::{Import, Match, NoMatch, PluginConfig, UnknownHosts};
 
-pub use self::matching::path_holds;
+pub(crate) use self::matching::path_holds;
 
 use super::{Asked, Outcome};
 
@@ -23,7 +23,7 @@ struct Candidate<'c> {
 }
 
 /// What the config does with the request, given the draw for its weights.
-pub fn decide(config: &PluginConfig, request: &Asked, draw: u64) -> Outcome {
+pub(crate) fn decide(config: &PluginConfig, request: &Asked, draw: u64) -> Outcome {
     let Some(authority) = usable_authority(request) else {
         return refusal(None, None, 400, "BadRequest");
     };
@@ -61,18 +61,18 @@ fn alternatives(import: &Import) -> impl Iterator<Item = Candidate<'_>> {
 }
 
 /// The place of every match of an import, and whether it holds.
-pub fn considered(import: &Import, request: &Asked) -> Vec<(RuleMatch, bool)> {
+pub(crate) fn considered(import: &Import, request: &Asked) -> Vec<(RuleMatch, bool)> {
     alternatives(import).map(|candidate| (candidate.at, matching::holds(candidate.alternative, request))).collect()
 }
 
 /// The matches whose path holds: all that may be asked about.
-pub fn alternatives_on_path<'c>(import: &'c Import, request: &Asked) -> Vec<&'c Match> {
+pub(crate) fn alternatives_on_path<'c>(import: &'c Import, request: &Asked) -> Vec<&'c Match> {
     let all = alternatives(import).map(|candidate| candidate.alternative);
     all.filter(|alternative| path_holds(alternative, request)).collect()
 }
 
 /// The import that has a request's host.
-pub fn owner<'c>(config: &'c PluginConfig, request: &Asked) -> Option<&'c Import> {
+pub(crate) fn owner<'c>(config: &'c PluginConfig, request: &Asked) -> Option<&'c Import> {
     host::owner(config, usable_authority(request)?)
 }
 

@@ -1,12 +1,11 @@
 //! Gateway API, `HTTPPathModifier`, on a request that is forwarded.
 
-mod common;
+use mcwan_policy::wire::{Match, PathRewrite};
 
-use common::{
+use crate::common::{
     ActionBuilder, HIGH, LOW, MatchBuilder, ask, full, get, mk_match, mk_rule, on_exact, on_prefix, on_regex,
     replacing_prefix, to,
 };
-use mcwan_policy::wire::{Match, PathRewrite};
 
 /// The outcome of a rule of one match with one rewrite.
 fn rewritten(alternative: &Match, rewrite: PathRewrite, path: &str) -> String {

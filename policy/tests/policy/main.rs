@@ -1,0 +1,15 @@
+//! The rules as the RESOURCES and the wire format have them, and the laws that the table keeps.
+
+mod bounds;
+mod common;
+mod config;
+mod hosts;
+mod laws;
+mod matching;
+mod patterns;
+mod precedence;
+mod redirect;
+mod refusals;
+mod rewrite;
+mod values;
+mod weights;
