@@ -11,10 +11,10 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 
-use crate::config::{
+use super::config::{
     HIGH, always, config, import, load, payment, prefix, release, rule, to, to_https, with, with_header,
 };
-use crate::outcome::Outcome;
+use super::outcome::Outcome;
 
 /// A configuration with something of every kind.
 fn rich() -> Value {

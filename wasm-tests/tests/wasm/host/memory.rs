@@ -2,7 +2,7 @@
 
 use mcwan_wasm_tests::{Action, Callback, Host, Module, Request, Status};
 
-use crate::guest::{host, on_request_module, replying, status_in, status_of};
+use super::guest::{host, on_request_module, replying, status_in, status_of};
 
 /// Addresses from which no four bytes can be read in a memory of one page.
 const OUTSIDE: [&str; 3] = ["i32.const 65536", "i32.const -1", "i32.const 65535"];

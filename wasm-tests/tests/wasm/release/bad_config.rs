@@ -4,9 +4,9 @@ use mcwan_policy::limits;
 use mcwan_wasm_tests::{Callback, Cause, Host, LogLevel};
 use serde_json::{Value, json};
 
-use crate::config::{HIGH, LOW, always, config, host, import, load, payment, prefix, release, rule, to, with};
-use crate::outcome::Outcome::Passed;
-use crate::outcome::{get, refused, steered};
+use super::config::{HIGH, LOW, always, config, host, import, load, payment, prefix, release, rule, to, with};
+use super::outcome::Outcome::Passed;
+use super::outcome::{get, refused, steered};
 
 /// The bytes are refused, and the log says in one line why.
 fn assert_refused(what: &str, bytes: &[u8]) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use mcwan_wasm_tests::{Callback, Cause, Host, Request, Trace, Update, VmKind};
 
-use crate::guest::module;
+use super::guest::module;
 
 /// Every callback; a configuration that starts with `x` is refused, one that starts with `w` wants
 /// to wait at its end until the next tick.

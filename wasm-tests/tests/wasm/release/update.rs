@@ -3,9 +3,9 @@
 use mcwan_wasm_tests::{Callback, Cause, Host, LogLevel, Request, Update};
 use serde_json::{Value, json};
 
-use crate::config::{HIGH, LOW, always, config, host, import, load, payment, prefix, rule, to, with};
-use crate::outcome::Outcome::Passed;
-use crate::outcome::{get, play, refused, steered};
+use super::config::{HIGH, LOW, always, config, host, import, load, payment, prefix, rule, to, with};
+use super::outcome::Outcome::Passed;
+use super::outcome::{get, play, refused, steered};
 
 fn accept(host: &mut Host, config: &Value) {
     match host.update(config.to_string()) {

@@ -6,7 +6,7 @@ use mcwan_policy::limits;
 use mcwan_wasm_tests::{Fault, Host, HostCall, Status, Update};
 use serde_json::{Value, json};
 
-use crate::config::{config, load, payment, with};
+use super::config::{config, load, payment, with};
 
 const GAUGE: &str = "mcwan.config.revision";
 const REJECTED: &str = "mcwan.config.rejected";

@@ -2,7 +2,7 @@
 
 use mcwan_wasm_tests::{Callback, Cause, Fault, Host, HostCall, Request, Status, Update};
 
-use crate::guest::{host, module, on_request_module, replying, status_in};
+use super::guest::{host, module, on_request_module, replying, status_in};
 
 const LOG: &str = "(call $log (i32.const 2) (i32.const 0) (i32.const 0))";
 

@@ -2,7 +2,7 @@
 
 use mcwan_wasm_tests::{Host, Metric, Status, Update};
 
-use crate::guest::{module, on_request_module, replying, status_in};
+use super::guest::{module, on_request_module, replying, status_in};
 
 /// Defines the counter `c`, the gauge `g` and the histogram `h`; their numbers are 1, 2 and 3.
 const DEFINE: &str = r#"

@@ -3,9 +3,9 @@
 use mcwan_wasm_tests::{Cause, Fault, Host, HostCall, Request, Status};
 use serde_json::json;
 
-use crate::config::{HIGH, config, import, payment, prefix, release, rule, to, with, with_header};
-use crate::outcome::Outcome::{self, Held, Redirected};
-use crate::outcome::{get, outcome, play, refused, steered};
+use super::config::{HIGH, config, import, payment, prefix, release, rule, to, with, with_header};
+use super::outcome::Outcome::{self, Held, Redirected};
+use super::outcome::{get, outcome, play, refused, steered};
 
 /// `/m` asks for a method, `/h` for a header, `/r` redirects to the listener's port, the rest is steered
 /// with a new path.

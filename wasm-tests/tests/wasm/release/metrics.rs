@@ -5,8 +5,8 @@ use std::time::Duration;
 use mcwan_wasm_tests::{Fault, Host, HostCall, Metric, Metrics, Request, Status, Update};
 use serde_json::json;
 
-use crate::config::{config, host, import, payment, prefix, rule, to, to_https};
-use crate::outcome::{get, outcome};
+use super::config::{config, host, import, payment, prefix, rule, to, to_https};
+use super::outcome::{get, outcome};
 
 /// The counters that are not zero.
 fn counters(metrics: &Metrics) -> Vec<(&str, u64)> {

@@ -3,12 +3,12 @@
 use mcwan_wasm_tests::{Action, Host, HostCall, Request, RouteCache};
 use serde_json::{Value, json};
 
-use crate::config::{
+use super::config::{
     CANARY, HIGH, LOW, always, config, host, import, load, payment, prefix, release, rule, to, to_https, with,
     with_header,
 };
-use crate::outcome::Outcome::Passed;
-use crate::outcome::{get, header, outcome, play, refused, steered};
+use super::outcome::Outcome::Passed;
+use super::outcome::{get, header, outcome, play, refused, steered};
 
 const UNKNOWN: &str = "payment.other";
 

@@ -3,9 +3,9 @@
 use mcwan_wasm_tests::{Headers, Host, Request};
 use serde_json::json;
 
-use crate::config::{HIGH, LOW, always, host as host_of, import, prefix, rule, to, with, with_header};
-use crate::outcome::Outcome::Passed;
-use crate::outcome::{get, outcome, refused, steered};
+use super::config::{HIGH, LOW, always, host as host_of, import, prefix, rule, to, with, with_header};
+use super::outcome::Outcome::Passed;
+use super::outcome::{get, outcome, refused, steered};
 
 /// `/h` asks for `x-a: 1`, `/r` for an `x-a` that matches `[a-z]+`, `/` takes the rest.
 fn host() -> Host {

@@ -2,7 +2,7 @@
 
 use mcwan_wasm_tests::{Host, LogLevel, Request};
 
-use crate::guest::{effects, host, on_request_module, replying, status_in, status_of};
+use super::guest::{effects, host, on_request_module, replying, status_in, status_of};
 
 const EFAULT: u32 = 21;
 

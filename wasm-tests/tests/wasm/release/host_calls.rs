@@ -3,8 +3,8 @@
 use mcwan_wasm_tests::{HostCall, Request, Trace};
 use serde_json::{Value, json};
 
-use crate::config::{always, host, import, payment, prefix, rule, to, to_https, with, with_header};
-use crate::outcome::play;
+use super::config::{always, host, import, payment, prefix, rule, to, to_https, with, with_header};
+use super::outcome::play;
 
 const CANONICAL: &str = "payment.secure.svc.cluster.local";
 

@@ -2,7 +2,7 @@
 
 use mcwan_wasm_tests::{Host, LogLevel, Request, Status};
 
-use crate::guest::{effects, host, module, on_request_module, replying, status_in, status_of};
+use super::guest::{effects, host, module, on_request_module, replying, status_in, status_of};
 
 #[test]
 fn a_configuration_can_be_read_while_it_is_loaded() {

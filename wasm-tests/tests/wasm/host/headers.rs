@@ -2,7 +2,7 @@
 
 use mcwan_wasm_tests::{Action, Headers, Host, Request, RouteCache, Status};
 
-use crate::guest::{effects, host, on_request_module, replying, status_in, status_of};
+use super::guest::{effects, host, on_request_module, replying, status_in, status_of};
 
 /// `x-a` at 16, `X-A` at 24, `v` at 32, `clear_route_cache` at 40.
 const TEXTS: &str = r#"

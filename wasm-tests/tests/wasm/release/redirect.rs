@@ -3,9 +3,9 @@
 use mcwan_wasm_tests::{Host, Request};
 use serde_json::{Value, json};
 
-use crate::config::{config, import, prefix, release, rule};
-use crate::outcome::Outcome::Redirected;
-use crate::outcome::{outcome, play};
+use super::config::{config, import, prefix, release, rule};
+use super::outcome::Outcome::Redirected;
+use super::outcome::{outcome, play};
 
 /// A host whose listener has port 8080, and whose import redirects `/a` like this.
 fn host(redirect: &Value) -> Host {
