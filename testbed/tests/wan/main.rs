@@ -5,8 +5,10 @@ mod attempt;
 mod audit;
 mod bypass;
 mod changes;
+mod demo;
 mod examples;
 mod harness;
+#[path = "../common/images.rs"]
 mod images;
 mod kills;
 mod liveness;
@@ -14,6 +16,8 @@ mod module;
 mod moves;
 mod objects;
 mod observability;
+#[path = "../common/player.rs"]
+mod player;
 mod protocols;
 mod rules;
 mod scene;

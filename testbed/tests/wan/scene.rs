@@ -26,6 +26,11 @@ pub(crate) async fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().await
 }
 
+/// The same for a test that has no runtime.
+pub(crate) fn blocking_turn() -> MutexGuard<'static, ()> {
+    TURN.blocking_lock()
+}
+
 /// A plan with the controller of this build.
 pub(crate) fn mk_plan() -> Plan {
     Plan::new(Path::new(env!("CARGO_BIN_EXE_mcwan-under-test")))

@@ -1,0 +1,153 @@
+//! What this cluster exports: from a Service to what the registry is told.
+
+use anyhow::{Context, Result, ensure};
+use mcwan_testbed::wait::until;
+use serde_json::{Value, json};
+
+use super::Scene;
+use super::objects::{mk, mk_export, mk_exported, mk_exported_by, mk_service, mk_tier};
+use super::scene::PATIENCE;
+
+const EXPORT: &str = "ServiceExport secure/ledger";
+const EXPORTED: &str = "ExportedService mc-wan-registry/cluster-2.secure.ledger";
+const CLUSTER: &str = "WANCluster mc-wan-registry/cluster-2";
+const GATEWAY: &str = "Gateway secure/mcwan-ingress";
+const ADMISSION: &str = "AuthorizationPolicy secure/mcwan-ingress";
+const ROUTE: &str = "HTTPRoute secure/ledger.export";
+
+#[tokio::test]
+async fn a_service_export_becomes_routes_gateways_and_what_the_registry_is_told() -> Result<()> {
+    let scene = Scene::start().await?;
+    let controller = scene.replica("a").await?;
+    exported(&scene).await?;
+    gateway_pods_give_addresses(&scene).await?;
+    other_clusters_are_admitted_by_address(&scene).await?;
+    conditions_say_what_is_so(&scene).await?;
+    scene.end(controller).await
+}
+
+async fn exported(scene: &Scene) -> Result<()> {
+    let endpoint = |address: &str, ready: bool| json!({"addresses": [address], "conditions": {"ready": ready}});
+    let mut slice = mk("EndpointSlice", "secure", "ledger-x", json!({"addressType": "IPv4"}));
+    slice["metadata"]["labels"] = json!({"kubernetes.io/service-name": "ledger"});
+    slice["ports"] = json!([{"name": "http", "port": 9080, "protocol": "TCP"}]);
+    slice["endpoints"] = json!([endpoint("10.1.0.1", true), endpoint("10.1.0.2", true), endpoint("10.1.0.3", false)]);
+    let tiers = [mk_tier("high", 31111), mk_tier("sd-wan-priority-low", 31112)];
+    for object in tiers.into_iter().chain([mk_service("secure", "ledger"), slice, mk_export("secure", "ledger")]) {
+        scene.put(&object).await?;
+    }
+    let message = scene.until_condition(EXPORT, "Ready=False/Pending").await?;
+    ensure!(message.contains("no pod of the ingress gateway is ready"), "{message}");
+    scene.until_condition(EXPORT, "Valid=True/Valid").await?;
+    scene.until_condition(EXPORT, "Conflict=False/NoConflicts").await?;
+
+    let created = field(scene, EXPORT, "/metadata/creationTimestamp").await?;
+    let spec = json!({"cluster": "cluster-2", "namespace": "secure", "name": "ledger", "exportedAt": created,
+        "ports": [{"name": "http", "port": 8080, "protocol": "TCP"}], "defaultTier": "sd-wan-priority-low",
+        "readyPods": 2});
+    until_field(scene, EXPORTED, "/spec", &spec).await?;
+    let tiers = json!([{"name": "high", "port": 31111}, {"name": "sd-wan-priority-low", "port": 31112}]);
+    until_field(scene, CLUSTER, "/spec/tiers", &tiers).await?;
+    let hosts = json!(["ledger.secure.svc.cluster.local", "ledger.secure.svc.clusterset.local"]);
+    until_field(scene, ROUTE, "/spec/hostnames", &hosts).await?;
+    until_field(scene, ROUTE, "/metadata/ownerReferences/0/kind", &json!("ServiceExport")).await?;
+    let ports: Vec<Value> = field(scene, GATEWAY, "/spec/listeners")
+        .await?
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|listener| listener["port"].clone())
+        .collect();
+    ensure!(ports == [31111, 31112], "a listener for each tier: {ports:?}");
+    until_field(scene, ADMISSION, "/spec/rules", &json!([{}])).await?;
+
+    // With the WANCluster, what it exports goes.
+    let owner = field(scene, EXPORTED, "/metadata/ownerReferences/0/uid").await?;
+    ensure!(owner == field(scene, CLUSTER, "/metadata/uid").await?, "{owner} owns the ExportedService");
+    Ok(())
+}
+
+async fn gateway_pods_give_addresses(scene: &Scene) -> Result<()> {
+    add_gateway_pod(scene, "mcwan-ingress", "10.40.0.7", true).await?;
+    until_field(scene, EXPORTED, "/spec/gateways", &json!(["10.40.0.7"])).await?;
+    scene.until_condition(EXPORT, "Ready=True/Exported").await?;
+    add_gateway_pod(scene, "mcwan-ingress", "10.40.0.8", false).await?;
+    add_gateway_pod(scene, "mcwan-ingress", "10.40.0.9", true).await?;
+    until_field(scene, EXPORTED, "/spec/gateways", &json!(["10.40.0.7", "10.40.0.9"])).await?;
+
+    // Where an import is, requests leave from.
+    scene.put(&mk("WANCluster", "mc-wan-registry", "cluster-1", json!({"spec": {}}))).await?;
+    scene.put(&mk_exported("secure", "payment")).await?;
+    add_gateway_pod(scene, "mcwan-egress", "10.40.0.20", false).await?;
+    let gateways = json!([{"namespace": "secure", "addresses": ["10.40.0.20"]}]);
+    until_field(scene, CLUSTER, "/spec/egressGateways", &gateways).await
+}
+
+async fn other_clusters_are_admitted_by_address(scene: &Scene) -> Result<()> {
+    let gateways = |addresses: Value| {
+        json!([{"namespace": "secure", "addresses": addresses},
+        {"namespace": "other", "addresses": ["10.60.0.99"]}])
+    };
+    for addresses in [json!(["10.60.0.4"]), json!(["10.60.0.4", "10.60.0.5"])] {
+        let spec = json!({"spec": {"egressGateways": gateways(addresses.clone())}});
+        scene.put(&mk("WANCluster", "mc-wan-registry", "cluster-1", spec)).await?;
+        let rules = json!([{"from": [{"source": {"notIpBlocks": addresses}}]}]);
+        until_field(scene, ADMISSION, "/spec/rules", &rules).await?;
+    }
+    scene.put(&mk("WANCluster", "mc-wan-registry", "cluster-1", json!({"spec": {}}))).await?;
+    until_field(scene, ADMISSION, "/spec/rules", &json!([{}])).await
+}
+
+async fn conditions_say_what_is_so(scene: &Scene) -> Result<()> {
+    let theirs = json!({"type": "example.com/Theirs", "status": "True", "reason": "Test", "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z"});
+    scene.say(EXPORT, &json!([theirs])).await?;
+    let mut differing = mk_exported_by("cluster-1", "secure", "ledger", &json!([]));
+    differing["spec"]["ports"] = json!([{"port": 9090}]);
+    scene.put(&differing).await?;
+    let message = scene.until_condition(EXPORT, "Conflict=True/PortConflict").await?;
+    ensure!(message.contains("cluster-1 has 9090"), "{message}");
+
+    scene.delete("Service secure/ledger").await?;
+    let message = scene.until_condition(EXPORT, "Valid=False/NoService").await?;
+    ensure!(message.contains("secure/ledger"), "{message}");
+    scene.until_condition(EXPORT, "Ready=False/Failed").await?;
+    for gone in [EXPORTED, ROUTE, GATEWAY, ADMISSION] {
+        scene.until_gone(gone).await?;
+    }
+    scene.put(&mk_service("secure", "ledger")).await?;
+    scene.until_condition(EXPORT, "Ready=True/Exported").await?;
+    let conditions = field(scene, EXPORT, "/status/conditions").await?;
+    let kept = conditions.as_array().is_some_and(|all| all.contains(&theirs));
+    ensure!(kept, "conditions of others are kept: {conditions}");
+    Ok(())
+}
+
+/// A pod of a gateway of the namespace `secure`.
+async fn add_gateway_pod(scene: &Scene, gateway: &str, address: &str, ready: bool) -> Result<()> {
+    let name = format!("{gateway}-{}", address.replace('.', "-"));
+    let containers = json!([{"name": "istio-proxy", "image": "registry.invalid/proxy"}]);
+    let mut pod = mk("Pod", "secure", &name, json!({"spec": {"containers": containers}}));
+    pod["metadata"]["labels"] = json!({"gateway.networking.k8s.io/gateway-name": gateway});
+    scene.put(&pod).await?;
+    let ready = if ready { "True" } else { "False" };
+    let status =
+        json!({"podIP": address, "podIPs": [{"ip": address}], "conditions": [{"type": "Ready", "status": ready}]});
+    scene.edit_status(&format!("Pod secure/{name}"), &json!({"status": status})).await
+}
+
+async fn field(scene: &Scene, id: &str, pointer: &str) -> Result<Value> {
+    let object = scene.get(id).await?.with_context(|| format!("no {id}"))?;
+    Ok(object.pointer(pointer).cloned().unwrap_or_default())
+}
+
+async fn until_field(scene: &Scene, id: &str, pointer: &str, expected: &Value) -> Result<()> {
+    let mut last = Value::Null;
+    let what = format!("{pointer} of {id} is {expected}");
+    let waited = until(PATIENCE, &what, async || {
+        let object = scene.get(id).await?.unwrap_or_default();
+        last = object.pointer(pointer).cloned().unwrap_or_default();
+        Ok(last == *expected)
+    });
+    waited.await.with_context(|| format!("it is {last}"))
+}

@@ -1,0 +1,86 @@
+//! A registry that is away.
+
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use mcwan_testbed::wait::until;
+use serde_json::Value;
+
+use super::neighbour::Neighbour;
+use super::objects::{mk_exported, mk_import};
+use super::site::{PATIENCE, Site};
+use super::split::until_weights;
+use super::wan::{LEASE, Wan, until_metric};
+
+const IMPORT: &str = "ServiceImport secure/payment";
+const EXPORT: &str = "ServiceExport secure/ledger";
+const REACHABLE: &str = "mcwan_registry_reachable";
+
+/// What the log says once a registry has not answered for as long as a Lease lasts.
+const UNREACHABLE: &str = "the registry cannot be reached";
+
+#[tokio::test]
+async fn a_registry_that_is_away_changes_nothing_but_what_is_said_of_it() -> Result<()> {
+    let mut wan = Wan::start().await?;
+    let three = Neighbour::join(&wan, "cluster-3", 3, "10.60.0.7").await?;
+    let four = Neighbour::join(&wan, "cluster-4", 1, "10.70.0.7").await?;
+    let (_of_three, of_four) = (three.renew(0), four.renew(0));
+    wan.two.put(&mk_import("/payment")).await?;
+    for object in mk_exported("ledger") {
+        wan.two.put(&object).await?;
+    }
+    let controller = wan.controller(&wan.two).await?;
+    until_weights(&wan.two, &[3, 1]).await?;
+    wan.two.until_condition(EXPORT, "Ready", Some("Pending")).await?;
+    until_metric(&controller, REACHABLE, 1.0).await?;
+
+    wan.two.settled().await?;
+    let before = wan.two.emitted().await?;
+    wan.one.cluster.stop_api_server();
+    wan.two.until_condition(IMPORT, "Stale", Some("RegistryUnreachable")).await?;
+    wan.two.until_condition(EXPORT, "Ready", Some("RegistryUnreachable")).await?;
+    until_metric(&controller, REACHABLE, 0.0).await?;
+    wan.two.ensure_emitted(&before, "what came from the registry stays as it was").await?;
+
+    // What has nothing to do with the registry goes on.
+    wan.two.put(&mk_import("/pay")).await?;
+    until_rule(&wan.two, "/pay").await?;
+    wan.two.settled().await?;
+
+    // A new process does not know what it imports, and so does nothing.
+    let before = wan.two.emitted().await?;
+    controller.stop().await?;
+    let controller = wan.begun(&wan.two).await?;
+    // The metric says so from the start.
+    until(PATIENCE, "it was tried for long enough", async || Ok(controller.log()?.contains(UNREACHABLE))).await?;
+    until_metric(&controller, REACHABLE, 0.0).await?;
+    let waits = controller.unreadiness().await?;
+    ensure!(waits.as_deref() == Some("the registry has not told everything yet\n"), "{waits:?}");
+    wan.two.ensure_emitted(&before, "nothing is written or deleted by one who knows nothing").await?;
+    let lease = wan.two.get("Lease mc-wan-system/mcwan").await?.context("no Lease")?;
+    let holder = lease.pointer("/spec/holderIdentity").and_then(Value::as_str).unwrap_or_default();
+    ensure!(holder.is_empty(), "nor does he take the lead from one who may know: {holder}");
+
+    // It comes back, and one of the clusters does not.
+    drop(of_four);
+    let back = Instant::now();
+    wan.one.cluster.start_api_server().await?;
+    until(PATIENCE, "the controller is ready", async || Ok(controller.unreadiness().await?.is_none())).await?;
+    wan.two.until_condition(IMPORT, "Stale", None).await?;
+    until_metric(&controller, REACHABLE, 1.0).await?;
+    until_weights(&wan.two, &[3, 0]).await?;
+    ensure!(back.elapsed() >= LEASE, "judged after {:?}", back.elapsed());
+    wan.two.until_condition(IMPORT, "Stale", Some("ClusterStale")).await?;
+    wan.two.until_condition(EXPORT, "Ready", Some("Pending")).await?;
+    controller.stop().await
+}
+
+/// Waits until the filter of namespace `secure` has a rule for this path.
+async fn until_rule(site: &Site, path: &str) -> Result<()> {
+    let what = format!("there is a rule for {path}");
+    site.until("WasmPlugin secure/mcwan", &what, |plugin| {
+        let config = plugin.pointer("/spec/pluginConfig").map(Value::to_string);
+        config.is_some_and(|config| config.contains(&format!("\"{path}\"")))
+    })
+    .await
+}
