@@ -1,5 +1,6 @@
 //! The development entry, for people and CI alike.
 
+mod controller;
 mod image;
 mod manifests;
 mod module;
@@ -8,6 +9,7 @@ mod reproducible;
 mod root;
 mod setup;
 mod stages;
+mod stopwatch;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -39,7 +41,8 @@ enum Command {
     /// Set up for the data plane, then build the filter module as it ships: `mcwan-filter.wasm` in the tools folder.
     Build,
     /// Build what is shipped and write it as OCI image layouts, `images/KIND` in the tools folder: the
-    /// same digests on every build. Prints how to push them.
+    /// same digests on every build. Prints how to push them. What is in them is left beside them, for tests and demo:
+    /// `mcwan` and `mcwan-filter.wasm`.
     Image {
         /// What to write an image of; none: everything.
         #[arg(value_name = "KIND")]
@@ -57,8 +60,8 @@ enum Command {
     /// Multi-Cluster Services API's, for mcwan to be installed on; leave it running until Ctrl-C. Without root, a user
     /// namespace is made for it.
     Cluster,
-    /// Everything that CI runs: set-up, build, formatting, lints, documentation, images and all tests;
-    /// these play every example in every mode.
+    /// Everything that CI runs: set-up, formatting, lints, documentation, images and all tests;
+    /// these play every example in every mode. Prints how long each stage took.
     Test {
         /// Run the tests that cargo calls ignored as well: they take minutes, and want a machine that does nothing else.
         /// They are longer versions of others, under more load.
@@ -91,7 +94,7 @@ struct Demo {
     #[arg(long, value_enum, default_value_t)]
     data_plane: DataPlane,
     /// Play them on two clusters with Istio and the WAN between them, all on this machine. Sets up for clusters and
-    /// builds the module's image first. Without root, a user namespace is made for it.
+    /// builds the images first. Without root, a user namespace is made for it.
     #[arg(long, conflicts_with = "steering")]
     wan: bool,
     /// How the module's decision reaches the route.
@@ -161,7 +164,11 @@ fn run(command: &Command) -> Result<()> {
             setup::data_plane(&tools)?;
             setup::cluster(&tools)
         }
-        Command::Build => build(),
+        Command::Build => {
+            let tools = tools()?;
+            setup::data_plane(&tools)?;
+            module::build(&tools).map(drop)
+        }
         Command::Image { kinds } => image::run(&tools()?, kinds),
         Command::Generate => {
             stages::generate_crds()?;
@@ -173,9 +180,12 @@ fn run(command: &Command) -> Result<()> {
                 setup::cluster(&tools()?)?;
                 root::become_root()?;
             }
-            build()?;
+            let tools = tools()?;
+            setup::data_plane(&tools)?;
             if demo.wan {
-                image::run(&tools()?, &[image::Kind::Module])?;
+                image::run(&tools, &[])?;
+            } else {
+                module::build(&tools)?;
             }
             stages::demo(demo)
         }
@@ -185,29 +195,26 @@ fn run(command: &Command) -> Result<()> {
             Err(stages::cluster())
         }
         Command::Test { full } => {
-            setup::cluster(&tools()?)?;
+            let tools = tools()?;
+            setup::cluster(&tools)?;
             root::become_root()?;
-            build()?;
-            stages::test(if *full { Extent::Full } else { Extent::Usual })
+            setup::data_plane(&tools)?;
+            stages::test(&tools, if *full { Extent::Full } else { Extent::Usual })
         }
         Command::Bench { what, output } => {
-            build()?;
-            if matches!(what, Benchmark::Controller) {
-                let tools = tools()?;
-                setup::cluster(&tools)?;
-                root::become_root()?;
-                image::run(&tools, &[image::Kind::Module])?;
+            let tools = tools()?;
+            setup::data_plane(&tools)?;
+            match what {
+                Benchmark::Module => module::build(&tools).map(drop)?,
+                Benchmark::Controller => {
+                    setup::cluster(&tools)?;
+                    root::become_root()?;
+                    image::run(&tools, &[])?;
+                }
             }
             stages::bench(*what, *output)
         }
     }
-}
-
-/// Sets up for the data plane, then builds the filter module.
-fn build() -> Result<()> {
-    let tools = tools()?;
-    setup::data_plane(&tools)?;
-    module::build(&tools).map(drop)
 }
 
 /// The folder that everything is installed into.

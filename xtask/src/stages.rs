@@ -1,13 +1,16 @@
 //! What the workspace's other programs do: demo, tests, benchmarks, generated files.
 
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::Command;
-use std::time::Instant;
 
 use anyhow::{Context, Error, Result};
+use serde_json::Value;
 
 use crate::process::{self, cargo};
 use crate::setup::WASM_TARGET;
-use crate::{Benchmark, Demo, Extent, Output, spelling};
+use crate::stopwatch::Stopwatch;
+use crate::{Benchmark, Demo, Extent, Output, image, spelling};
 
 const START_WITH_CARGO: &str = "start me as `cargo xtask`";
 
@@ -23,10 +26,6 @@ pub(crate) fn generate_golden() -> Result<()> {
 
 /// Plays examples; returns only where the player cannot be started.
 pub(crate) fn demo(demo: &Demo) -> Result<()> {
-    if demo.wan {
-        // The player starts it from beside itself.
-        process::prepare(&mut arguments(cargo(), "build --package mcwan-testbed --bins"), START_WITH_CARGO)?;
-    }
     let mut player = arguments(cargo(), "run --package mcwan-testbed --bin mcwan-testbed -- demo");
     player.args(["--data-plane", &spelling(&demo.data_plane)]);
     if demo.wan {
@@ -54,37 +53,58 @@ pub(crate) fn bench(what: Benchmark, output: Output) -> Result<()> {
     Err(process::become_program(&mut bench, START_WITH_CARGO))
 }
 
-/// Everything that must hold before a change lands, the quickest first. Stops at the first failure.
-pub(crate) fn test(extent: Extent) -> Result<()> {
-    let tests = match extent {
-        Extent::Usual => "test --workspace",
-        Extent::Full => "test --workspace -- --include-ignored",
+/// Everything that must hold before a change lands, the quickest first. Stops at the first failure, and tells how long
+/// each stage took.
+pub(crate) fn test(tools: &Path, extent: Extent) -> Result<()> {
+    let mut stopwatch = Stopwatch::default();
+    let result = all_stages(&mut stopwatch, tools, extent);
+    eprint!("{stopwatch}");
+    result
+}
+
+fn all_stages(stopwatch: &mut Stopwatch, tools: &Path, extent: Extent) -> Result<()> {
+    stopwatch.run("format", || run("fmt --all --check"))?;
+    stopwatch.run("lints", || run("clippy --workspace --all-targets -- -D warnings"))?;
+    stopwatch.run("lints of what runs in Envoy", || {
+        run(&format!("clippy -p mcwan-policy -p mcwan-filter --target {WASM_TARGET} -- -D warnings"))
+    })?;
+    stopwatch.run("documentation", || {
+        let mut doc = arguments(cargo(), "doc --workspace --no-deps");
+        process::run(doc.env("RUSTDOCFLAGS", "-D warnings"), START_WITH_CARGO)
+    })?;
+    stopwatch.run("images", || image::run(tools, &[]))?;
+    stopwatch.run("build of the tests", || run("test --workspace --no-run"))?;
+    let more = match extent {
+        Extent::Usual => "",
+        Extent::Full => "-- --include-ignored",
     };
-    let stages = [
-        ("format", arguments(cargo(), "fmt --all --check")),
-        ("lints", arguments(cargo(), "clippy --workspace --all-targets -- -D warnings")),
-        (
-            "lints of what runs in Envoy",
-            arguments(
-                cargo(),
-                &format!("clippy -p mcwan-policy -p mcwan-filter --target {WASM_TARGET} -- -D warnings"),
-            ),
-        ),
-        ("documentation", {
-            let mut doc = arguments(cargo(), "doc --workspace --no-deps");
-            doc.env("RUSTDOCFLAGS", "-D warnings");
-            doc
-        }),
-        ("images", arguments(Command::new(std::env::current_exe()?), "image")),
-        ("tests", arguments(cargo(), tests)),
-    ];
-    for (name, mut command) in stages {
-        eprintln!("test: {name}");
-        let start = Instant::now();
-        process::run(&mut command, START_WITH_CARGO).with_context(|| format!("{name} did not pass"))?;
-        eprintln!("test: {name} passed in {:.1} s", start.elapsed().as_secs_f64());
+    stopwatch.run("unit tests", || run(&format!("test --workspace --lib --bins --examples {more}")))?;
+    stopwatch.run("documented examples", || run(&format!("test --workspace --doc {more}")))?;
+    for name in integration_tests()? {
+        // All packages, as another choice of them would be another choice of features, and so another build.
+        stopwatch.run(&format!("tests: {name}"), || run(&format!("test --workspace --test {name} {more}")))?;
     }
     Ok(())
+}
+
+/// The names of the programs of integration tests, those that start real things at the end.
+fn integration_tests() -> Result<Vec<String>> {
+    let mut metadata = arguments(cargo(), "metadata --no-deps --format-version 1");
+    let metadata: Value = serde_json::from_str(&process::read(&mut metadata, START_WITH_CARGO)?)?;
+    let mut names = BTreeSet::new();
+    for package in metadata["packages"].as_array().context("cargo tells of no packages")? {
+        let targets = package["targets"].as_array().context("cargo tells of no targets")?;
+        for target in targets.iter().filter(|target| target["kind"][0] == "test") {
+            let name = target["name"].as_str().context("a target without a name")?;
+            names.insert((package["name"] == "mcwan-testbed", name.to_owned()));
+        }
+    }
+    Ok(names.into_iter().map(|(_, name)| name).collect())
+}
+
+/// Runs cargo with arguments that hold no white space.
+fn run(line: &str) -> Result<()> {
+    process::run(&mut arguments(cargo(), line), START_WITH_CARGO)
 }
 
 /// Adds arguments that hold no white space.
