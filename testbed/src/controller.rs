@@ -1,7 +1,7 @@
 //! The real controller as a child process.
 
 use std::net::{SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use crate::client::{self, Request, Response};
 use crate::cluster::TestCluster;
 use crate::cluster::forward::forward;
 use crate::loopback::Loopback;
+use crate::tools;
 use crate::wait::until;
 
 /// The namespace and name of the controller's service account.
@@ -68,8 +69,6 @@ impl Drop for Forwarding {
 /// How a replica is started.
 #[derive(Clone, Debug)]
 pub struct Settings<'s> {
-    /// The program.
-    pub program: &'s Path,
     /// The name of the replica.
     pub replica: &'s str,
     /// The name of the cluster.
@@ -220,7 +219,7 @@ impl Drop for Controller {
 
 /// The program, listening for its admin there, with the rights of its service account.
 async fn command(cluster: &TestCluster, settings: &Settings<'_>, admin: SocketAddr) -> Result<Command> {
-    let mut command = mortal(settings.program);
+    let mut command = mortal(tools::controller()?);
     command.arg("controller").args(["--cluster-id", settings.cluster_id, "--module", settings.module]);
     command.args(["--admin-address", &admin.to_string(), "--replica", settings.replica]);
     command.args(["--log-level", "debug"]).args(settings.arguments);

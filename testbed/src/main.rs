@@ -1,9 +1,8 @@
 //! Plays the examples and starts clusters for people.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use clap::{Parser, Subcommand, ValueEnum};
 use mcwan_testbed::cluster::{Crds, TestCluster};
 use mcwan_testbed::example::Example;
@@ -99,7 +98,7 @@ async fn demo(options: Demo) -> Result<ExitCode> {
             DataPlane::Native => "native",
         };
         let arguments = ["--data-plane", data_plane];
-        let all_good = demo::wan::run(&examples, &controller()?, &arguments, options.keep).await?;
+        let all_good = demo::wan::run(&examples, &arguments, options.keep).await?;
         return Ok(if all_good { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     let mode = match (options.data_plane, options.steering) {
@@ -109,13 +108,6 @@ async fn demo(options: Demo) -> Result<ExitCode> {
     };
     let all_good = demo::run(&examples, mode, options.keep).await?;
     Ok(if all_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// Our controller, which cargo builds beside this program.
-fn controller() -> Result<PathBuf> {
-    let program = std::env::current_exe()?.with_file_name("mcwan-under-test");
-    ensure!(program.exists(), "{} is missing: run `cargo xtask demo --wan`", program.display());
-    Ok(program)
 }
 
 /// Returns only where the cluster cannot be started.

@@ -199,10 +199,10 @@ impl TestWan {
 async fn join_registry(plan: &Plan, clusters: &[WanCluster]) -> Result<Vec<Option<PathBuf>>> {
     let mut all = clusters.iter();
     let holder = all.find(|cluster| cluster.number() == plan.registry).context("nobody holds the registry")?;
-    registry::init(&plan.program, holder).await?;
+    registry::init(holder).await?;
     let joins = clusters.iter().map(async |cluster| {
         let joins = cluster.number() != plan.registry;
-        if joins { registry::join(&plan.program, holder, cluster).await.map(Some) } else { Ok(None) }
+        if joins { registry::join(holder, cluster).await.map(Some) } else { Ok(None) }
     });
     try_join_all(joins).await
 }

@@ -1,6 +1,5 @@
 //! The controller itself, on a real API server that shares the machine's cores with it.
 
-use std::path::Path;
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
@@ -116,7 +115,6 @@ impl Scene {
 
     async fn controller(&self) -> Result<Controller> {
         let settings = Settings {
-            program: Path::new(env!("CARGO_BIN_EXE_mcwan-under-test")),
             replica: "bench",
             cluster_id: "cluster-2",
             module: &self.module,

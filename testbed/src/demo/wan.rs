@@ -5,7 +5,6 @@ mod screen;
 
 use std::collections::BTreeMap;
 use std::future::pending;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anstream::{eprintln, println};
@@ -32,16 +31,16 @@ const IMPORTER: u8 = 2;
 const HEADINGS: [&str; 5] = ["request", "expected", "happened", "decided by", "crossed on, answered by"];
 
 /// Starts two clusters and a WAN, plays examples one after the other and prints a table for each. Returns whether
-/// everything was as expected; with `keep` it leaves everything running instead and does not return. `program` is our
-/// controller, `arguments` are more of its arguments.
+/// everything was as expected; with `keep` it leaves everything running instead and does not return. `arguments` are
+/// more of our controller's.
 ///
 /// # Errors
 /// An example cannot be read, something does not start or converge, or a request has no answer.
-pub async fn run(names: &[String], program: &Path, arguments: &[&str], keep: bool) -> Result<bool> {
+pub async fn run(names: &[String], arguments: &[&str], keep: bool) -> Result<bool> {
     let examples: Vec<_> = names.iter().map(|name| Example::load(name)).collect::<Result<_>>()?;
     eprintln!("starting two API servers, two istiods, four replicas of our controller, and the WAN between them");
     let start = Instant::now();
-    let wan = TestWan::start(Plan::new(program).arguments(arguments)).await?;
+    let wan = TestWan::start(Plan::default().arguments(arguments)).await?;
     eprintln!("they run after {:.0?}", start.elapsed());
     let mut all_good = true;
     let mut last = None;

@@ -47,7 +47,6 @@ pub struct WanCluster {
 /// How the controllers are started.
 #[derive(Clone, Debug)]
 struct Launch {
-    program: PathBuf,
     module: String,
     arguments: Vec<String>,
 }
@@ -87,7 +86,7 @@ impl WanCluster {
             arguments.extend(["--registry-kubeconfig".to_owned(), kubeconfig.display().to_string()]);
         }
         arguments.extend(plan.controller_arguments.iter().cloned());
-        self.launch = Some(Launch { program: plan.program.clone(), module: module.to_owned(), arguments });
+        self.launch = Some(Launch { module: module.to_owned(), arguments });
         let this = &*self;
         let replicas = try_join_all((0..plan.replicas).map(|replica| this.controller_process(replica))).await?;
         self.controllers = replicas.into_iter().map(Some).collect();
@@ -227,7 +226,6 @@ impl WanCluster {
         let launch = self.launch.as_ref().context("no controllers were planned")?;
         let arguments: Vec<_> = launch.arguments.iter().map(String::as_str).collect();
         let settings = Settings {
-            program: &launch.program,
             replica: &format!("replica-{index}"),
             cluster_id: &self.id(),
             module: &launch.module,

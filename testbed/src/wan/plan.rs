@@ -1,12 +1,8 @@
 //! What is to be started.
 
-use std::path::PathBuf;
-
 /// A plan of clusters.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The program of our controller.
-    pub program: PathBuf,
     /// How many clusters there are; they are numbered from 1, and named `cluster-1` and so on.
     pub clusters: u8,
     /// The number of the cluster that holds the registry.
@@ -17,12 +13,14 @@ pub struct Plan {
     pub controller_arguments: Vec<String>,
 }
 
-impl Plan {
+impl Default for Plan {
     /// Two clusters, the first with the registry, two replicas of the controller each.
-    pub fn new(program: impl Into<PathBuf>) -> Self {
-        Self { program: program.into(), clusters: 2, registry: 1, replicas: 2, controller_arguments: Vec::new() }
+    fn default() -> Self {
+        Self { clusters: 2, registry: 1, replicas: 2, controller_arguments: Vec::new() }
     }
+}
 
+impl Plan {
     /// So many clusters.
     #[must_use]
     pub fn clusters(self, clusters: u8) -> Self {

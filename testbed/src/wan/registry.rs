@@ -1,38 +1,35 @@
 //! The registry, as the clusters share it.
 
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
 use tokio::process::Command;
 
 use super::member::WanCluster;
+use crate::tools;
 
 /// What a cluster logs in to the registry with.
 const KUBECONFIG: &str = "registry.kubeconfig";
 
 /// Prepares the API server of a cluster for the registry, by `mcwan registry init`.
-pub(super) async fn init(program: &Path, holder: &WanCluster) -> Result<()> {
-    run(program, holder, ["init"]).await?;
+pub(super) async fn init(holder: &WanCluster) -> Result<()> {
+    run(holder, ["init"]).await?;
     Ok(())
 }
 
 /// Lets a cluster join, by `mcwan registry join`. Gives the kubeconfig with its credentials.
-pub(super) async fn join(program: &Path, holder: &WanCluster, member: &WanCluster) -> Result<PathBuf> {
-    let kubeconfig = run(program, holder, ["join", &member.id(), "--server", &holder.inner_url()]).await?;
+pub(super) async fn join(holder: &WanCluster, member: &WanCluster) -> Result<PathBuf> {
+    let kubeconfig = run(holder, ["join", &member.id(), "--server", &holder.inner_url()]).await?;
     let path = member.folder().join(KUBECONFIG);
     std::fs::write(&path, kubeconfig).with_context(|| format!("cannot write {}", path.display()))?;
     Ok(path)
 }
 
 /// Runs `mcwan registry` as the holder's administrator; returns what it prints.
-async fn run<A: AsRef<OsStr>>(
-    program: &Path,
-    holder: &WanCluster,
-    arguments: impl IntoIterator<Item = A>,
-) -> Result<String> {
-    let mut mcwan = Command::new(program);
+async fn run<A: AsRef<OsStr>>(holder: &WanCluster, arguments: impl IntoIterator<Item = A>) -> Result<String> {
+    let mut mcwan = Command::new(tools::controller()?);
     mcwan.arg("registry").args(arguments).env("KUBECONFIG", holder.admin_kubeconfig());
     let output = mcwan.stdin(Stdio::null()).kill_on_drop(true).output().await.context("cannot start mcwan")?;
     ensure!(output.status.success(), "mcwan registry failed: {}", String::from_utf8_lossy(&output.stderr).trim());

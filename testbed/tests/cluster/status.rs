@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use mcwan_testbed::cluster::{Crds, TestCluster};
+use mcwan_testbed::tools;
 use mcwan_testbed::wait::until;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
@@ -73,7 +74,7 @@ struct Ran {
 
 /// Runs `mcwan` with something on its standard input.
 async fn mcwan(cluster: &TestCluster, arguments: &[&str], input: &str) -> Result<Ran> {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_mcwan-under-test"));
+    let mut command = Command::new(tools::controller()?);
     command.args(arguments).env("KUBECONFIG", cluster.admin_kubeconfig()).kill_on_drop(true);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     if let Some(mut stdin) = child.stdin.take() {

@@ -1,11 +1,11 @@
 //! Rules and targets change under load, and nothing is lost.
 
 use anyhow::Result;
-use mcwan_testbed::wan::{TestWan, WanClient};
+use mcwan_testbed::wan::{Plan, TestWan, WanClient};
 
 use crate::audit::{Audit, FULL, MODERATE};
 use crate::moves::{EVERY_MOVE, SWAP, a_namespace_is_made_again, ports_of_tiers_change};
-use crate::scene::{apply_import, apply_payment, mk_plan, turn, until_payment_answers};
+use crate::scene::{apply_import, apply_payment, turn, until_payment_answers};
 
 /// How often the rules change: each of their kinds comes once, and the first again.
 const FEW: usize = 6;
@@ -37,7 +37,7 @@ async fn nothing_is_lost_while_rules_and_targets_change_often() -> Result<()> {
 }
 
 async fn start() -> Result<(TestWan, WanClient)> {
-    let wan = TestWan::start(mk_plan()).await?;
+    let wan = TestWan::start(Plan::default()).await?;
     apply_payment(&wan).await?;
     let client = wan.client(2).await?;
     until_payment_answers(&wan, &client).await?;

@@ -6,18 +6,18 @@ use std::fs;
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
-use mcwan_testbed::wan::{TestWan, WanCluster};
+use mcwan_testbed::wan::{Plan, TestWan, WanCluster};
 use serde_json::json;
 
 use crate::objects::{mk_echo, mk_export, mk_file, mk_namespace, mk_service, mk_tier};
-use crate::scene::{HIGH, mk_plan, turn};
+use crate::scene::{HIGH, turn};
 
 const GATEWAY: (&str, &str) = ("secure", "mcwan-ingress");
 
 #[tokio::test]
 async fn clusters_are_as_real_ones() -> Result<()> {
     let _turn = turn().await;
-    let mut wan = TestWan::start(mk_plan().clusters(1).arguments(&["--lease-seconds", "5"])).await?;
+    let mut wan = TestWan::start(Plan::default().clusters(1).arguments(&["--lease-seconds", "5"])).await?;
     let cluster = wan.cluster(1);
     cluster.apply(&mk_file(&[mk_namespace("secure"), mk_tier(HIGH.0, HIGH.1)])).await?;
     let exported =

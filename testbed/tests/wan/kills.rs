@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use kube::ResourceExt;
-use mcwan_testbed::wan::TestWan;
+use mcwan_testbed::wan::{Plan, TestWan};
 
 use crate::audit::{Audit, FULL, MODERATE, Steps, Strain, Verdict};
-use crate::scene::{REACHABLE, STALE, apply_payment, metric_of_leader, mk_plan, turn, until_payment_answers};
+use crate::scene::{REACHABLE, STALE, apply_payment, metric_of_leader, turn, until_payment_answers};
 
 /// Leases that run out soon: a leader's, and a cluster's.
 const LEADER_LEASE: Duration = Duration::from_secs(3);
@@ -63,7 +63,7 @@ async fn nothing_is_lost_while_any_program_is_killed() -> Result<()> {
 async fn programs_are_killed(victims: &[Victim], strain: Strain) -> Result<()> {
     let [leader, cluster] = [LEADER_LEASE, CLUSTER_LEASE].map(|lease| lease.as_secs().to_string());
     let arguments = ["--lease-seconds", &*leader, "--cluster-lease-seconds", &*cluster];
-    let mut wan = TestWan::start(mk_plan().arguments(&arguments)).await?;
+    let mut wan = TestWan::start(Plan::default().arguments(&arguments)).await?;
     apply_payment(&wan).await?;
     let client = wan.client(2).await?;
     until_payment_answers(&wan, &client).await?;

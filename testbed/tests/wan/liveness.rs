@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use mcwan_testbed::echo::Seen;
 use mcwan_testbed::load::{Answer, Load, Plan};
-use mcwan_testbed::wan::{TestWan, WanClient};
+use mcwan_testbed::wan::{self, TestWan, WanClient};
 
 use crate::analyze;
 use crate::audit::Steps;
 use crate::objects::{mk_echo, mk_export, mk_file, mk_namespace, mk_service};
 use crate::scene::{
-    HIGH, LOW, REACHABLE, STALE, apply_payment, metric_of_leader, mk_plan, mk_request, turn, until_payment_answers,
+    HIGH, LOW, REACHABLE, STALE, apply_payment, metric_of_leader, mk_request, turn, until_payment_answers,
 };
 use crate::tiers::ports_are_due;
 
@@ -77,7 +77,7 @@ async fn traffic_goes_where_clusters_are_alive() -> Result<()> {
 async fn start() -> Result<TestWan> {
     let [leader, cluster] = [LEADER_LEASE, CLUSTER_LEASE].map(|lease| lease.as_secs().to_string());
     let arguments = ["--lease-seconds", &*leader, "--cluster-lease-seconds", &*cluster];
-    let wan = TestWan::start(mk_plan().clusters(3).registry(3).arguments(&arguments)).await?;
+    let wan = TestWan::start(wan::Plan::default().clusters(3).registry(3).arguments(&arguments)).await?;
     apply_payment(&wan).await?;
     for (cluster, pods) in PODS {
         let service = [mk_namespace("secure"), mk_echo("secure", "payment", pods), mk_service("secure", "payment")];

@@ -1,10 +1,8 @@
 //! Two clusters with the payment example.
 
-use std::path::Path;
-
 use anyhow::{Context, Result};
 use mcwan_testbed::client::Request;
-use mcwan_testbed::wan::{Plan, TestWan, WanClient};
+use mcwan_testbed::wan::{TestWan, WanClient};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, MutexGuard};
 
@@ -29,11 +27,6 @@ pub(crate) async fn turn() -> MutexGuard<'static, ()> {
 /// The same for a test that has no runtime.
 pub(crate) fn blocking_turn() -> MutexGuard<'static, ()> {
     TURN.blocking_lock()
-}
-
-/// A plan with the controller of this build.
-pub(crate) fn mk_plan() -> Plan {
-    Plan::new(Path::new(env!("CARGO_BIN_EXE_mcwan-under-test")))
 }
 
 /// A request of a client.

@@ -1,14 +1,14 @@
 //! Rules hold: what the examples say, and against whoever does not keep to them.
 
 use anyhow::Result;
-use mcwan_testbed::wan::TestWan;
 use mcwan_testbed::wan::play::Play;
+use mcwan_testbed::wan::{Plan, TestWan};
 
 use crate::analyze;
 use crate::bypass;
 use crate::examples::plays;
 use crate::module;
-use crate::scene::{mk_plan, turn};
+use crate::scene::turn;
 use crate::steering;
 
 /// The filter's object, and that of its other kind.
@@ -18,7 +18,7 @@ const OTHER_FILTER: &str = "trafficextension/mcwan";
 #[tokio::test]
 async fn every_request_takes_the_tier_that_the_rules_give() -> Result<()> {
     let _turn = turn().await;
-    let mut wan = TestWan::start(mk_plan().arguments(&["--lease-seconds", "5"])).await?;
+    let mut wan = TestWan::start(Plan::default().arguments(&["--lease-seconds", "5"])).await?;
     for example in ["canary", "split", "rewrite"] {
         plays(&wan, example).await?;
         analyze::all_is_well(&wan).await?;
@@ -46,7 +46,7 @@ async fn a_filter_is_missing(wan: &mut TestWan, play: &Play, filter: &str) -> Re
 #[tokio::test]
 async fn a_gateway_without_its_module_refuses_and_heals() -> Result<()> {
     let _turn = turn().await;
-    let mut wan = TestWan::start(mk_plan().arguments(&["--lease-seconds", "5"])).await?;
+    let mut wan = TestWan::start(Plan::default().arguments(&["--lease-seconds", "5"])).await?;
     let play = module::with_the_oci_registry_down_nothing_passes(&mut wan).await?;
     module::a_new_pod_without_the_oci_registry_refuses(&mut wan, &play).await?;
     let unsound = module::unsound_modules(&mut wan).await?;

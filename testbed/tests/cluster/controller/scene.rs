@@ -71,7 +71,6 @@ impl Scene {
         let registry = self.registry.address().to_string();
         let timing = ["--target-lead-ms", "100", "--target-grace-seconds", "1"];
         let settings = Settings {
-            program: Path::new(env!("CARGO_BIN_EXE_mcwan-under-test")),
             replica,
             cluster_id: "cluster-2",
             module: &self.module,

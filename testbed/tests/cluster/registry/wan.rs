@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -20,8 +20,6 @@ use super::site::{PATIENCE, Site};
 
 /// How long a cluster may be silent here.
 pub(crate) const LEASE: Duration = Duration::from_secs(8);
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_mcwan-under-test");
 
 /// Two clusters in which the controller is installed and nothing runs, and a registry in the first.
 pub(crate) struct Wan {
@@ -74,7 +72,6 @@ impl Wan {
         let registry = self.kubeconfig(site.id);
         let registry = registry.to_str().context("a folder whose name is not text")?;
         let settings = Settings {
-            program: Path::new(PROGRAM),
             replica: "a",
             cluster_id: site.id,
             module: &self.module,
@@ -112,7 +109,7 @@ async fn site(id: &'static str) -> Result<Site> {
 
 /// Runs `mcwan` as administrator of a cluster; gives what it answers.
 pub(crate) async fn mcwan(site: &Site, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Result<String> {
-    let mut command = Command::new(PROGRAM);
+    let mut command = Command::new(tools::controller()?);
     command.args(arguments).env("KUBECONFIG", site.cluster.admin_kubeconfig()).kill_on_drop(true);
     let output = command.output().await.context("cannot start mcwan")?;
     let log = String::from_utf8_lossy(&output.stderr);

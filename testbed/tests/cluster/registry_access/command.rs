@@ -45,7 +45,7 @@ pub(crate) async fn run(command: &mut Command, input: &str) -> Result<Ran> {
 
 /// Runs `mcwan registry` as administrator.
 pub(crate) async fn registry(cluster: &TestCluster, arguments: &[&str]) -> Result<Ran> {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_mcwan-under-test"));
+    let mut command = Command::new(tools::controller()?);
     command.arg("registry").args(arguments).env("KUBECONFIG", cluster.admin_kubeconfig());
     run(&mut command, "").await
 }

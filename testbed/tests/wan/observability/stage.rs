@@ -3,12 +3,12 @@
 use std::net::SocketAddr;
 
 use anyhow::{Result, ensure};
-use mcwan_testbed::wan::{TestWan, WanClient};
+use mcwan_testbed::wan::{Plan, TestWan, WanClient};
 use serde_json::json;
 use tokio::sync::MutexGuard;
 
 use crate::objects::{mk_echo, mk_export, mk_file, mk_import, mk_service};
-use crate::scene::{HIGH, LOW, apply_payment, mk_plan, mk_request, turn};
+use crate::scene::{HIGH, LOW, apply_payment, mk_request, turn};
 
 pub(super) const NAMESPACE: &str = "secure";
 
@@ -27,7 +27,7 @@ impl Stage {
     /// Starts everything, and waits until both imports answer.
     pub(super) async fn start() -> Result<Self> {
         let turn = turn().await;
-        let wan = TestWan::start(mk_plan()).await?;
+        let wan = TestWan::start(Plan::default()).await?;
         apply_payment(&wan).await?;
         apply_ledger(&wan).await?;
         let client = wan.client(2).await?;

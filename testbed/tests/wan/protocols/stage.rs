@@ -6,13 +6,13 @@ use std::net::SocketAddr;
 
 use anyhow::{Result, ensure};
 use mcwan_testbed::kubelet::ECHO_IMAGE;
-use mcwan_testbed::wan::{Count, TestWan, Traffic, WanClient};
+use mcwan_testbed::wan::{Count, Plan, TestWan, Traffic, WanClient};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio::sync::MutexGuard;
 
 use crate::objects::{mk_export, mk_file, mk_import, mk_namespace, mk_tier};
-use crate::scene::{HIGH, LOW, mk_plan, mk_request, turn};
+use crate::scene::{HIGH, LOW, mk_request, turn};
 
 pub(super) const NAMESPACE: &str = "talk";
 
@@ -50,7 +50,7 @@ impl Stage {
     /// Starts everything, and waits until every port answers.
     pub(super) async fn start() -> Result<Self> {
         let turn = turn().await;
-        let wan = TestWan::start(mk_plan()).await?;
+        let wan = TestWan::start(Plan::default()).await?;
         apply(&wan).await?;
         let client = wan.client(2).await?;
         let stage = Self { wan, client, _turn: turn };
