@@ -16,6 +16,7 @@ mod module;
 mod moves;
 mod objects;
 mod observability;
+mod ordinary;
 #[path = "../common/player.rs"]
 mod player;
 mod protocols;

@@ -7,12 +7,13 @@ mod stage;
 use anyhow::Result;
 
 use crate::analyze;
+use crate::scene::Scene;
 use stage::Stage;
 
-#[tokio::test]
-async fn operators_see_what_happens() -> Result<()> {
-    let stage = Stage::start().await?;
-    analyze::all_is_well(&stage.wan).await?;
+/// Counters, logs, and nothing that Istio complains about.
+pub(crate) async fn operators_see_what_happens(scene: &Scene) -> Result<()> {
+    let stage = Stage::set_up(scene).await?;
+    analyze::all_is_well(stage.wan).await?;
     Box::pin(scrape::the_counters_of_the_filter_reach_a_prometheus(&stage)).await?;
     access_log::requests_are_logged_with_their_targets(&stage).await?;
     access_log::refusals_are_logged_with_their_reasons(&stage).await?;

@@ -8,11 +8,12 @@ mod websocket;
 
 use anyhow::Result;
 
+use crate::scene::Scene;
 use stage::Stage;
 
-#[tokio::test]
-async fn what_is_spoken_crosses_the_wan() -> Result<()> {
-    let stage = Stage::start().await?;
+/// Everything crosses by its tier.
+pub(crate) async fn what_is_spoken_crosses_the_wan(scene: &Scene) -> Result<()> {
+    let stage = Stage::set_up(scene).await?;
     grpc::unary_calls_take_their_tiers(&stage).await?;
     grpc::a_stream_of_answers_crosses(&stage).await?;
     grpc::streams_both_ways_take_turns(&stage).await?;

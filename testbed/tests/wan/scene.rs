@@ -1,8 +1,10 @@
-//! Two clusters with the payment example.
+//! Two clusters, and the payment example on them.
+
+use std::net::SocketAddr;
 
 use anyhow::{Context, Result};
 use mcwan_testbed::client::Request;
-use mcwan_testbed::wan::{TestWan, WanClient};
+use mcwan_testbed::wan::{Plan, TestWan, WanClient};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, MutexGuard};
 
@@ -27,6 +29,50 @@ pub(crate) async fn turn() -> MutexGuard<'static, ()> {
 /// The same for a test that has no runtime.
 pub(crate) fn blocking_turn() -> MutexGuard<'static, ()> {
     TURN.blocking_lock()
+}
+
+/// Two clusters whose turn it is, and a client in the second.
+pub(crate) struct Scene {
+    pub(crate) wan: TestWan,
+    pub(crate) client: WanClient,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Scene {
+    /// Starts the clusters, in which there is nothing yet.
+    pub(crate) async fn start() -> Result<Self> {
+        let turn = turn().await;
+        let wan = TestWan::start(Plan::default()).await?;
+        let client = wan.client(2).await?;
+        Ok(Self { wan, client, _turn: turn })
+    }
+
+    /// Where requests to an import, `NAMESPACE/NAME`, are sent to.
+    pub(crate) async fn gateway(&self, import: &str, port: u16) -> Result<SocketAddr> {
+        let (namespace, name) = import.split_once('/').context("want `NAMESPACE/NAME`")?;
+        self.wan.cluster(2).service_address(namespace, &format!("{name}-clusterset"), port).await
+    }
+
+    /// Waits until a request to an import is answered by a status that is meant, through each of two egress gateways.
+    pub(crate) async fn until_answered(
+        &self,
+        import: &str,
+        port: u16,
+        request: &Request,
+        is_meant: impl Fn(u16) -> bool,
+    ) -> Result<()> {
+        let (namespace, name) = import.split_once('/').context("want `NAMESPACE/NAME`")?;
+        let answered = async || {
+            let gateways = self.wan.cluster(2).endpoints(namespace, &format!("{name}-clusterset"), port).await?;
+            for gateway in &gateways {
+                if !self.client.send(*gateway, request).await.is_ok_and(|answer| is_meant(answer.status)) {
+                    return Ok(false);
+                }
+            }
+            Ok(gateways.len() == 2)
+        };
+        self.wan.until(&format!("{import} answers on port {port}"), answered).await
+    }
 }
 
 /// A request of a client.

@@ -8,7 +8,7 @@ use kube::ResourceExt;
 use super::stage::{EGRESS, NAMESPACE, NATIVE_EGRESS, Stage};
 use crate::scene::{HIGH, LOW};
 
-pub(super) async fn requests_are_logged_with_their_targets(stage: &Stage) -> Result<()> {
+pub(super) async fn requests_are_logged_with_their_targets(stage: &Stage<'_>) -> Result<()> {
     for (method, path, tier) in [("GET", "/payment/logged", HIGH), ("POST", "/stats/logged", LOW)] {
         stage.send("payment", method, path, 200).await?;
         let request = format!("\"{method} {path} HTTP/1.1\" 200 ");
@@ -18,19 +18,19 @@ pub(super) async fn requests_are_logged_with_their_targets(stage: &Stage) -> Res
     Ok(())
 }
 
-pub(super) async fn refusals_are_logged_with_their_reasons(stage: &Stage) -> Result<()> {
+pub(super) async fn refusals_are_logged_with_their_reasons(stage: &Stage<'_>) -> Result<()> {
     stage.send("payment", "GET", "/refused", 403).await?;
     until_logged(stage, EGRESS, &["\"GET /refused HTTP/1.1\" 403 ", "mcwan.NoRuleMatched"], "").await
 }
 
-pub(super) async fn a_native_gateway_logs_too(stage: &Stage) -> Result<()> {
+pub(super) async fn a_native_gateway_logs_too(stage: &Stage<'_>) -> Result<()> {
     stage.send("ledger", "GET", "/entries/logged", 200).await?;
     let cluster = format!("outbound|{}||ledger-secure-{}.mc-wan.svc.cluster.local", HIGH.1, HIGH.0);
     until_logged(stage, NATIVE_EGRESS, &["\"GET /entries/logged HTTP/1.1\" 200 ", &cluster], "").await
 }
 
 /// Waits until a pod of a gateway has logged a line that has all of these words, and this end: the name of the route.
-async fn until_logged(stage: &Stage, gateway: &str, words: &[&str], end: &str) -> Result<()> {
+async fn until_logged(stage: &Stage<'_>, gateway: &str, words: &[&str], end: &str) -> Result<()> {
     let cluster = stage.wan.cluster(2);
     let logged = async || {
         for pod in cluster.gateway_pods(NAMESPACE, gateway).await? {

@@ -22,7 +22,7 @@ const EXPECTED: [(&str, u64); 4] = [
     ("mcwan_target_sd_wan_priority_low", LOW),
 ];
 
-pub(super) async fn the_counters_of_the_filter_reach_a_prometheus(stage: &Stage) -> Result<()> {
+pub(super) async fn the_counters_of_the_filter_reach_a_prometheus(stage: &Stage<'_>) -> Result<()> {
     // Nobody else sends requests: once what was sent before is counted, the counters stand still.
     let before = Box::pin(stand_still(stage)).await?;
     for _ in 0..HIGH {
@@ -46,7 +46,7 @@ pub(super) async fn the_counters_of_the_filter_reach_a_prometheus(stage: &Stage)
 }
 
 /// Waits until everything that was sent before is told: by then a request of ours has been, too.
-async fn stand_still(stage: &Stage) -> Result<BTreeMap<String, u64>> {
+async fn stand_still(stage: &Stage<'_>) -> Result<BTreeMap<String, u64>> {
     for pod in stage.wan.cluster(2).gateway_pods(NAMESPACE, EGRESS).await? {
         let before = scrape_pod(stage, &pod).await?;
         let address = pod.status.as_ref().and_then(|status| status.pod_ip.as_deref()).context("no address")?;
@@ -60,7 +60,7 @@ async fn stand_still(stage: &Stage) -> Result<BTreeMap<String, u64>> {
 }
 
 /// Our counters, of all pods of the gateway together.
-async fn scrape(stage: &Stage) -> Result<BTreeMap<String, u64>> {
+async fn scrape(stage: &Stage<'_>) -> Result<BTreeMap<String, u64>> {
     let mut sums = BTreeMap::new();
     for pod in stage.wan.cluster(2).gateway_pods(NAMESPACE, EGRESS).await? {
         for (name, value) in scrape_pod(stage, &pod).await? {
@@ -71,7 +71,7 @@ async fn scrape(stage: &Stage) -> Result<BTreeMap<String, u64>> {
 }
 
 /// Those of one pod, asked as its annotations tell a Prometheus.
-async fn scrape_pod(stage: &Stage, pod: &Pod) -> Result<BTreeMap<String, u64>> {
+async fn scrape_pod(stage: &Stage<'_>, pod: &Pod) -> Result<BTreeMap<String, u64>> {
     let annotation = |name: &str| {
         let value = pod.annotations().get(&format!("prometheus.io/{name}"));
         value.with_context(|| format!("no Prometheus is told of pod {}", pod.name_any()))

@@ -20,7 +20,7 @@ const BYTES: u64 = 100_000_000;
 /// What is sent again and again; its length has no factor in common with any buffer's.
 const PERIOD: usize = 65_521;
 
-pub(super) async fn long_bodies_cross_both_ways(stage: &Stage) -> Result<()> {
+pub(super) async fn long_bodies_cross_both_ways(stage: &Stage<'_>) -> Result<()> {
     let stream = stage.connect("line", LINE_MIRROR).await?;
     let (before, start) = (stage.wan.traffic(), Instant::now());
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
@@ -30,10 +30,10 @@ pub(super) async fn long_bodies_cross_both_ways(stage: &Stage) -> Result<()> {
     eprintln!("measured: {BYTES} bytes there and back by HTTP/1.1 in {:?}", start.elapsed());
     drop(sender);
     connection.await??;
-    ensure_spoken(&stage.wan, &before, Some(HIGH.1), "a long body")
+    ensure_spoken(stage.wan, &before, Some(HIGH.1), "a long body")
 }
 
-pub(super) async fn long_bodies_cross_both_ways_by_http_2(stage: &Stage) -> Result<()> {
+pub(super) async fn long_bodies_cross_both_ways_by_http_2(stage: &Stage<'_>) -> Result<()> {
     let stream = stage.connect("line", LINE_MIRROR).await?;
     let (before, start) = (stage.wan.traffic(), Instant::now());
     let (mut sender, connection) =
@@ -44,7 +44,7 @@ pub(super) async fn long_bodies_cross_both_ways_by_http_2(stage: &Stage) -> Resu
     eprintln!("measured: {BYTES} bytes there and back by HTTP/2 in {:?}", start.elapsed());
     drop(sender);
     connection.await??;
-    ensure_spoken(&stage.wan, &before, Some(LOW.1), "a long body by HTTP/2")
+    ensure_spoken(stage.wan, &before, Some(LOW.1), "a long body by HTTP/2")
 }
 
 /// An answer is what [`Pattern`] sent, to the last byte.

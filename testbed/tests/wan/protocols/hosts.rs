@@ -51,7 +51,7 @@ const fn mk_case(
     Case { host, path, status, tier, answerer }
 }
 
-pub(super) async fn a_service_has_two_ports(stage: &Stage) -> Result<()> {
+pub(super) async fn a_service_has_two_ports(stage: &Stage<'_>) -> Result<()> {
     let gateway = stage.gateway("desk", DESK_HTTP).await?;
     let answer = stage.client.send(gateway, &mk_request("GET", "desk.talk:8080", "/high")).await?;
     let seen = answer.seen().context("no echo answers")?;
@@ -66,7 +66,7 @@ pub(super) async fn a_service_has_two_ports(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-pub(super) async fn one_connection_serves_many_hosts(stage: &Stage) -> Result<()> {
+pub(super) async fn one_connection_serves_many_hosts(stage: &Stage<'_>) -> Result<()> {
     let stream = stage.connect("line", LINE_MIRROR).await?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
     let connection = tokio::spawn(connection);
@@ -75,13 +75,13 @@ pub(super) async fn one_connection_serves_many_hosts(stage: &Stage) -> Result<()
         let request = Request::get(case.path).header(HOST, case.host).body(Empty::<Bytes>::new())?;
         sender.ready().await.context("the connection was closed")?;
         ensure_case(&case, sender.send_request(request).await?).await?;
-        ensure_spoken(&stage.wan, &before, case.tier, &format!("{case:?}"))?;
+        ensure_spoken(stage.wan, &before, case.tier, &format!("{case:?}"))?;
     }
     drop(sender);
     Ok(connection.await??)
 }
 
-pub(super) async fn http_2_serves_many_hosts_at_a_time(stage: &Stage) -> Result<()> {
+pub(super) async fn http_2_serves_many_hosts_at_a_time(stage: &Stage<'_>) -> Result<()> {
     let stream = stage.connect("line", LINE_MIRROR).await?;
     let (sender, connection) =
         hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await?;
@@ -95,7 +95,7 @@ pub(super) async fn http_2_serves_many_hosts_at_a_time(stage: &Stage) -> Result<
     for case in CASES {
         let before = stage.wan.traffic();
         ask(case).await?;
-        ensure_spoken(&stage.wan, &before, case.tier, &format!("{case:?} by HTTP/2"))?;
+        ensure_spoken(stage.wan, &before, case.tier, &format!("{case:?} by HTTP/2"))?;
     }
     try_join_all(std::iter::repeat_n(CASES, ROUNDS).flatten().map(ask)).await?;
     drop(sender);

@@ -6,13 +6,12 @@ use std::net::SocketAddr;
 
 use anyhow::{Result, ensure};
 use mcwan_testbed::kubelet::ECHO_IMAGE;
-use mcwan_testbed::wan::{Count, Plan, TestWan, Traffic, WanClient};
+use mcwan_testbed::wan::{Count, TestWan, Traffic, WanClient};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
-use tokio::sync::MutexGuard;
 
 use crate::objects::{mk_export, mk_file, mk_import, mk_namespace, mk_tier};
-use crate::scene::{HIGH, LOW, mk_request, turn};
+use crate::scene::{HIGH, LOW, Scene, mk_request};
 
 pub(super) const NAMESPACE: &str = "talk";
 
@@ -39,57 +38,40 @@ const FRAME: u64 = 30;
 /// Where API servers listen: the controllers have business with the registry's at any time.
 const API_SERVER: u16 = 6443;
 
-/// The clusters, and a client in the second.
-pub(super) struct Stage {
-    pub(super) wan: TestWan,
-    pub(super) client: WanClient,
-    _turn: MutexGuard<'static, ()>,
+/// Where it is spoken, and who speaks.
+pub(super) struct Stage<'s> {
+    scene: &'s Scene,
+    pub(super) wan: &'s TestWan,
+    pub(super) client: &'s WanClient,
 }
 
-impl Stage {
-    /// Starts everything, and waits until every port answers.
-    pub(super) async fn start() -> Result<Self> {
-        let turn = turn().await;
-        let wan = TestWan::start(Plan::default()).await?;
-        apply(&wan).await?;
-        let client = wan.client(2).await?;
-        let stage = Self { wan, client, _turn: turn };
+impl<'s> Stage<'s> {
+    /// Applies everything, and waits until every port answers something that no gateway says by itself.
+    pub(super) async fn set_up(scene: &'s Scene) -> Result<Self> {
+        apply(&scene.wan).await?;
         for (service, port, headers) in [
             ("desk", DESK_HTTP, &[][..]),
             ("desk", DESK_GRPC, &[]),
             ("line", LINE_MIRROR, &[]),
             ("line", LINE_WEBSOCKET, &UPGRADE),
         ] {
-            stage.until_reached(service, port, headers).await?;
+            let mut request = mk_request("GET", &format!("{service}.{NAMESPACE}:{port}"), "/low");
+            let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec()));
+            request.headers = headers.collect();
+            let is_meant = |status| !matches!(status, 403 | 404 | 500..);
+            scene.until_answered(&format!("{NAMESPACE}/{service}"), port, &request, is_meant).await?;
         }
-        Ok(stage)
+        Ok(Self { scene, wan: &scene.wan, client: &scene.client })
     }
 
     /// The egress gateway, on the port of a service.
     pub(super) async fn gateway(&self, service: &str, port: u16) -> Result<SocketAddr> {
-        self.wan.cluster(2).service_address(NAMESPACE, &format!("{service}-clusterset"), port).await
+        self.scene.gateway(&format!("{NAMESPACE}/{service}"), port).await
     }
 
     /// A connection to it.
     pub(super) async fn connect(&self, service: &str, port: u16) -> Result<TcpStream> {
         self.client.connect(self.gateway(service, port).await?).await
-    }
-
-    /// Waits until a port answers something that no gateway says by itself, through each egress gateway.
-    async fn until_reached(&self, service: &str, port: u16, headers: &[(&str, &str)]) -> Result<()> {
-        let mut request = mk_request("GET", &format!("{service}.{NAMESPACE}:{port}"), "/low");
-        request.headers = headers.iter().map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec())).collect();
-        let reached = async || {
-            let endpoints = self.wan.cluster(2).endpoints(NAMESPACE, &format!("{service}-clusterset"), port).await?;
-            for gateway in &endpoints {
-                let answer = self.client.send(*gateway, &request).await;
-                if !answer.is_ok_and(|answer| !matches!(answer.status, 403 | 404 | 500..)) {
-                    return Ok(false);
-                }
-            }
-            Ok(!endpoints.is_empty())
-        };
-        self.wan.until(&format!("{service}:{port} answers"), reached).await
     }
 }
 

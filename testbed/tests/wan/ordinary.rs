@@ -1,0 +1,14 @@
+//! An ordinary day, on which nobody changes, kills or attacks anything.
+
+use anyhow::Result;
+
+use crate::observability::operators_see_what_happens;
+use crate::protocols::what_is_spoken_crosses_the_wan;
+use crate::scene::Scene;
+
+#[tokio::test]
+async fn what_is_spoken_crosses_the_wan_and_operators_see_it() -> Result<()> {
+    let scene = Scene::start().await?;
+    Box::pin(what_is_spoken_crosses_the_wan(&scene)).await?;
+    Box::pin(operators_see_what_happens(&scene)).await
+}
