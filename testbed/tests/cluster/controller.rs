@@ -9,7 +9,6 @@ mod filter_kind;
 mod history;
 mod leader;
 mod log;
-mod objects;
 mod order;
 mod prune;
 mod repair;

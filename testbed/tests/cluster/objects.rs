@@ -1,4 +1,4 @@
-//! The objects that tests write.
+//! Objects that tests write.
 
 use serde_json::{Value, json};
 
@@ -15,6 +15,7 @@ pub(crate) fn api_version(kind: &str) -> &'static str {
         "DestinationRule" => "networking.istio.io/v1",
         "EndpointSlice" => "discovery.k8s.io/v1",
         "Lease" => "coordination.k8s.io/v1",
+        "Deployment" => "apps/v1",
         "ClusterRole" => "rbac.authorization.k8s.io/v1",
         "CustomResourceDefinition" => "apiextensions.k8s.io/v1",
         "FlowSchema" | "PriorityLevelConfiguration" => "flowcontrol.apiserver.k8s.io/v1",
@@ -83,7 +84,12 @@ pub(crate) fn mk_service(namespace: &str, name: &str) -> Value {
 
 /// A `ServiceExport`, over the low tier by default.
 pub(crate) fn mk_export(namespace: &str, name: &str) -> Value {
+    mk_export_over("sd-wan-priority-low", namespace, name)
+}
+
+/// A `ServiceExport`, over this tier by default.
+pub(crate) fn mk_export_over(tier: &str, namespace: &str, name: &str) -> Value {
     let mut export = mk("ServiceExport", namespace, name, json!({}));
-    export["metadata"]["annotations"] = json!({"mc-wan.l7mp.io/wan-policy": "sd-wan-priority-low"});
+    export["metadata"]["annotations"] = json!({"mc-wan.l7mp.io/wan-policy": tier});
     export
 }

@@ -3,9 +3,9 @@
 
 mod away;
 mod exchange;
+mod made;
 mod neighbour;
 mod objects;
-mod site;
 mod split;
 mod versions;
 mod wan;

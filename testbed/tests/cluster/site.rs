@@ -1,24 +1,28 @@
-//! One cluster, and what is there.
+//! A cluster in which the controller is installed, and what is there.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use kube::Error;
-use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
+use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
-use mcwan_core::emit::object::Kind;
-use mcwan_testbed::cluster::TestCluster;
+use mcwan_testbed::cluster::{Crds, TestCluster};
+use mcwan_testbed::controller::{Controller, Settings};
 use mcwan_testbed::wait::until;
 use serde_json::{Value, json};
 
-use super::objects::{api_version, mk};
+use crate::objects::{api_version, mk_import, mk_namespace};
+use crate::shipped::Shipped;
 
 /// How long anything may take, on a machine that does much else.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 
-/// One cluster. Objects are named as `KIND NAMESPACE/NAME`.
+/// An import of a namespace of its own that the controller has something to say about.
+const MARKER: &str = "ServiceImport marker/marker";
+
+/// A cluster in which the controller is installed. Objects are named as `KIND NAMESPACE/NAME`, those of the cluster as
+/// `KIND NAME`.
 pub(crate) struct Site {
     pub(crate) cluster: TestCluster,
     /// Its name in the registry.
@@ -28,16 +32,38 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// A cluster, by its name in the registry.
-    pub(crate) fn new(cluster: TestCluster, id: &'static str) -> Self {
-        Self { cluster, id, marks: AtomicUsize::new(0) }
+    /// Starts a cluster that serves these custom resources, with the controller's rights and the namespace `secure`.
+    /// Nothing runs in it.
+    pub(crate) async fn start(id: &'static str, crds: &[Crds]) -> Result<Self> {
+        let cluster = TestCluster::start_with(crds).await?;
+        let manifests = concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests");
+        cluster.kubectl(&["apply", "--server-side", "--force-conflicts", "--kustomize", manifests]).await?;
+        let site = Self { cluster, id, marks: AtomicUsize::new(0) };
+        for namespace in ["secure", "marker"] {
+            site.put(&mk_namespace(namespace)).await?;
+        }
+        Ok(site)
+    }
+
+    /// Starts a replica of the controller with more arguments, and waits until it is ready.
+    pub(crate) async fn controller(&self, module: &Shipped, replica: &str, arguments: &[&str]) -> Result<Controller> {
+        Controller::start(&self.cluster, &self.settings(module, replica, &module.arguments(arguments))).await
+    }
+
+    /// The same for one that will not be ready soon.
+    pub(crate) async fn begun(&self, module: &Shipped, replica: &str, arguments: &[&str]) -> Result<Controller> {
+        Controller::begin(&self.cluster, &self.settings(module, replica, &module.arguments(arguments))).await
+    }
+
+    fn settings<'s>(&self, module: &'s Shipped, replica: &'s str, arguments: &'s [&'s str]) -> Settings<'s> {
+        Settings { replica, cluster_id: self.id, module: module.url(), arguments }
     }
 
     /// Applies an object.
     pub(crate) async fn put(&self, object: &Value) -> Result<()> {
         let text = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-        let id = format!("{} {}/{}", text("/kind"), text("/metadata/namespace"), text("/metadata/name"));
-        let (api, name) = self.find(&id);
+        let api = self.api(text("/apiVersion"), text("/kind"), text("/metadata/namespace"));
+        let name = text("/metadata/name");
         let applied = api.patch(name, &PatchParams::apply("test").force(), &Patch::Apply(object)).await;
         applied.with_context(|| format!("{}: cannot apply {object}", self.id))?;
         Ok(())
@@ -46,7 +72,19 @@ impl Site {
     /// What is there of an object.
     pub(crate) async fn get(&self, id: &str) -> Result<Option<Value>> {
         let (api, name) = self.find(id);
-        Ok(api.get_opt(name).await?.map(serde_json::to_value).transpose()?)
+        let found = api.get_opt(name).await.or_else(|error| match error {
+            Error::Api(status) if status.code == 404 => Ok(None),
+            error => Err(error),
+        })?;
+        Ok(found.map(serde_json::to_value).transpose()?)
+    }
+
+    /// Merges a change into an object.
+    pub(crate) async fn edit(&self, id: &str, change: &Value) -> Result<()> {
+        let (api, name) = self.find(id);
+        let edited = api.patch(name, &PatchParams::default(), &Patch::Merge(change)).await;
+        edited.with_context(|| format!("{}: cannot edit {id}", self.id))?;
+        Ok(())
     }
 
     /// Merges a change into the status of an object.
@@ -57,6 +95,15 @@ impl Site {
         Ok(())
     }
 
+    /// Applies conditions as somebody else.
+    pub(crate) async fn say(&self, id: &str, conditions: &Value) -> Result<()> {
+        let (api, name) = self.find(id);
+        let kind = id.split(' ').next().unwrap_or_default();
+        let status = json!({"apiVersion": api_version(kind), "kind": kind, "status": {"conditions": conditions}});
+        api.patch_status(name, &PatchParams::apply("somebody"), &Patch::Apply(status)).await?;
+        Ok(())
+    }
+
     /// Deletes an object, and does not wait until it is gone.
     pub(crate) async fn delete(&self, id: &str) -> Result<()> {
         let (api, name) = self.find(id);
@@ -64,26 +111,15 @@ impl Site {
         Ok(())
     }
 
-    /// Waits until an object is there, or is not.
-    pub(crate) async fn until_there(&self, id: &str, there: bool) -> Result<()> {
-        let what = format!("{}: {id} is {}", self.id, if there { "there" } else { "gone" });
-        until(PATIENCE, &what, async || Ok(self.get(id).await?.is_some() == there)).await
+    /// Waits until an object is there.
+    pub(crate) async fn until_there(&self, id: &str) -> Result<()> {
+        self.until(id, "it is there", |_| true).await
     }
 
-    /// Waits until what a pointer leads to is as expected; null if nothing is there.
-    pub(crate) async fn until_field(&self, id: &str, pointer: &str, expected: &Value) -> Result<()> {
-        self.until(id, &format!("{pointer} is {expected}"), |object| object.pointer(pointer) == Some(expected)).await
-    }
-
-    /// Waits until a condition is there with this reason, or, without one, is not there.
-    pub(crate) async fn until_condition(&self, id: &str, condition: &str, reason: Option<&str>) -> Result<()> {
-        let what = format!("condition {condition} has the reason {reason:?}");
-        self.until(id, &what, |object| {
-            let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
-            let mut known = conditions.into_iter().flatten().filter(|known| known["type"] == condition);
-            known.next().and_then(|known| known["reason"].as_str()) == reason
-        })
-        .await
+    /// Waits until an object is gone.
+    pub(crate) async fn until_gone(&self, id: &str) -> Result<()> {
+        let what = format!("{}: {id} is gone", self.id);
+        until(PATIENCE, &what, async || Ok(self.get(id).await?.is_none())).await
     }
 
     /// Waits until something is so with an object that is there.
@@ -97,63 +133,83 @@ impl Site {
         waited.await.with_context(|| format!("it is {:#}", last.unwrap_or_default()))
     }
 
+    /// Waits until what a pointer leads to is as expected; null if nothing is there.
+    pub(crate) async fn until_field(&self, id: &str, pointer: &str, expected: &Value) -> Result<()> {
+        let what = format!("{pointer} is {expected}");
+        self.until(id, &what, |object| object.pointer(pointer).unwrap_or_default() == expected).await
+    }
+
+    /// Waits until a condition is there with this reason, or, without one, is not there.
+    pub(crate) async fn until_reason(&self, id: &str, condition: &str, reason: Option<&str>) -> Result<()> {
+        let what = format!("condition {condition} has the reason {reason:?}");
+        self.until(id, &what, |object| text_of(find_condition(object, condition), "reason") == reason).await
+    }
+
+    /// Waits until a condition of an object, of its newest form, has this status and reason: `Accepted=True/Accepted`.
+    /// Gives its message.
+    pub(crate) async fn until_condition(&self, id: &str, expected: &str) -> Result<String> {
+        self.until_said(id, expected, "").await
+    }
+
+    /// Waits until a condition has this status and reason, and a message with this in it. Gives the message.
+    pub(crate) async fn until_said(&self, id: &str, expected: &str, part: &str) -> Result<String> {
+        let (condition, _) = expected.split_once('=').context("want `TYPE=STATUS/REASON`")?;
+        let (mut found, mut message) = (String::new(), String::new());
+        let what = format!("{}: {id} has {expected}: … {part}", self.id);
+        let waited = until(PATIENCE, &what, async || {
+            let object = self.get(id).await?.unwrap_or_default();
+            let known = find_condition(&object, condition);
+            let text = |field| text_of(known, field).unwrap_or_default();
+            found = format!("{condition}={}/{}", text("status"), text("reason"));
+            text("message").clone_into(&mut message);
+            Ok(found == expected && message.contains(part) && is_of_newest(known, &object))
+        });
+        waited.await.with_context(|| format!("it has {found}: {message}"))?;
+        Ok(message)
+    }
+
     /// Waits until the controller has dealt with everything that happened before: what comes later waits its turn.
     /// Twice, as the first may be dealt with in one round with what is before it.
     pub(crate) async fn settled(&self) -> Result<()> {
         for _ in 0..2 {
             let mark = self.marks.fetch_add(1, Ordering::Relaxed);
-            let spec = json!({"hostnames": [format!("marker-{mark}.example")], "http": {"rules": []}});
-            self.put(&mk("ServiceImport", "marker", "marker", json!({"spec": spec}))).await?;
-            self.until("ServiceImport marker/marker", "it is accepted", |marker| {
-                let conditions = marker.pointer("/status/conditions").and_then(Value::as_array);
-                let mut conditions = conditions.into_iter().flatten();
-                let generation = &marker["metadata"]["generation"];
-                conditions.any(|one| one["type"] == "Accepted" && one["observedGeneration"] == *generation)
-            })
-            .await?;
+            let mut marker = mk_import("marker", "marker", &json!([]));
+            marker["spec"]["hostnames"] = json!([format!("marker-{mark}.example")]);
+            self.put(&marker).await?;
+            self.until_condition(MARKER, "Accepted=True/Accepted").await?;
         }
         Ok(())
     }
 
-    /// Fails if the controller has made, changed or deleted something of a kind that it makes in this cluster.
-    pub(crate) async fn ensure_emitted(&self, before: &BTreeMap<String, String>, message: &str) -> Result<()> {
-        let now = self.emitted().await?;
-        let ids = before.keys().chain(now.keys().filter(|id| !before.contains_key(*id)));
-        let changed: Vec<_> = ids.filter(|id| before.get(*id) != now.get(*id)).collect();
-        ensure!(changed.is_empty(), "{message}: changed are {changed:?}");
-        Ok(())
-    }
-
-    /// The versions of what the controller has made in this cluster, whatever the registry holds.
-    pub(crate) async fn emitted(&self) -> Result<BTreeMap<String, String>> {
-        let mut versions = BTreeMap::new();
-        for kind in Kind::ALL.into_iter().filter(|kind| ![Kind::WanCluster, Kind::ExportedService].contains(kind)) {
-            let api: Api<DynamicObject> = Api::all_with(self.cluster.client(), &kind.api_resource());
-            let ours = ListParams::default().labels("app.kubernetes.io/managed-by=mcwan");
-            let listed = match api.list(&ours).await {
-                Err(Error::Api(status)) if status.code == 404 => continue,
-                listed => listed?,
-            };
-            for object in listed.items {
-                let key = [object.metadata.namespace, object.metadata.name].map(Option::unwrap_or_default).join("/");
-                let version = [object.metadata.uid, object.metadata.resource_version].map(Option::unwrap_or_default);
-                versions.insert(format!("{} {key}", kind.name()), version.join("@"));
-            }
-        }
-        Ok(versions)
-    }
-
-    /// Where an object is, and its name.
-    fn find<'i>(&self, id: &'i str) -> (Api<DynamicObject>, &'i str) {
+    /// Where `KIND NAMESPACE/NAME` is, and its name.
+    pub(crate) fn find<'i>(&self, id: &'i str) -> (Api<DynamicObject>, &'i str) {
         let (kind, key) = id.split_once(' ').unwrap_or((id, ""));
         let (namespace, name) = key.split_once('/').unwrap_or(("", key));
-        let version = api_version(kind);
-        let (group, version) = version.split_once('/').unwrap_or(("", version));
+        (self.api(api_version(kind), kind, namespace), name)
+    }
+
+    /// Where objects of a kind are.
+    fn api(&self, api_version: &str, kind: &str, namespace: &str) -> Api<DynamicObject> {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
-        let api = match namespace {
+        match namespace {
             "" => Api::all_with(self.cluster.client(), &resource),
             namespace => Api::namespaced_with(self.cluster.client(), namespace, &resource),
-        };
-        (api, name)
+        }
     }
+}
+
+/// A condition of an object, by its type.
+fn find_condition<'o>(object: &'o Value, condition: &str) -> Option<&'o Value> {
+    let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
+    conditions.into_iter().flatten().find(|known| known["type"] == condition)
+}
+
+fn text_of<'c>(condition: Option<&'c Value>, field: &str) -> Option<&'c str> {
+    condition?[field].as_str()
+}
+
+/// Whether a condition is about the object as it is now.
+fn is_of_newest(condition: Option<&Value>, object: &Value) -> bool {
+    condition.map(|known| &known["observedGeneration"]) == object.pointer("/metadata/generation")
 }

@@ -5,10 +5,10 @@ use mcwan_testbed::wait::until;
 use serde_json::{Value, json};
 
 use super::Scene;
-use super::objects::{
+use crate::objects::{
     mk, mk_export, mk_exported, mk_exported_by, mk_import, mk_namespace, mk_rule, mk_service, mk_tier, mk_tier_ref,
 };
-use super::scene::PATIENCE;
+use crate::site::PATIENCE;
 
 const TIER: &str = "sd-wan-priority-high";
 const PAYMENT: &str = "ServiceImport secure/payment";

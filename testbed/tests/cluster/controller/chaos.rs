@@ -9,8 +9,8 @@ use mcwan_testbed::wait::until;
 use serde_json::{Value, json};
 
 use super::Scene;
-use super::objects::{mk, mk_export, mk_exported, mk_import, mk_namespace, mk_rule, mk_service, mk_tier_ref};
-use super::scene::PATIENCE;
+use crate::objects::{mk, mk_export, mk_exported, mk_import, mk_namespace, mk_rule, mk_service, mk_tier_ref};
+use crate::site::PATIENCE;
 
 const IMPORT: &str = "ServiceImport secure/payment";
 const PLUGIN: &str = "WasmPlugin secure/mcwan";

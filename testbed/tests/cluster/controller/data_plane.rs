@@ -5,8 +5,8 @@ use mcwan_testbed::wait::until;
 use serde_json::{Value, json};
 
 use super::Scene;
-use super::objects::{id_of, mk_exported, mk_import, mk_rule, mk_tier_ref};
-use super::scene::PATIENCE;
+use crate::objects::{id_of, mk_exported, mk_import, mk_rule, mk_tier_ref};
+use crate::site::PATIENCE;
 
 const IMPORT: &str = "ServiceImport secure/payment";
 const ROUTE: &str = "HTTPRoute secure/payment.8080";

@@ -8,8 +8,8 @@ use mcwan_testbed::wait::until;
 use serde_json::json;
 
 use super::Scene;
-use super::objects::{mk_export, mk_import, mk_rule, mk_tier, mk_tier_ref};
-use super::scene::PATIENCE;
+use crate::objects::{mk_export, mk_import, mk_rule, mk_tier, mk_tier_ref};
+use crate::site::PATIENCE;
 
 #[tokio::test]
 async fn what_becomes_of_a_users_object_is_told_as_an_event_on_it() -> Result<()> {

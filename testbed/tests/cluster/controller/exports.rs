@@ -1,12 +1,10 @@
 //! What this cluster exports: from a Service to what the registry is told.
 
 use anyhow::{Context, Result, ensure};
-use mcwan_testbed::wait::until;
 use serde_json::{Value, json};
 
 use super::Scene;
-use super::objects::{mk, mk_export, mk_exported, mk_exported_by, mk_service, mk_tier};
-use super::scene::PATIENCE;
+use crate::objects::{mk, mk_export, mk_exported, mk_exported_by, mk_service, mk_tier};
 
 const EXPORT: &str = "ServiceExport secure/ledger";
 const EXPORTED: &str = "ExportedService mc-wan-registry/cluster-2.secure.ledger";
@@ -45,12 +43,12 @@ async fn exported(scene: &Scene) -> Result<()> {
     let spec = json!({"cluster": "cluster-2", "namespace": "secure", "name": "ledger", "exportedAt": created,
         "ports": [{"name": "http", "port": 8080, "protocol": "TCP"}], "defaultTier": "sd-wan-priority-low",
         "readyPods": 2});
-    until_field(scene, EXPORTED, "/spec", &spec).await?;
+    scene.until_field(EXPORTED, "/spec", &spec).await?;
     let tiers = json!([{"name": "high", "port": 31111}, {"name": "sd-wan-priority-low", "port": 31112}]);
-    until_field(scene, CLUSTER, "/spec/tiers", &tiers).await?;
+    scene.until_field(CLUSTER, "/spec/tiers", &tiers).await?;
     let hosts = json!(["ledger.secure.svc.cluster.local", "ledger.secure.svc.clusterset.local"]);
-    until_field(scene, ROUTE, "/spec/hostnames", &hosts).await?;
-    until_field(scene, ROUTE, "/metadata/ownerReferences/0/kind", &json!("ServiceExport")).await?;
+    scene.until_field(ROUTE, "/spec/hostnames", &hosts).await?;
+    scene.until_field(ROUTE, "/metadata/ownerReferences/0/kind", &json!("ServiceExport")).await?;
     let ports: Vec<Value> = field(scene, GATEWAY, "/spec/listeners")
         .await?
         .as_array()
@@ -59,7 +57,7 @@ async fn exported(scene: &Scene) -> Result<()> {
         .map(|listener| listener["port"].clone())
         .collect();
     ensure!(ports == [31111, 31112], "a listener for each tier: {ports:?}");
-    until_field(scene, ADMISSION, "/spec/rules", &json!([{}])).await?;
+    scene.until_field(ADMISSION, "/spec/rules", &json!([{}])).await?;
 
     // With the WANCluster, what it exports goes.
     let owner = field(scene, EXPORTED, "/metadata/ownerReferences/0/uid").await?;
@@ -69,18 +67,18 @@ async fn exported(scene: &Scene) -> Result<()> {
 
 async fn gateway_pods_give_addresses(scene: &Scene) -> Result<()> {
     add_gateway_pod(scene, "mcwan-ingress", "10.40.0.7", true).await?;
-    until_field(scene, EXPORTED, "/spec/gateways", &json!(["10.40.0.7"])).await?;
+    scene.until_field(EXPORTED, "/spec/gateways", &json!(["10.40.0.7"])).await?;
     scene.until_condition(EXPORT, "Ready=True/Exported").await?;
     add_gateway_pod(scene, "mcwan-ingress", "10.40.0.8", false).await?;
     add_gateway_pod(scene, "mcwan-ingress", "10.40.0.9", true).await?;
-    until_field(scene, EXPORTED, "/spec/gateways", &json!(["10.40.0.7", "10.40.0.9"])).await?;
+    scene.until_field(EXPORTED, "/spec/gateways", &json!(["10.40.0.7", "10.40.0.9"])).await?;
 
     // Where an import is, requests leave from.
     scene.put(&mk("WANCluster", "mc-wan-registry", "cluster-1", json!({"spec": {}}))).await?;
     scene.put(&mk_exported("secure", "payment")).await?;
     add_gateway_pod(scene, "mcwan-egress", "10.40.0.20", false).await?;
     let gateways = json!([{"namespace": "secure", "addresses": ["10.40.0.20"]}]);
-    until_field(scene, CLUSTER, "/spec/egressGateways", &gateways).await
+    scene.until_field(CLUSTER, "/spec/egressGateways", &gateways).await
 }
 
 async fn other_clusters_are_admitted_by_address(scene: &Scene) -> Result<()> {
@@ -92,10 +90,10 @@ async fn other_clusters_are_admitted_by_address(scene: &Scene) -> Result<()> {
         let spec = json!({"spec": {"egressGateways": gateways(addresses.clone())}});
         scene.put(&mk("WANCluster", "mc-wan-registry", "cluster-1", spec)).await?;
         let rules = json!([{"from": [{"source": {"notIpBlocks": addresses}}]}]);
-        until_field(scene, ADMISSION, "/spec/rules", &rules).await?;
+        scene.until_field(ADMISSION, "/spec/rules", &rules).await?;
     }
     scene.put(&mk("WANCluster", "mc-wan-registry", "cluster-1", json!({"spec": {}}))).await?;
-    until_field(scene, ADMISSION, "/spec/rules", &json!([{}])).await
+    scene.until_field(ADMISSION, "/spec/rules", &json!([{}])).await
 }
 
 async fn conditions_say_what_is_so(scene: &Scene) -> Result<()> {
@@ -139,15 +137,4 @@ async fn add_gateway_pod(scene: &Scene, gateway: &str, address: &str, ready: boo
 async fn field(scene: &Scene, id: &str, pointer: &str) -> Result<Value> {
     let object = scene.get(id).await?.with_context(|| format!("no {id}"))?;
     Ok(object.pointer(pointer).cloned().unwrap_or_default())
-}
-
-async fn until_field(scene: &Scene, id: &str, pointer: &str, expected: &Value) -> Result<()> {
-    let mut last = Value::Null;
-    let what = format!("{pointer} of {id} is {expected}");
-    let waited = until(PATIENCE, &what, async || {
-        let object = scene.get(id).await?.unwrap_or_default();
-        last = object.pointer(pointer).cloned().unwrap_or_default();
-        Ok(last == *expected)
-    });
-    waited.await.with_context(|| format!("it is {last}"))
 }

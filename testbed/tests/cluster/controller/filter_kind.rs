@@ -5,7 +5,7 @@ use mcwan_testbed::cluster::Crds;
 use mcwan_testbed::wait::until;
 
 use super::Scene;
-use super::scene::PATIENCE;
+use crate::site::PATIENCE;
 
 const TOLD: [&str; 2] = ["--filter-kind", "traffic-extension"];
 const GROUP: &str = "extensions.istio.io/v1alpha1";

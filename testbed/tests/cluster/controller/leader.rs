@@ -7,7 +7,7 @@ use mcwan_testbed::wait::until;
 use serde_json::json;
 
 use super::Scene;
-use super::scene::PATIENCE;
+use crate::site::PATIENCE;
 
 const IMPORT: &str = "ServiceImport secure/payment";
 const LEASE: &str = "Lease mc-wan-system/mcwan";

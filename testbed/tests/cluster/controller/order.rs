@@ -5,8 +5,8 @@ use fastrand::Rng;
 use serde_json::Value;
 
 use super::Scene;
-use super::objects::id_of;
 use super::scene::payment;
+use crate::objects::id_of;
 
 /// How many orders are tried.
 const ORDERS: u64 = 20;

@@ -8,8 +8,8 @@ use mcwan_testbed::wait::until;
 use serde_json::{Value, json};
 
 use super::Scene;
-use super::objects::{mk_export, mk_exported, mk_import, mk_namespace, mk_rule, mk_service, mk_tier, mk_tier_ref};
-use super::scene::PATIENCE;
+use crate::objects::{mk_export, mk_exported, mk_import, mk_namespace, mk_rule, mk_service, mk_tier, mk_tier_ref};
+use crate::site::PATIENCE;
 
 const NEIGHBOUR: &str = "ServiceImport retail/shop";
 
@@ -101,7 +101,7 @@ async fn neighbours(scene: &Scene) -> Result<()> {
         mk_namespace("retail"),
         mk_tier("high", 31111),
         mk_tier("sd-wan-priority-low", 31112),
-        super::objects::mk("WANCluster", "mc-wan-registry", "cluster-1", json!({"spec": spec})),
+        crate::objects::mk("WANCluster", "mc-wan-registry", "cluster-1", json!({"spec": spec})),
         mk_import("retail", "shop", &json!([mk_rule(mk_tier_ref("high"))])),
         mk_exported("retail", "shop"),
         mk_service("retail", "ledger"),

@@ -11,9 +11,10 @@ use serde_json::{Value, json};
 
 use super::Scene;
 use super::history::History;
-use super::objects::{id_of, mk_export, mk_service};
-use super::scene::{PATIENCE, payment};
+use super::scene::payment;
 use super::state::Versions;
+use crate::objects::{id_of, mk_export, mk_service};
+use crate::site::PATIENCE;
 
 const IMPORT: &str = "ServiceImport secure/payment";
 const ROUTE: &str = "HTTPRoute secure/payment.8080";

@@ -6,11 +6,12 @@ use anyhow::{Context, Result, ensure};
 use mcwan_testbed::wait::until;
 use serde_json::Value;
 
+use super::made::{emitted, ensure_emitted};
 use super::neighbour::Neighbour;
 use super::objects::{mk_exported, mk_import};
-use super::site::{PATIENCE, Site};
 use super::split::until_weights;
 use super::wan::{LEASE, Wan, until_metric};
+use crate::site::{PATIENCE, Site};
 
 const IMPORT: &str = "ServiceImport secure/payment";
 const EXPORT: &str = "ServiceExport secure/ledger";
@@ -31,16 +32,16 @@ async fn a_registry_that_is_away_changes_nothing_but_what_is_said_of_it() -> Res
     }
     let controller = wan.controller(&wan.two).await?;
     until_weights(&wan.two, &[3, 1]).await?;
-    wan.two.until_condition(EXPORT, "Ready", Some("Pending")).await?;
+    wan.two.until_reason(EXPORT, "Ready", Some("Pending")).await?;
     until_metric(&controller, REACHABLE, 1.0).await?;
 
     wan.two.settled().await?;
-    let before = wan.two.emitted().await?;
+    let before = emitted(&wan.two).await?;
     wan.one.cluster.stop_api_server();
-    wan.two.until_condition(IMPORT, "Stale", Some("RegistryUnreachable")).await?;
-    wan.two.until_condition(EXPORT, "Ready", Some("RegistryUnreachable")).await?;
+    wan.two.until_reason(IMPORT, "Stale", Some("RegistryUnreachable")).await?;
+    wan.two.until_reason(EXPORT, "Ready", Some("RegistryUnreachable")).await?;
     until_metric(&controller, REACHABLE, 0.0).await?;
-    wan.two.ensure_emitted(&before, "what came from the registry stays as it was").await?;
+    ensure_emitted(&wan.two, &before, "what came from the registry stays as it was").await?;
 
     // What has nothing to do with the registry goes on.
     wan.two.put(&mk_import("/pay")).await?;
@@ -48,7 +49,7 @@ async fn a_registry_that_is_away_changes_nothing_but_what_is_said_of_it() -> Res
     wan.two.settled().await?;
 
     // A new process does not know what it imports, and so does nothing.
-    let before = wan.two.emitted().await?;
+    let before = emitted(&wan.two).await?;
     controller.stop().await?;
     let controller = wan.begun(&wan.two).await?;
     // The metric says so from the start.
@@ -56,7 +57,7 @@ async fn a_registry_that_is_away_changes_nothing_but_what_is_said_of_it() -> Res
     until_metric(&controller, REACHABLE, 0.0).await?;
     let waits = controller.unreadiness().await?;
     ensure!(waits.as_deref() == Some("the registry has not told everything yet\n"), "{waits:?}");
-    wan.two.ensure_emitted(&before, "nothing is written or deleted by one who knows nothing").await?;
+    ensure_emitted(&wan.two, &before, "nothing is written or deleted by one who knows nothing").await?;
     let lease = wan.two.get("Lease mc-wan-system/mcwan").await?.context("no Lease")?;
     let holder = lease.pointer("/spec/holderIdentity").and_then(Value::as_str).unwrap_or_default();
     ensure!(holder.is_empty(), "nor does he take the lead from one who may know: {holder}");
@@ -66,12 +67,12 @@ async fn a_registry_that_is_away_changes_nothing_but_what_is_said_of_it() -> Res
     let back = Instant::now();
     wan.one.cluster.start_api_server().await?;
     until(PATIENCE, "the controller is ready", async || Ok(controller.unreadiness().await?.is_none())).await?;
-    wan.two.until_condition(IMPORT, "Stale", None).await?;
+    wan.two.until_reason(IMPORT, "Stale", None).await?;
     until_metric(&controller, REACHABLE, 1.0).await?;
     until_weights(&wan.two, &[3, 0]).await?;
     ensure!(back.elapsed() >= LEASE, "judged after {:?}", back.elapsed());
-    wan.two.until_condition(IMPORT, "Stale", Some("ClusterStale")).await?;
-    wan.two.until_condition(EXPORT, "Ready", Some("Pending")).await?;
+    wan.two.until_reason(IMPORT, "Stale", Some("ClusterStale")).await?;
+    wan.two.until_reason(EXPORT, "Ready", Some("Pending")).await?;
     controller.stop().await
 }
 

@@ -4,10 +4,12 @@ use anyhow::{Context, Result, ensure};
 use mcwan_testbed::wait::until;
 use serde_json::{Value, json};
 
-use super::objects::{mk, mk_exported, mk_gateway_pod, mk_import};
-use super::site::{PATIENCE, Site};
+use super::made::{emitted, ensure_emitted};
+use super::objects::{mk_exported, mk_gateway_pod, mk_import};
 use super::versions;
 use super::wan::{Wan, mcwan, until_metric};
+use crate::objects::mk;
+use crate::site::{PATIENCE, Site};
 
 const IMPORT: &str = "ServiceImport secure/payment";
 const SLICE: &str = "EndpointSlice mc-wan/payment-secure-high.cluster-1.ipv4";
@@ -26,19 +28,19 @@ async fn an_export_of_one_cluster_is_an_import_of_the_other() -> Result<()> {
 
     // Its gateways may be well, and nobody else has the service.
     wan.two.settled().await?;
-    let before = wan.two.emitted().await?;
+    let before = emitted(&wan.two).await?;
     one.stop().await?;
-    wan.two.until_condition(IMPORT, "Stale", Some("ClusterStale")).await?;
+    wan.two.until_reason(IMPORT, "Stale", Some("ClusterStale")).await?;
     until_metric(&two, STALE, 1.0).await?;
-    wan.two.ensure_emitted(&before, "what is known of it stays").await?;
+    ensure_emitted(&wan.two, &before, "what is known of it stays").await?;
     status_marks_what_is_stale(&wan).await?;
 
     let one = wan.controller(&wan.one).await?;
-    wan.two.until_condition(IMPORT, "Stale", None).await?;
+    wan.two.until_reason(IMPORT, "Stale", None).await?;
     until_metric(&two, LIVE, 1.0).await?;
     told_by_an_event(&wan.two).await?;
     wan.two.settled().await?;
-    wan.two.ensure_emitted(&before, "nothing has become of it").await?;
+    ensure_emitted(&wan.two, &before, "nothing has become of it").await?;
     let two = versions::one_knows_more_than_the_other(&wan, two).await?;
     one.stop().await?;
     two.stop().await
@@ -51,8 +53,8 @@ async fn exported_and_imported(wan: &Wan) -> Result<()> {
     wan.two.put(&mk_import("/payment")).await?;
     add_gateway_pod(&wan.one, "mcwan-ingress", "10.40.0.7", true).await?;
     wan.two.until_field(SLICE, "/endpoints/0/addresses", &json!(["10.40.0.7"])).await?;
-    wan.two.until_there("HTTPRoute secure/payment.8080", true).await?;
-    wan.one.until_condition("ServiceExport secure/payment", "Ready", Some("Exported")).await?;
+    wan.two.until_there("HTTPRoute secure/payment.8080").await?;
+    wan.one.until_reason("ServiceExport secure/payment", "Ready", Some("Exported")).await?;
 
     // Who may enter where it is exported: who leaves where it is imported, or soon will. One that is ready would be asked
     // for what it does, by a controller that is outside of its network.
@@ -72,21 +74,21 @@ async fn each_prunes_its_own_only(wan: &Wan) -> Result<()> {
     // What it finds and has no cause for, it deletes.
     let two = wan.one.get("WANCluster mc-wan-registry/cluster-2").await?;
     wan.two.delete("ServiceExport secure/ledger").await?;
-    wan.one.until_there(LEDGER, false).await?;
-    wan.one.until_there(PAYMENT, true).await?;
+    wan.one.until_gone(LEDGER).await?;
+    wan.one.until_there(PAYMENT).await?;
     for object in mk_exported("ledger") {
         wan.two.put(&object).await?;
     }
-    wan.one.until_there(LEDGER, true).await?;
+    wan.one.until_there(LEDGER).await?;
     wan.one.delete("ServiceExport secure/payment").await?;
-    wan.one.until_there(PAYMENT, false).await?;
-    wan.one.until_there(LEDGER, true).await?;
-    wan.two.until_condition(IMPORT, "ResolvedRefs", Some("BackendNotFound")).await?;
+    wan.one.until_gone(PAYMENT).await?;
+    wan.one.until_there(LEDGER).await?;
+    wan.two.until_reason(IMPORT, "ResolvedRefs", Some("BackendNotFound")).await?;
     ensure!(uid(two.as_ref()) == uid(wan.one.get("WANCluster mc-wan-registry/cluster-2").await?.as_ref()), "it stays");
     for object in mk_exported("payment") {
         wan.one.put(&object).await?;
     }
-    wan.two.until_condition(IMPORT, "ResolvedRefs", Some("ResolvedRefs")).await?;
+    wan.two.until_reason(IMPORT, "ResolvedRefs", Some("ResolvedRefs")).await?;
     wan.two.until_field(SLICE, "/endpoints/0/addresses", &json!(["10.40.0.7"])).await
 }
 

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::objects::mk;
 use super::wan::{LEASE, Wan};
+use crate::objects::mk;
 
 const REGISTRY: &str = "mc-wan-registry";
 

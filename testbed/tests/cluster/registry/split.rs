@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::neighbour::Neighbour;
 use super::objects::mk_import;
-use super::site::Site;
 use super::wan::{Wan, until_metric};
+use crate::site::Site;
 
 /// Hours in a century.
 const CENTURY: i64 = 876_000;
@@ -29,7 +29,7 @@ async fn a_cluster_whose_lease_runs_out_leaves_the_split_until_it_is_back() -> R
     drop(of_three);
     until_weights(&wan.two, &[0, 1]).await?;
     leads_to(&["cluster-4"]).await?;
-    wan.two.until_condition("ServiceImport secure/payment", "Stale", Some("ClusterStale")).await?;
+    wan.two.until_reason("ServiceImport secure/payment", "Stale", Some("ClusterStale")).await?;
     until_metric(&controller, "mcwan_clusters{state=\"stale\"}", 1.0).await?;
 
     // That somebody was stale is known after a restart.
@@ -49,7 +49,7 @@ async fn a_cluster_whose_lease_runs_out_leaves_the_split_until_it_is_back() -> R
     until_weights(&wan.two, &[0, 1]).await?;
     let _of_three = three.renew(CENTURY);
     until_weights(&wan.two, &[3, 1]).await?;
-    wan.two.until_condition("ServiceImport secure/payment", "Stale", None).await?;
+    wan.two.until_reason("ServiceImport secure/payment", "Stale", None).await?;
     until_metric(&controller, "mcwan_clusters{state=\"live\"}", 2.0).await?;
 
     // One that never renews anything.
@@ -82,7 +82,7 @@ pub(crate) async fn until_weights(site: &Site, expected: &[u64]) -> Result<()> {
 async fn common_service_leads_to(site: &Site, clusters: &[&str]) -> Result<()> {
     for cluster in ["cluster-3", "cluster-4"] {
         let slice = format!("EndpointSlice mc-wan/payment-secure-high.{cluster}.ipv4");
-        site.until_there(&slice, clusters.contains(&cluster)).await?;
+        if clusters.contains(&cluster) { site.until_there(&slice).await? } else { site.until_gone(&slice).await? }
     }
     site.until_field("Service mc-wan/payment-secure-high", "/spec/clusterIP", &json!("None")).await
 }

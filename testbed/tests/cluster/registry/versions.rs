@@ -5,9 +5,9 @@ use mcwan_testbed::controller::Controller;
 use mcwan_testbed::wait::until;
 use serde_json::{Value, json};
 
-use super::objects::mk;
-use super::site::PATIENCE;
 use super::wan::Wan;
+use crate::objects::mk;
+use crate::site::PATIENCE;
 
 const REGISTRY: &str = "mc-wan-registry";
 const PAYMENT: &str = "cluster-1.secure.payment";

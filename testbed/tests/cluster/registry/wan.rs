@@ -6,17 +6,17 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use mcwan_testbed::cluster::TestCluster;
-use mcwan_testbed::controller::{Controller, Settings};
-use mcwan_testbed::oci_registry::OciRegistry;
+use mcwan_testbed::cluster::Crds;
+use mcwan_testbed::controller::Controller;
 use mcwan_testbed::tools;
 use mcwan_testbed::wait::until;
-use serde_json::json;
 use tempfile::TempDir;
 use tokio::process::Command;
 
-use super::objects::{mk, mk_tier};
-use super::site::{PATIENCE, Site};
+use super::objects::TIER;
+use crate::objects::mk_tier;
+use crate::shipped::Shipped;
+use crate::site::{PATIENCE, Site};
 
 /// How long a cluster may be silent here.
 pub(crate) const LEASE: Duration = Duration::from_secs(8);
@@ -25,19 +25,15 @@ pub(crate) const LEASE: Duration = Duration::from_secs(8);
 pub(crate) struct Wan {
     pub(crate) one: Site,
     pub(crate) two: Site,
-    oci: OciRegistry,
-    module: String,
+    module: Shipped,
     /// The kubeconfigs of the clusters that have joined.
     joined: TempDir,
 }
 
 impl Wan {
     pub(crate) async fn start() -> Result<Self> {
-        let (one, two) = tokio::try_join!(site("cluster-1"), site("cluster-2"))?;
-        let mut oci = OciRegistry::new()?;
-        oci.start().await?;
-        let module = format!("oci://{}", oci.push(&tools::image("module")?, "mcwan-filter").await?);
-        let wan = Self { one, two, oci, module, joined: tempfile::tempdir()? };
+        let (one, two, module) = tokio::try_join!(site("cluster-1"), site("cluster-2"), Shipped::start())?;
+        let wan = Self { one, two, module, joined: tempfile::tempdir()? };
         mcwan(&wan.one, ["registry", "init"]).await?;
         for id in [wan.one.id, wan.two.id] {
             wan.join(id).await?;
@@ -59,51 +55,41 @@ impl Wan {
 
     /// Starts the controller of a cluster and waits until it is ready.
     pub(crate) async fn controller(&self, site: &Site) -> Result<Controller> {
-        self.started(site, true).await
+        let arguments = self.arguments(site)?;
+        site.controller(&self.module, "a", &arguments.each_ref().map(String::as_str)).await
     }
 
     /// The same, where it will not be ready soon.
     pub(crate) async fn begun(&self, site: &Site) -> Result<Controller> {
-        self.started(site, false).await
+        let arguments = self.arguments(site)?;
+        site.begun(&self.module, "a", &arguments.each_ref().map(String::as_str)).await
     }
 
-    async fn started(&self, site: &Site, ready: bool) -> Result<Controller> {
-        let (oci, lease) = (self.oci.address().to_string(), LEASE.as_secs().to_string());
+    fn arguments(&self, site: &Site) -> Result<[String; 10]> {
         let registry = self.kubeconfig(site.id);
         let registry = registry.to_str().context("a folder whose name is not text")?;
-        let settings = Settings {
-            replica: "a",
-            cluster_id: site.id,
-            module: &self.module,
-            arguments: &[
-                ["--insecure-registry", &oci],
-                ["--registry-kubeconfig", registry],
-                ["--cluster-lease-seconds", &lease],
-                ["--lease-seconds", "5"],
-                ["--target-lead-ms", "100"],
-                // Nothing here may wait for it.
-                ["--target-grace-seconds", "3600"],
-            ]
-            .concat(),
-        };
-        if ready {
-            Controller::start(&site.cluster, &settings).await
-        } else {
-            Controller::begin(&site.cluster, &settings).await
-        }
+        let lease = LEASE.as_secs().to_string();
+        Ok([
+            "--registry-kubeconfig",
+            registry,
+            "--cluster-lease-seconds",
+            &lease,
+            "--lease-seconds",
+            "5",
+            "--target-lead-ms",
+            "100",
+            // Nothing here may wait for it.
+            "--target-grace-seconds",
+            "3600",
+        ]
+        .map(str::to_owned))
     }
 }
 
-/// Starts a cluster with the controller's rights, a tier and the namespace `secure`.
+/// Starts a cluster with the tier.
 async fn site(id: &'static str) -> Result<Site> {
-    let cluster = TestCluster::start().await?;
-    let manifests = concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests");
-    cluster.kubectl(&["apply", "--server-side", "--force-conflicts", "--kustomize", manifests]).await?;
-    let site = Site::new(cluster, id);
-    for namespace in ["secure", "marker"] {
-        site.put(&mk("Namespace", "", namespace, json!({}))).await?;
-    }
-    site.put(&mk_tier()).await?;
+    let site = Site::start(id, &Crds::ALL).await?;
+    site.put(&mk_tier(TIER.0, TIER.1)).await?;
     Ok(site)
 }
 
