@@ -5,6 +5,7 @@ mod slips;
 
 use std::fs;
 
+use anyhow::Result;
 use kube::Api;
 use kube::api::{DynamicObject, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
@@ -17,6 +18,7 @@ use mcwan_testbed::cluster::{Crds, TestCluster};
 use mcwan_testbed::example::Example;
 use serde_json::{Value, json};
 
+use crate::shared::on_shared_cluster;
 use slips::Row;
 
 const NAMESPACES: &str = "
@@ -25,47 +27,53 @@ const NAMESPACES: &str = "
 {apiVersion: v1, kind: Namespace, metadata: {name: mc-wan-registry}}
 ";
 
-async fn start() -> TestCluster {
+#[test]
+fn a_slip_is_refused_and_found() -> Result<()> {
+    on_shared_cluster(async |cluster| {
+        cluster.apply(NAMESPACES).await?;
+        let mut wrong = Vec::new();
+        for Row { what, refusal, bad, good } in slips::refused() {
+            match admit(cluster, &bad).await {
+                Err(answer) if answer.contains(refusal) => {}
+                answer => wrong.push(format!("{what}: want a refusal with `{refusal}`, got {answer:?}")),
+            }
+            if let Err(answer) = admit(cluster, &good).await {
+                wrong.push(format!("{what}: its twin is refused: {answer}"));
+            }
+            if errors(&bad).is_empty() {
+                wrong.push(format!("{what}: `mcwan validate` finds nothing wrong"));
+            }
+            let errors = errors(&good);
+            if !errors.is_empty() {
+                wrong.push(format!("{what}: `mcwan validate` finds its twin wrong: {errors:?}"));
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        Ok(())
+    })
+}
+
+#[test]
+fn what_is_told_in_a_condition_is_admitted_and_found() -> Result<()> {
+    on_shared_cluster(async |cluster| {
+        cluster.apply(NAMESPACES).await?;
+        for (what, object) in slips::admitted_all_the_same() {
+            assert_eq!(admit(cluster, &object).await, Ok(()), "{what}");
+            assert!(!errors(&object).is_empty(), "{what}: `mcwan validate` finds nothing wrong");
+        }
+        Ok(())
+    })
+}
+
+#[tokio::test]
+async fn what_is_written_is_kept_and_listed() {
     let cluster = TestCluster::start_with(&[Crds::Mcwan]).await.unwrap();
     cluster.apply(NAMESPACES).await.unwrap();
-    cluster
+    our_kinds_are_listed_together_with_their_state(&cluster).await;
+    what_comes_back_means_what_was_written(&cluster).await;
 }
 
-#[tokio::test]
-async fn a_slip_is_refused_and_found() {
-    let cluster = start().await;
-    let mut wrong = Vec::new();
-    for Row { what, refusal, bad, good } in slips::refused() {
-        match admit(&cluster, &bad).await {
-            Err(answer) if answer.contains(refusal) => {}
-            answer => wrong.push(format!("{what}: want a refusal with `{refusal}`, got {answer:?}")),
-        }
-        if let Err(answer) = admit(&cluster, &good).await {
-            wrong.push(format!("{what}: its twin is refused: {answer}"));
-        }
-        if errors(&bad).is_empty() {
-            wrong.push(format!("{what}: `mcwan validate` finds nothing wrong"));
-        }
-        let errors = errors(&good);
-        if !errors.is_empty() {
-            wrong.push(format!("{what}: `mcwan validate` finds its twin wrong: {errors:?}"));
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-#[tokio::test]
-async fn what_is_told_in_a_condition_is_admitted_and_found() {
-    let cluster = start().await;
-    for (what, object) in slips::admitted_all_the_same() {
-        assert_eq!(admit(&cluster, &object).await, Ok(()), "{what}");
-        assert!(!errors(&object).is_empty(), "{what}: `mcwan validate` finds nothing wrong");
-    }
-}
-
-#[tokio::test]
-async fn what_comes_back_means_what_was_written() {
-    let cluster = start().await;
+async fn what_comes_back_means_what_was_written(cluster: &TestCluster) {
     for name in Example::names().unwrap() {
         let written = manifests(&name);
         cluster.apply(&written).await.unwrap();
@@ -79,21 +87,22 @@ async fn what_comes_back_means_what_was_written() {
     }
 }
 
-#[tokio::test]
-async fn an_import_may_have_ten_thousand_rules() {
-    let cluster = start().await;
-    let rules = |count: usize| {
-        let rule = |n| json!({"matches": [{"path": {"value": format!("/{n}")}}], "backendRefs": [{"name": "a"}]});
-        objects::import(&json!({"http": {"rules": (0..count).map(rule).collect::<Vec<_>>()}}))
-    };
-    assert_eq!(admit(&cluster, &rules(10_000)).await, Ok(()));
-    let refusal = admit(&cluster, &rules(10_001)).await.unwrap_err();
-    assert!(refusal.contains("spec.http.rules: Too many"), "{refusal}");
+#[test]
+fn an_import_may_have_ten_thousand_rules() -> Result<()> {
+    on_shared_cluster(async |cluster| {
+        cluster.apply(NAMESPACES).await?;
+        let rules = |count: usize| {
+            let rule = |n| json!({"matches": [{"path": {"value": format!("/{n}")}}], "backendRefs": [{"name": "a"}]});
+            objects::import(&json!({"http": {"rules": (0..count).map(rule).collect::<Vec<_>>()}}))
+        };
+        assert_eq!(admit(cluster, &rules(10_000)).await, Ok(()));
+        let refusal = admit(cluster, &rules(10_001)).await.unwrap_err();
+        assert!(refusal.contains("spec.http.rules: Too many"), "{refusal}");
+        Ok(())
+    })
 }
 
-#[tokio::test]
-async fn our_kinds_are_listed_together_with_their_state() {
-    let cluster = start().await;
+async fn our_kinds_are_listed_together_with_their_state(cluster: &TestCluster) {
     cluster.apply(&manifests("payment")).await.unwrap();
     let all = cluster.kubectl(&["get", "mcwan", "--all-namespaces", "--output", "name"]).await.unwrap();
     for kind in ["wanpolicy", "serviceimport", "exportedservice", "wancluster"] {

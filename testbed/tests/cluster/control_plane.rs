@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
 
+use crate::shared::on_shared_cluster;
 use remains::Remains;
 
 /// How long the controllers may take.
@@ -30,8 +31,8 @@ fn mk_config_map(namespace: &str, name: &str) -> ConfigMap {
 }
 
 /// A config map that a `ServiceImport` of ours owns.
-fn mk_owned(name: &str, uid: &str, block_owner_deletion: bool) -> ConfigMap {
-    let owner = json!({"apiVersion": "mc-wan.l7mp.io/v1alpha1", "kind": "ServiceImport", "name": "payment", "uid": uid,
+fn mk_owned(name: &str, import: &str, uid: &str, block_owner_deletion: bool) -> ConfigMap {
+    let owner = json!({"apiVersion": "mc-wan.l7mp.io/v1alpha1", "kind": "ServiceImport", "name": import, "uid": uid,
         "controller": true, "blockOwnerDeletion": block_owner_deletion});
     let metadata = json!({"namespace": "default", "name": name, "ownerReferences": [owner]});
     serde_json::from_value(json!({"metadata": metadata})).unwrap()
@@ -43,11 +44,11 @@ async fn create(client: &Client, config_map: &ConfigMap) -> kube::Result<ConfigM
 }
 
 /// Applies an import, and gives its uid.
-async fn import(cluster: &TestCluster) -> Result<String> {
+async fn import(cluster: &TestCluster, name: &str) -> Result<String> {
     let import = json!({"apiVersion": "mc-wan.l7mp.io/v1alpha1", "kind": "ServiceImport",
-        "metadata": {"namespace": "default", "name": "payment"}, "spec": {}});
+        "metadata": {"namespace": "default", "name": name}, "spec": {}});
     cluster.apply(&import.to_string()).await?;
-    cluster.kubectl(&["get", "serviceimports.mc-wan.l7mp.io", "payment", "-o", "jsonpath={.metadata.uid}"]).await
+    cluster.kubectl(&["get", "serviceimports.mc-wan.l7mp.io", name, "-o", "jsonpath={.metadata.uid}"]).await
 }
 
 #[tokio::test]
@@ -74,55 +75,59 @@ async fn it_serves_what_it_was_asked_for() {
     }
 }
 
-#[tokio::test]
-async fn its_controllers_clean_up_and_make_pods() {
-    let cluster = TestCluster::start_with(&[Crds::Mcwan]).await.unwrap();
-    let client = cluster.client();
+#[test]
+fn its_controllers_clean_up_and_make_pods() -> Result<()> {
+    on_shared_cluster(async |cluster| {
+        let client = cluster.client();
 
-    cluster.apply(&mk_namespace("secure").to_string()).await.unwrap();
-    create(&client, &mk_config_map("secure", "kept")).await.unwrap();
-    let namespaces: Api<Namespace> = Api::all(client.clone());
-    namespaces.delete("secure", &DeleteParams::default()).await.unwrap();
-    until(SOON, "the namespace is gone", async || Ok(namespaces.get_opt("secure").await?.is_none())).await.unwrap();
+        cluster.apply(&mk_namespace("brief").to_string()).await.unwrap();
+        create(&client, &mk_config_map("brief", "kept")).await.unwrap();
+        let namespaces: Api<Namespace> = Api::all(client.clone());
+        namespaces.delete("brief", &DeleteParams::default()).await.unwrap();
+        until(SOON, "the namespace is gone", async || Ok(namespaces.get_opt("brief").await?.is_none())).await.unwrap();
 
-    let uid = import(&cluster).await.unwrap();
-    create(&client, &mk_owned("owned", &uid, false)).await.unwrap();
-    cluster.kubectl(&["delete", "serviceimports.mc-wan.l7mp.io", "payment"]).await.unwrap();
-    let config_maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
-    until(SOON, "what the import owned is gone", async || Ok(config_maps.get_opt("owned").await?.is_none()))
-        .await
-        .unwrap();
+        let uid = import(cluster, "fleeting").await.unwrap();
+        create(&client, &mk_owned("owned", "fleeting", &uid, false)).await.unwrap();
+        cluster.kubectl(&["delete", "serviceimports.mc-wan.l7mp.io", "fleeting"]).await.unwrap();
+        let config_maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
+        until(SOON, "what the import owned is gone", async || Ok(config_maps.get_opt("owned").await?.is_none()))
+            .await
+            .unwrap();
 
-    cluster
-        .kubectl(&["create", "deployment", "payment", "--image", "registry.invalid/payment", "--replicas", "2"])
-        .await
-        .unwrap();
-    let pods: Api<Pod> = Api::default_namespaced(client);
-    let of_payment = ListParams::default().labels("app=payment");
-    until(SOON, "there are two pods", async || Ok(pods.list(&of_payment).await?.items.len() == 2)).await.unwrap();
+        cluster
+            .kubectl(&["create", "deployment", "payment", "--image", "registry.invalid/payment", "--replicas", "2"])
+            .await
+            .unwrap();
+        let pods: Api<Pod> = Api::default_namespaced(client);
+        let of_payment = ListParams::default().labels("app=payment");
+        until(SOON, "there are two pods", async || Ok(pods.list(&of_payment).await?.items.len() == 2)).await.unwrap();
+        Ok(())
+    })
 }
 
-#[tokio::test]
-async fn a_service_account_may_do_what_its_role_says() {
-    let cluster = TestCluster::start_with(&[Crds::Mcwan]).await.unwrap();
-    for command in [
-        "create serviceaccount writer",
-        "create role writer --verb=create --resource=configmaps",
-        "create rolebinding writer --role=writer --serviceaccount=default:writer",
-    ] {
-        cluster.kubectl(&command.split(' ').collect::<Vec<_>>()).await.unwrap();
-    }
-    let writer = cluster.client_for("default", "writer").await.unwrap();
-    create(&writer, &mk_config_map("default", "allowed")).await.unwrap();
-    let is_forbidden = |error: &kube::Error| matches!(error, kube::Error::Api(status) if status.code == 403);
-    let error = create(&writer, &mk_config_map("kube-system", "elsewhere")).await.unwrap_err();
-    assert!(is_forbidden(&error), "{error}");
+#[test]
+fn a_service_account_may_do_what_its_role_says() -> Result<()> {
+    on_shared_cluster(async |cluster| {
+        for command in [
+            "create serviceaccount writer",
+            "create role writer --verb=create --resource=configmaps",
+            "create rolebinding writer --role=writer --serviceaccount=default:writer",
+        ] {
+            cluster.kubectl(&command.split(' ').collect::<Vec<_>>()).await.unwrap();
+        }
+        let writer = cluster.client_for("default", "writer").await.unwrap();
+        create(&writer, &mk_config_map("default", "allowed")).await.unwrap();
+        let is_forbidden = |error: &kube::Error| matches!(error, kube::Error::Api(status) if status.code == 403);
+        let error = create(&writer, &mk_config_map("kube-system", "elsewhere")).await.unwrap_err();
+        assert!(is_forbidden(&error), "{error}");
 
-    // OwnerReferencesPermissionEnforcement: who blocks an owner's deletion must be able to unblock it.
-    let uid = import(&cluster).await.unwrap();
-    create(&writer, &mk_owned("free", &uid, false)).await.unwrap();
-    let error = create(&writer, &mk_owned("blocking", &uid, true)).await.unwrap_err();
-    assert!(is_forbidden(&error), "{error}");
+        // OwnerReferencesPermissionEnforcement: who blocks an owner's deletion must be able to unblock it.
+        let uid = import(cluster, "lasting").await.unwrap();
+        create(&writer, &mk_owned("free", "lasting", &uid, false)).await.unwrap();
+        let error = create(&writer, &mk_owned("blocking", "lasting", &uid, true)).await.unwrap_err();
+        assert!(is_forbidden(&error), "{error}");
+        Ok(())
+    })
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ mod packaging;
 mod registry;
 mod registry_access;
 mod replicas;
+mod shared;
 mod shipped;
 mod site;
 mod status;

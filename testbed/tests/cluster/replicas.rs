@@ -13,6 +13,8 @@ use mcwan_testbed::cluster::TestCluster;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
+use crate::shared::on_shared_cluster;
+
 const NAMESPACE: &str = "default";
 /// How long anything may take, on a machine that does much else.
 const SOON: Duration = Duration::from_mins(1);
@@ -127,29 +129,30 @@ async fn the_api_server_gone(mut cluster: TestCluster) -> Result<()> {
     Ok(())
 }
 
-#[tokio::test]
-async fn all_have_the_steering_key_of_whoever_was_first() -> Result<()> {
-    let cluster = TestCluster::start_with(&[]).await?;
-    let client = cluster.client();
-    let read = || steering_secret::read_or_create(client.clone(), NAMESPACE);
-    let (a, b, c) = tokio::try_join!(read(), read(), read())?;
-    let digests = [a, b, c, read().await?].map(|key| key.digest("secure", "payment", "high"));
-    assert!(digests.iter().all(|digest| *digest == digests[0]), "{digests:?}");
+#[test]
+fn all_have_the_steering_key_of_whoever_was_first() -> Result<()> {
+    on_shared_cluster(async |cluster| {
+        let client = cluster.client();
+        let read = || steering_secret::read_or_create(client.clone(), NAMESPACE);
+        let (a, b, c) = tokio::try_join!(read(), read(), read())?;
+        let digests = [a, b, c, read().await?].map(|key| key.digest("secure", "payment", "high"));
+        assert!(digests.iter().all(|digest| *digest == digests[0]), "{digests:?}");
 
-    let secrets: Api<Secret> = Api::namespaced(client.clone(), NAMESPACE);
-    let version = async || anyhow::Ok(secrets.get(SECRET).await?.metadata.resource_version);
-    let before = version().await?;
-    read().await?;
-    assert_eq!(version().await?, before, "it is read, never written");
+        let secrets: Api<Secret> = Api::namespaced(client.clone(), NAMESPACE);
+        let version = async || anyhow::Ok(secrets.get(SECRET).await?.metadata.resource_version);
+        let before = version().await?;
+        read().await?;
+        assert_eq!(version().await?, before, "it is read, never written");
 
-    let bad = json!({"data": {"key": null}, "stringData": {"other": "0123456789abcdef"}});
-    secrets.patch(SECRET, &PatchParams::default(), &Patch::Merge(bad)).await?;
-    let before = version().await?;
-    let error = read().await.err().context("an error")?;
-    assert!(matches!(error, SteeringSecretError::Content { source: None, .. }), "{error:?}");
-    assert_eq!(version().await?, before, "what people wrote is left to them");
+        let bad = json!({"data": {"key": null}, "stringData": {"other": "0123456789abcdef"}});
+        secrets.patch(SECRET, &PatchParams::default(), &Patch::Merge(bad)).await?;
+        let before = version().await?;
+        let error = read().await.err().context("an error")?;
+        assert!(matches!(error, SteeringSecretError::Content { source: None, .. }), "{error:?}");
+        assert_eq!(version().await?, before, "what people wrote is left to them");
 
-    secrets.delete(SECRET, &DeleteParams::default()).await?;
-    assert_ne!(read().await?.digest("secure", "payment", "high"), digests[0], "a new one");
-    Ok(())
+        secrets.delete(SECRET, &DeleteParams::default()).await?;
+        assert_ne!(read().await?.digest("secure", "payment", "high"), digests[0], "a new one");
+        Ok(())
+    })
 }

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::edge::Edge;
 use super::emitted::mk_service;
+use crate::shared::on_shared_cluster;
 
 const SERVICES: Watched = Watched::Emitted(Kind::Service);
 
@@ -155,19 +156,26 @@ async fn conditions_of_others_stay(cluster: &TestCluster, edge: &mut Edge) -> Re
     Ok(())
 }
 
-#[tokio::test]
-async fn what_may_not_be_watched_is_not_empty() -> Result<()> {
-    let cluster = TestCluster::start_with(&[Crds::Mcwan]).await?;
-    let stranger = cluster.client_for("default", "default").await?;
-    let mut edge = Edge::new(&stranger);
-    let watched = [SERVICES, Watched::WanPolicy, Watched::ServiceImport];
-    edge.until("watches are forbidden", |edge| watched.iter().all(|kind| edge.forbidden.contains(kind))).await?;
-    assert!(watched.iter().all(|kind| !edge.synced.contains(kind)), "what is there is unknown: {:?}", edge.synced);
-    let outcome = edge.apply(&mk_service("forbidden")).await;
-    assert!(matches!(outcome, Outcome::Refused { reason: "Forbidden", .. }), "{outcome:?}");
+#[test]
+fn what_may_not_be_watched_is_not_empty() -> Result<()> {
+    on_shared_cluster(async |cluster| {
+        cluster.kubectl(&["create", "serviceaccount", "stranger"]).await?;
+        let stranger = cluster.client_for("default", "stranger").await?;
+        let mut edge = Edge::new(&stranger);
+        let watched = [SERVICES, Watched::WanPolicy, Watched::ServiceImport];
+        edge.until("watches are forbidden", |edge| watched.iter().all(|kind| edge.forbidden.contains(kind))).await?;
+        assert!(watched.iter().all(|kind| !edge.synced.contains(kind)), "what is there is unknown: {:?}", edge.synced);
+        let outcome = edge.apply(&mk_service("forbidden")).await;
+        assert!(matches!(outcome, Outcome::Refused { reason: "Forbidden", .. }), "{outcome:?}");
 
-    let binding =
-        ["create", "clusterrolebinding", "all", "--clusterrole=cluster-admin", "--serviceaccount=default:default"];
-    cluster.kubectl(&binding).await?;
-    edge.until("the watches go on", |edge| watched.iter().all(|kind| edge.synced.contains(kind))).await
+        let binding = [
+            "create",
+            "clusterrolebinding",
+            "stranger",
+            "--clusterrole=cluster-admin",
+            "--serviceaccount=default:stranger",
+        ];
+        cluster.kubectl(&binding).await?;
+        edge.until("the watches go on", |edge| watched.iter().all(|kind| edge.synced.contains(kind))).await
+    })
 }

@@ -78,11 +78,18 @@ async fn play(c1: &Member, rows: Vec<Row>) -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_cluster_writes_what_is_its_own_and_reads_all() -> Result<()> {
+async fn clusters_are_kept_apart() -> Result<()> {
     let cluster = TestCluster::start_with(&[]).await?;
     let c1 = scene(&cluster).await?;
-    play(&c1, vec![admitted("itself", APPLY, wan_cluster("c1"))]).await?;
-    let owned = owner("WANCluster", "c1", &uid(&cluster, "wancluster/c1").await?);
+    a_cluster_does_not_write_what_is_anothers(&cluster, &c1).await?;
+    a_cluster_does_nothing_else(&c1).await?;
+    a_cluster_writes_what_is_its_own_and_reads_all(&cluster, &c1).await?;
+    what_a_controller_publishes_is_admitted(&cluster).await
+}
+
+async fn a_cluster_writes_what_is_its_own_and_reads_all(cluster: &TestCluster, c1: &Member) -> Result<()> {
+    play(c1, vec![admitted("itself", APPLY, wan_cluster("c1"))]).await?;
+    let owned = owner("WANCluster", "c1", &uid(cluster, "wancluster/c1").await?);
     let payment = export_of("c1.secure.payment", "c1", "payment");
     let rows = vec![
         admitted("its lease", APPLY, lease("c1")),
@@ -96,17 +103,14 @@ async fn a_cluster_writes_what_is_its_own_and_reads_all() -> Result<()> {
         admitted("what others publish, read", "get exportedservice/c2.secure.payment wancluster/c2 lease/c2", ""),
         admitted("itself, deleted", "delete wancluster/c1 lease/c1", ""),
     ];
-    play(&c1, rows).await?;
+    play(c1, rows).await?;
     // The administrator is no cluster.
     let both = wan_cluster("c3") + &export_of("c2.secure.stats", "c2", "stats");
     cluster.apply(&both.replace("metadata: {", "metadata: {namespace: mc-wan-registry, ")).await
 }
 
-#[tokio::test]
-async fn what_a_controller_publishes_is_admitted() -> Result<()> {
-    let cluster = TestCluster::start_with(&[]).await?;
-    done(&cluster, &["init"]).await?;
-    let member = Member::join(&cluster, "cluster-1").await?;
+async fn what_a_controller_publishes_is_admitted(cluster: &TestCluster) -> Result<()> {
+    let member = Member::join(cluster, "cluster-1").await?;
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../controller/tests/golden/kubernetes/export.yaml");
     let golden = fs::read_to_string(golden)?;
     let is_published = |document: &&str| {
@@ -118,15 +122,12 @@ async fn what_a_controller_publishes_is_admitted() -> Result<()> {
     play(&member, vec![admitted("what the controller emits", manager, published.join("---\n"))]).await
 }
 
-#[tokio::test]
-async fn a_cluster_does_not_write_what_is_anothers() -> Result<()> {
-    let cluster = TestCluster::start_with(&[]).await?;
-    let c1 = scene(&cluster).await?;
+async fn a_cluster_does_not_write_what_is_anothers(cluster: &TestCluster, c1: &Member) -> Result<()> {
     c1.publish(&["payment"]).await?;
     let export = "exportedservice/c2.secure.payment";
-    let others = owner("WANCluster", "c2", &uid(&cluster, "wancluster/c2").await?);
-    let own = owner("WANCluster", "c1", &uid(&cluster, "wancluster/c1").await?);
-    let account = owner("Secret", "c2", &uid(&cluster, "secret/c2").await?);
+    let others = owner("WANCluster", "c2", &uid(cluster, "wancluster/c2").await?);
+    let own = owner("WANCluster", "c1", &uid(cluster, "wancluster/c1").await?);
+    let account = owner("Secret", "c2", &uid(cluster, "secret/c2").await?);
     let payment = export_of("c1.secure.payment", "c1", "payment");
     let label = r#"{"metadata":{"labels":{"a":"b"}}}"#;
     let rows = vec![
@@ -167,14 +168,11 @@ async fn a_cluster_does_not_write_what_is_anothers() -> Result<()> {
             assert!(ran.log.contains(&format!("{POLICY}{refusal}")), "{}: {ran:?}", row.what);
         }
     }
-    play(&c1, rows).await
+    play(c1, rows).await
 }
 
-#[tokio::test]
-async fn a_cluster_does_nothing_else() -> Result<()> {
+async fn a_cluster_does_nothing_else(c1: &Member) -> Result<()> {
     const FORBIDDEN: &str = "User \"system:serviceaccount:mc-wan-registry:c1\" cannot";
-    let cluster = TestCluster::start_with(&[]).await?;
-    let c1 = scene(&cluster).await?;
     let elsewhere = |manifest: String| with(&manifest, "namespace: default");
     let secret = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: c3, annotations: \
         {kubernetes.io/service-account.name: c2}}\ntype: kubernetes.io/service-account-token\n";
@@ -207,5 +205,5 @@ async fn a_cluster_does_nothing_else() -> Result<()> {
         refused(FORBIDDEN, "the kinds", "delete customresourcedefinition/wanclusters.mc-wan.l7mp.io", ""),
         refused(FORBIDDEN, "to be somebody else", "get wanclusters --as=system:serviceaccount:mc-wan-registry:c2", ""),
     ];
-    play(&c1, rows).await
+    play(c1, rows).await
 }

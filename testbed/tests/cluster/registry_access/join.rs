@@ -16,6 +16,7 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use super::command::{Member, REGISTRY, done, registry, wan_cluster};
+use crate::shared::on_shared_cluster;
 
 const START: Duration = Duration::from_mins(2);
 
@@ -92,23 +93,26 @@ async fn credentials_that_would_let_one_write_what_is_anothers_are_not_given() -
     Member::join(&cluster, "c1").await?.publish(&[]).await
 }
 
-#[tokio::test]
-async fn wrong_usage_is_told() -> Result<()> {
-    let cluster = TestCluster::start_with(&[]).await?;
-    let too_long = "c".repeat(64);
-    for name in ["Cluster-1", "c_1", "c.1", "c1-", "", &too_long] {
-        for task in ["join", "leave"] {
-            let ran = registry(&cluster, &[task, name]).await?;
-            assert_eq!((ran.status, ran.out.as_str()), (Some(2), ""), "{task} {name}: {ran:?}");
-            assert!(ran.log.contains("a cluster's name is a DNS label"), "{task} {name}: {}", ran.log);
+#[test]
+fn wrong_usage_is_told() -> Result<()> {
+    on_shared_cluster(async |cluster| {
+        let too_long = "c".repeat(64);
+        for name in ["Cluster-1", "c_1", "c.1", "c1-", "", &too_long] {
+            for task in ["join", "leave"] {
+                let ran = registry(cluster, &[task, name]).await?;
+                assert_eq!((ran.status, ran.out.as_str()), (Some(2), ""), "{task} {name}: {ran:?}");
+                assert!(ran.log.contains("a cluster's name is a DNS label"), "{task} {name}: {}", ran.log);
+            }
         }
-    }
-    for (server, complaint) in [("http://hub.example.com", "an API server is at https://"), ("hub:6443", "https://")] {
-        let ran = registry(&cluster, &["join", "c1", "--server", server]).await?;
-        assert_eq!(ran.status, Some(2), "{server}: {ran:?}");
-        assert!(ran.log.contains(complaint), "{server}: {}", ran.log);
-    }
-    let ran = registry(&cluster, &["init", "--context", "missing"]).await?;
-    assert_eq!(ran.status, Some(1), "{ran:?}");
-    Ok(())
+        for (server, complaint) in
+            [("http://hub.example.com", "an API server is at https://"), ("hub:6443", "https://")]
+        {
+            let ran = registry(cluster, &["join", "c1", "--server", server]).await?;
+            assert_eq!(ran.status, Some(2), "{server}: {ran:?}");
+            assert!(ran.log.contains(complaint), "{server}: {}", ran.log);
+        }
+        let ran = registry(cluster, &["init", "--context", "missing"]).await?;
+        assert_eq!(ran.status, Some(1), "{ran:?}");
+        Ok(())
+    })
 }
