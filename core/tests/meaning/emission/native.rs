@@ -5,7 +5,7 @@ use mcwan_core::emit::kubernetes::{EgressNamespace, egress_objects};
 use mcwan_core::emit::object::Kind;
 use serde_json::{Value, json};
 
-use crate::world::{HIGH, World, at, mk_export, mk_import, mk_plain_export, of_kind, reasons, settings, to_high};
+use super::world::{HIGH, World, at, mk_export, mk_import, mk_plain_export, of_kind, reasons, settings, to_high};
 
 fn egress(world: &World) -> EgressNamespace {
     egress_objects("secure", &world.translator.imports_of("secure"), &settings(DataPlane::Native))

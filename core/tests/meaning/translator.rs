@@ -184,7 +184,7 @@ proptest! {
 
 #[test]
 fn the_payment_example_means_the_same_in_every_order() {
-    let text = include_str!("../../examples/payment/manifests.yaml");
+    let text = include_str!("../../../examples/payment/manifests.yaml");
     let objects = text.split("\n---\n").map(|document| serde_saphyr::from_str::<Value>(document).unwrap());
     let mut events: Vec<_> = objects.map(created).collect();
     events.push(created(mk_cluster_scoped("Namespace", "secure", &json!({}))));

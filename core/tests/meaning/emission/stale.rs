@@ -6,7 +6,7 @@ use mcwan_core::api::DataPlane;
 use mcwan_core::emit::kubernetes::{LiveRules, import_objects};
 use mcwan_core::emit::object::{Kind, Object};
 
-use crate::world::{World, at, common, mk_export, mk_import, of_kind, settings, to_high};
+use super::world::{World, at, common, mk_export, mk_import, of_kind, settings, to_high};
 
 /// What becomes of `payment` where these clusters export it, by the number of their pods, and some are stale.
 fn objects(pods: &[u32], stale: &[&str]) -> (World, Vec<Object>) {

@@ -9,7 +9,7 @@ use mcwan_core::translate::Import;
 use mcwan_policy::limits;
 use mcwan_policy::wire::{Match, PathMatch, Rule};
 
-use crate::world::{World, at, mk_import, mk_plain_export, of_kind, reasons, settings, to_high};
+use super::world::{World, at, mk_import, mk_plain_export, of_kind, reasons, settings, to_high};
 
 fn mk_imports(count: usize, change: impl Fn(usize, &mut Import)) -> Vec<Import> {
     let world = World::new(&[mk_plain_export(), mk_import("payment", &[to_high("")])]);

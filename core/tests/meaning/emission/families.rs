@@ -4,7 +4,7 @@ use mcwan_core::api::DataPlane;
 use mcwan_core::emit::kubernetes::{LiveRules, import_objects};
 use mcwan_core::emit::object::Kind;
 
-use crate::world::{World, at, mk_export, mk_import, of_kind, reasons, settings, to_high};
+use super::world::{World, at, mk_export, mk_import, of_kind, reasons, settings, to_high};
 
 const FOUR: &str = "10.20.0.7";
 const SIX: &str = "2001:db8::7";

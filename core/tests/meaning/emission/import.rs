@@ -5,7 +5,7 @@ use mcwan_core::emit::kubernetes::{LiveRules, import_objects, missing_grants, st
 use mcwan_core::emit::object::{Kind, Object};
 use serde_json::{Value, json};
 
-use crate::world::{World, at, common, mk_export, mk_import, mk_plain_export, of_kind, reasons, settings, to_high};
+use super::world::{World, at, common, mk_export, mk_import, mk_plain_export, of_kind, reasons, settings, to_high};
 
 fn objects(world: &World) -> Vec<Object> {
     import_objects(world.payment(), &settings(DataPlane::Wasm), &LiveRules::default()).0

@@ -7,7 +7,7 @@ use mcwan_core::emit::kubernetes::{cluster_object, export_objects, ingress_objec
 use mcwan_core::emit::object::Kind;
 use serde_json::json;
 
-use crate::world::{World, at, of_kind, reasons, settings};
+use super::world::{World, at, of_kind, reasons, settings};
 
 #[test]
 fn only_gateways_of_the_registry_come_in() {

@@ -1,0 +1,7 @@
+//! The command line as a person runs it, and the controller's edges against small servers.
+
+mod admin;
+mod cli;
+mod contact;
+mod gateways;
+mod module;

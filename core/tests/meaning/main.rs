@@ -1,0 +1,4 @@
+//! What the resources mean, and what a cluster is told of it.
+
+mod emission;
+mod translator;
