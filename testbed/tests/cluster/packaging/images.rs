@@ -77,6 +77,7 @@ async fn the_controller_runs_in_its_image_which_holds_nothing_else() -> Result<(
     assert_eq!(config["config"], json!({"User": "65532:65532", "Entrypoint": ["/mcwan"]}));
     let content = unpack(&reference).await?;
     assert_eq!(files(content.path())?, ["mcwan"]);
+    assert!(fs::read(content.path().join("mcwan"))? == fs::read(tools::controller()?)?, "another controller");
     let mut chroot = Command::new("chroot");
     chroot.arg("--userspec=65532:65532").arg(content.path()).args(["/mcwan", "--version"]);
     let version = run(&mut chroot).await?;
