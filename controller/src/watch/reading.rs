@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use kube::core::DynamicResourceScope;
 use kube::discovery::ApiResource;
-use mcwan_core::observed::{Live, registry_writer};
+use mcwan_core::observed::{Live, Owner, registry_writer};
 use mcwan_core::snapshot::Key;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -15,8 +15,10 @@ use serde_json::Value;
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// An object, reduced to what is kept of it while it is read: a page of a list never stands in memory as a whole.
+/// `WRITTEN` says whether it is of a kind that we write: an object of another kind is somebody else's, whatever its
+/// labels and field managers are. The type says so, as an item of a list may not name its kind.
 #[derive(Clone, Debug)]
-pub(super) struct Reading {
+pub(super) struct Reading<const WRITTEN: bool> {
     /// The version alone: what kube's watcher asks for.
     metadata: ObjectMeta,
     pub(super) key: Key,
@@ -27,9 +29,12 @@ pub(super) struct Reading {
     object: Value,
 }
 
-impl Reading {
+impl<const WRITTEN: bool> Reading<WRITTEN> {
     fn of(mut object: Value) -> Self {
-        let live = Live::of(&object);
+        let mut live = Live::of(&object);
+        if !WRITTEN {
+            live.owner = Owner::Foreign;
+        }
         let writer = registry_writer(&object).map(Box::from);
         let text = |field| object.get("metadata")?.get(field)?.as_str();
         let key = Key::new(text("namespace").unwrap_or_default(), text("name").unwrap_or_default());
@@ -65,13 +70,13 @@ fn strip(object: &mut Value) {
     }
 }
 
-impl<'de> Deserialize<'de> for Reading {
+impl<'de, const WRITTEN: bool> Deserialize<'de> for Reading<WRITTEN> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Value::deserialize(deserializer).map(Self::of)
     }
 }
 
-impl Resource for Reading {
+impl<const WRITTEN: bool> Resource for Reading<WRITTEN> {
     type DynamicType = ApiResource;
     type Scope = DynamicResourceScope;
 

@@ -53,22 +53,30 @@ impl Task {
     }
 
     /// Watches until nobody listens any more.
-    pub(super) async fn run(mut self) {
+    pub(super) async fn run(self) {
+        match self.kind.emitted() {
+            Some(_) => self.follow::<true>().await,
+            None => self.follow::<false>().await,
+        }
+    }
+
+    /// The same for a kind that we write, or for one that we do not write.
+    async fn follow<const WRITTEN: bool>(mut self) {
         let mut backoff = WAITS;
-        while self.watch(&mut backoff).await.is_ok() {
+        while self.watch::<WRITTEN>(&mut backoff).await.is_ok() {
             sleep(backoff.failed()).await;
         }
     }
 
     /// Lists and watches until it must be begun anew.
-    async fn watch(&mut self, backoff: &mut Backoff) -> Result<(), Closed> {
+    async fn watch<const WRITTEN: bool>(&mut self, backoff: &mut Backoff) -> Result<(), Closed> {
         let mcs = match self.served().await {
             Ok(Served::Version(version)) => version,
             Ok(Served::Nothing) => return self.not_installed().await,
             Err(error) => return self.failed(error).await,
         };
         let mut superseded = pin!(served::superseded(self.client.clone(), self.kind, mcs));
-        let mut events = pin!(self.stream(&self.kind.resource(mcs)));
+        let mut events = pin!(self.stream::<WRITTEN>(&self.kind.resource(mcs)));
         // Those of the list that is under way.
         let mut listed = None;
         loop {
@@ -118,9 +126,12 @@ impl Task {
         }
     }
 
-    fn stream(&self, resource: &ApiResource) -> impl Stream<Item = watcher::Result<watcher::Event<Reading>>> + use<> {
+    fn stream<const WRITTEN: bool>(
+        &self,
+        resource: &ApiResource,
+    ) -> impl Stream<Item = watcher::Result<watcher::Event<Reading<WRITTEN>>>> + use<WRITTEN> {
         let client = self.client.clone();
-        let api: Api<Reading> = match &self.namespace {
+        let api: Api<Reading<WRITTEN>> = match &self.namespace {
             Some(namespace) => Api::namespaced_with(client, namespace, resource),
             None => Api::all_with(client, resource),
         };
@@ -134,7 +145,11 @@ impl Task {
         )
     }
 
-    async fn heard(&mut self, event: watcher::Event<Reading>, listed: &mut Option<Keyed<()>>) -> Result<(), Closed> {
+    async fn heard<const WRITTEN: bool>(
+        &mut self,
+        event: watcher::Event<Reading<WRITTEN>>,
+        listed: &mut Option<Keyed<()>>,
+    ) -> Result<(), Closed> {
         match event {
             watcher::Event::Init => *listed = Some(Keyed::default()),
             watcher::Event::InitApply(reading) => {
@@ -157,7 +172,7 @@ impl Task {
         Ok(())
     }
 
-    async fn changed(&mut self, reading: Reading) -> Result<(), Closed> {
+    async fn changed<const WRITTEN: bool>(&mut self, reading: Reading<WRITTEN>) -> Result<(), Closed> {
         let key = reading.key.clone();
         self.known.insert(&key, ());
         let (live, object) = reading.seen_from(&self.cluster);

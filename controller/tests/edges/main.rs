@@ -5,3 +5,4 @@ mod cli;
 mod contact;
 mod gateways;
 mod module;
+mod watch;

@@ -1,0 +1,102 @@
+//! What is read of an API server, and what is left out as our own.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::{StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use kube::{Client, Config};
+use mcwan::watch::{Event, Source, Watches};
+use mcwan_core::watched::Watched;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::time::timeout;
+
+/// How long until everything is listed.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// An API server that has these lists, by the last part of their paths, and whose watches are silent.
+async fn serving(lists: Vec<(&'static str, Value)>) -> Client {
+    mcwan::module::use_ring();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a free port");
+    let address = listener.local_addr().expect("an address");
+    let lists = Arc::new(lists);
+    let answer = move |uri: Uri| answer(Arc::clone(&lists), uri);
+    let server = axum::serve(listener, Router::new().fallback(answer));
+    tokio::spawn(async move { server.await });
+    let config = Config::new(format!("http://{address}").parse().expect("a URI"));
+    Client::try_from(config).expect("a client")
+}
+
+async fn answer(lists: Arc<Vec<(&'static str, Value)>>, uri: Uri) -> Response {
+    let plural = uri.path().rsplit('/').next().unwrap_or_default();
+    let list = lists.iter().find(|(known, _)| *known == plural);
+    match list {
+        _ if uri.query().is_some_and(|query| query.contains("watch=true")) => std::future::pending().await,
+        Some((_, list)) => ([(header::CONTENT_TYPE, "application/json")], list.to_string()).into_response(),
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+/// A list of one object with our label, which our field manager has applied.
+fn mk_list(kind: Watched, api_version: &str, more: &Value) -> Value {
+    let mut object = json!({"metadata": {
+        "name": "payment",
+        "namespace": "secure",
+        "resourceVersion": "7",
+        "labels": {"app.kubernetes.io/managed-by": "mcwan"},
+        "managedFields": [{
+            "manager": "mcwan",
+            "operation": "Apply",
+            "apiVersion": api_version,
+            "fieldsType": "FieldsV1",
+            "fieldsV1": {"f:metadata": {"f:labels": {"f:app.kubernetes.io/managed-by": {}}}},
+        }],
+    }});
+    if let (Some(object), Some(more)) = (object.as_object_mut(), more.as_object()) {
+        object.extend(more.clone());
+    }
+    let name = format!("{}List", kind.name());
+    json!({"apiVersion": api_version, "kind": name, "metadata": {"resourceVersion": "9"}, "items": [object]})
+}
+
+#[tokio::test]
+async fn an_object_is_ours_only_if_we_write_its_kind() {
+    let import = json!({
+        "apiVersion": "mc-wan.l7mp.io/v1alpha1",
+        "kind": "ServiceImport",
+        "spec": {"http": {"rules": []}},
+    });
+    let written = Watched::Emitted(mcwan::emit::object::Kind::Service);
+    let table = [
+        (Watched::ServiceImport, "serviceimports", "mc-wan.l7mp.io/v1alpha1", import, true, "rules of a user"),
+        (Watched::Namespace, "namespaces", "v1", json!({}), true, "a namespace, whose list does not name its kind"),
+        (Watched::Pod, "pods", "v1", json!({}), true, "the pod of a gateway"),
+        (written, "services", "v1", json!({}), false, "a Service, which we write"),
+    ];
+    let lists = table.iter().map(|(kind, plural, version, more, ..)| (*plural, mk_list(*kind, version, more)));
+    let client = serving(lists.collect()).await;
+    let source = Source {
+        client: client.clone(),
+        registry: client,
+        registry_namespace: "mc-wan-registry".into(),
+        cluster: "own".into(),
+    };
+    let mut watches = Watches::start(&source);
+    let mut read = Vec::new();
+    let mut synced = Vec::new();
+    while !table.iter().all(|(kind, ..)| synced.contains(kind)) {
+        let event = timeout(PATIENCE, watches.next()).await.expect("everything is listed").expect("the watches go on");
+        match event {
+            Event::Changed { kind, input, .. } => read.push((kind, input.is_some())),
+            Event::Synced { kind } => synced.push(kind),
+            Event::Deleted { .. } | Event::Failed { .. } | Event::McsVersion(_) => {}
+        }
+    }
+    for (kind, _, _, _, is_read, message) in table {
+        let told: Vec<_> = read.iter().filter(|(known, _)| *known == kind).map(|(_, is_read)| *is_read).collect();
+        assert_eq!(told, [is_read], "{message}");
+    }
+}
