@@ -21,6 +21,7 @@ mod live_rules;
 pub mod names;
 mod native;
 mod native_match;
+mod provenance;
 mod route;
 mod service;
 mod tier;
@@ -28,6 +29,7 @@ mod tier;
 use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use serde_json::Value;
 
 use crate::api::DataPlane;
 use crate::emit::object::Object;
@@ -42,7 +44,8 @@ pub use filter::{FilterKind, Shipped};
 pub use grant::missing_grants;
 pub use import::import_objects;
 pub use ingress::{guard_of, guarded_by, ingress_objects};
-pub use live_rules::{LiveRules, steering_value_of};
+pub use live_rules::{LiveRules, steering_value_of, tier_services_of};
+pub use provenance::Provenance;
 
 /// The label of everything that mcwan writes, its value being [`MANAGER`].
 pub const MANAGED_BY_LABEL: &str = "app.kubernetes.io/managed-by";
@@ -108,6 +111,14 @@ impl Settings {
             DataPlane::Native => names::NATIVE_EGRESS_GATEWAY,
         }
     }
+}
+
+/// Whether an object of the API server is labelled as one of an import.
+pub fn is_of_import(object: &Value, namespace: &str, name: &str) -> bool {
+    let text = |pointer: &str, key: &str| object.pointer(pointer)?.get(key)?.as_str();
+    let label = |key| text("/metadata/labels", key);
+    let of_namespace = label(NAMESPACE_LABEL).or_else(|| text("/metadata", "namespace"));
+    label(MANAGED_BY_LABEL) == Some(MANAGER) && label(IMPORT_LABEL) == Some(name) && of_namespace == Some(namespace)
 }
 
 /// The name of the import that an object is for; none: it is for more than one.

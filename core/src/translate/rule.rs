@@ -184,16 +184,14 @@ impl Rules<'_> {
         }
     }
 
-    /// A target with the ports of its tiers: where these become others, routes of before that gateways may still have must
-    /// not take what is steered now, as the ports may be other tiers' by then.
+    /// What a target means now.
     fn meaning(&self, target: &str, destination: &Destination, forwarding: &Forwarding) -> String {
         let destinations = iter::once(destination).chain(forwarding.mirrors.iter().map(|mirror| &mirror.destination));
         let port = |destination: &Destination| match destination {
             Destination::Tier { name } => self.exports.tier_port(name),
             Destination::Service { .. } => None,
         };
-        let ports = destinations.filter_map(port).map(|port| format!("@{port}"));
-        iter::once(target.to_owned()).chain(ports).collect()
+        target::meaning(target, destinations.filter_map(port))
     }
 
     fn resolve(&mut self, reference: Reference<'_>, field: &str) -> Result<Destination, Refusal> {

@@ -6,6 +6,8 @@ use std::str::FromStr;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
+use super::target;
+
 /// Bytes of a digest: enough that guessing one by requests is hopeless.
 const DIGEST_BYTES: usize = 16;
 
@@ -37,6 +39,12 @@ impl SteeringKey {
         }
         let digest = mac.finalize().into_bytes();
         hex::encode(digest.get(..DIGEST_BYTES).unwrap_or_default())
+    }
+
+    /// Whether a steering value is one that an import has, or had, for a target whose tiers are on these ports.
+    pub fn made(&self, value: &str, namespace: &str, name: &str, ports: impl Iterator<Item = u16>) -> bool {
+        let target = value.rsplit_once('.');
+        target.is_some_and(|(target, digest)| self.digest(namespace, name, &target::meaning(target, ports)) == digest)
     }
 }
 

@@ -133,6 +133,14 @@ pub(super) fn name(destination: &Destination, forwarding: &Forwarding, import_na
     name
 }
 
+/// A target with the ports of its tiers: that of its destination, then those of its mirrors. Where these become others,
+/// routes of before that gateways may still have must not take what is steered now, as the ports may be other tiers' by
+/// then.
+pub(super) fn meaning(name: &str, ports: impl Iterator<Item = u16>) -> String {
+    let ports = ports.map(|port| format!("@{port}"));
+    std::iter::once(name.to_owned()).chain(ports).collect()
+}
+
 /// Hexadecimal digits that tell contents apart, at most 64.
 pub(super) fn hash(content: &str, digits: usize) -> String {
     let mut hash = hex::encode(Sha256::digest(content));

@@ -11,7 +11,7 @@ use crate::snapshot::change::Change;
 use crate::snapshot::{Key, Keyed, Snapshot};
 
 use super::gateway_pods::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, known_addresses};
-use super::{Exports, Families, Import, Options, Outgoing, service_import, tier_service};
+use super::{Exports, Families, Import, Options, Outgoing, SteeringKey, service_import, tier_service};
 
 /// What the resources mean, kept up to date.
 #[derive(Debug)]
@@ -198,6 +198,11 @@ impl Translator {
             }
             None => drop(self.outgoing.remove(key)),
         }
+    }
+
+    /// The key of the digests in steering values.
+    pub fn steering_key(&self) -> &SteeringKey {
+        &self.options.steering_key
     }
 
     /// What other clusters export.

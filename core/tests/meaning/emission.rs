@@ -5,5 +5,6 @@ mod families;
 mod import;
 mod ingress;
 mod native;
+mod provenance;
 mod stale;
 mod world;

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use mcwan_core::api::TIER_NAMESPACE;
-use mcwan_core::emit::kubernetes::{LiveRules, steering_value_of};
+use mcwan_core::emit::kubernetes::{LiveRules, Provenance, is_of_import, steering_value_of, tier_services_of};
 use mcwan_core::emit::object::{Kind, Object, ObjectId};
 use mcwan_core::observed::Live;
 use mcwan_core::outcome::Outcome;
+use mcwan_core::snapshot::Key;
 use mcwan_core::translate::Import;
 use serde_json::Value;
 
@@ -60,12 +61,20 @@ impl Engine {
         if rules.is_empty() {
             return Ok(wanted);
         }
+        let services = self.own_tier_services(unit, name, &wanted, &rules).await?;
+        let provenance = Provenance {
+            namespace: &unit.namespace,
+            name,
+            steering_key: self.translator.steering_key(),
+            services: &services,
+        };
         rules.retain(|rule| {
             steering_value_of(rule).is_some_and(|value| {
                 new_targets.remove(value);
-                !known.contains(value) && !is_gone(rule)
+                !known.contains(value) && !is_gone(rule) && provenance.is_own(rule)
             })
         });
+        live.owns(services);
         if !new_targets.is_empty() {
             batch.lead(&unit.namespace);
         }
@@ -86,6 +95,35 @@ impl Engine {
             batch.delay_routes(unit);
         }
         Ok(emission)
+    }
+
+    /// The import's own tier services among those that rules of its live routes name: those of its wanted state, and those
+    /// of before. Of the latter a new leader knows only the labels, which no tenant can write.
+    async fn own_tier_services(
+        &mut self,
+        unit: &Unit,
+        import: &str,
+        wanted: &Emission,
+        rules: &[Value],
+    ) -> Result<BTreeSet<String>, Outcome> {
+        let mut own = BTreeSet::new();
+        for service in rules.iter().flat_map(tier_services_of).collect::<BTreeSet<_>>() {
+            let id = ObjectId { kind: Kind::Service, key: Key::new(TIER_NAMESPACE, service) };
+            let is_wanted = wanted.objects.iter().any(|object| object.id == id);
+            let is_own = match self.desired.unit_of(&id) {
+                _ if is_wanted => true,
+                Some(known) => known == unit,
+                None if self.world.observed.get(&id).is_some_and(Live::is_ours) => {
+                    let live = self.read(&id, unit).await?;
+                    live.is_some_and(|live| is_of_import(&live, &unit.namespace, import))
+                }
+                None => false,
+            };
+            if is_own {
+                own.insert(service.to_owned());
+            }
+        }
+        Ok(own)
     }
 
     /// Until when the filter of a namespace must wait on for its routes, if it must.

@@ -17,8 +17,10 @@ pub struct LiveRules {
     retained: Vec<Value>,
     /// The name of the `HTTPRoute` that each stands in, by its port and steering value.
     routes: BTreeMap<(u16, String), String>,
-    /// The tier services that they lead to.
+    /// The Services that they lead to in the namespace of tiers.
     services: BTreeSet<String>,
+    /// The import's own tier services.
+    own: BTreeSet<String>,
 }
 
 impl LiveRules {
@@ -36,14 +38,19 @@ impl LiveRules {
         self.retained.push(rule);
     }
 
+    /// These tier services are the import's own: of those that live rules lead to, only they are granted.
+    pub fn owns(&mut self, services: BTreeSet<String>) {
+        self.own.extend(services);
+    }
+
     /// The rules that stay.
     pub fn retained(&self) -> &[Value] {
         &self.retained
     }
 
-    /// The tier services that live rules lead to, be they to stay or to change.
+    /// The import's own tier services that live rules lead to, be they to stay or to change.
     pub(super) fn services(&self) -> impl Iterator<Item = &str> {
-        self.services.iter().map(String::as_str)
+        self.services.intersection(&self.own).map(String::as_str)
     }
 
     /// The number of the `HTTPRoute` for a port that each steering value stands in.
@@ -79,8 +86,24 @@ pub(super) fn port_of(rule: &Value) -> Option<u16> {
     set.filter(|header| header["name"] == PORT_HEADER).find_map(|header| header["value"].as_str()?.parse().ok())
 }
 
-/// The tier services that a rule of an `HTTPRoute` of ours sends requests to.
-fn tier_services_of(rule: &Value) -> impl Iterator<Item = &str> {
-    let backends = rule.get("backendRefs").and_then(Value::as_array).into_iter().flatten();
-    backends.filter(|backend| backend["namespace"] == TIER_NAMESPACE).filter_map(|backend| backend["name"].as_str())
+/// The Services in the namespace of tiers that a rule of an `HTTPRoute` sends requests to, copies included.
+pub fn tier_services_of(rule: &Value) -> impl Iterator<Item = &str> {
+    let all = backends_of(rule).chain(mirrors_of(rule));
+    all.filter(|reference| is_to_tier(reference)).filter_map(|reference| reference["name"].as_str())
+}
+
+/// What a rule sends requests to.
+pub(super) fn backends_of(rule: &Value) -> impl Iterator<Item = &Value> {
+    rule.get("backendRefs").and_then(Value::as_array).into_iter().flatten()
+}
+
+/// What a rule sends copies to, of all requests and of those to one of its backends.
+pub(super) fn mirrors_of(rule: &Value) -> impl Iterator<Item = &Value> {
+    let lists = std::iter::once(rule).chain(backends_of(rule)).filter_map(|holder| holder.get("filters")?.as_array());
+    lists.flatten().filter_map(|filter| filter.pointer("/requestMirror/backendRef"))
+}
+
+/// Whether a reference leads into the namespace of tiers.
+pub(super) fn is_to_tier(reference: &Value) -> bool {
+    reference["namespace"] == TIER_NAMESPACE
 }

@@ -56,11 +56,16 @@ fn rule(import: &Import, index: usize, target: &Target, port: u16, problems: &mu
         json!({})
     });
     rule["name"] = rule_name(&target.name).into();
-    rule["matches"] = json!([{
-        "path": {"type": "PathPrefix", "value": "/"},
-        "headers": [{"type": "Exact", "name": STEERING_HEADER, "value": target.steering_value()}],
-    }]);
+    rule["matches"] = steered_to(&target.steering_value());
     rule
+}
+
+/// The matches of a rule that takes what is steered to a target, and nothing else.
+pub(super) fn steered_to(value: &str) -> Value {
+    json!([{
+        "path": {"type": "PathPrefix", "value": "/"},
+        "headers": [{"type": "Exact", "name": STEERING_HEADER, "value": value}],
+    }])
 }
 
 fn forward(import: &Import, target: &Target, port: u16) -> Result<Value, Unsayable> {

@@ -22,6 +22,7 @@ async fn what_others_change_is_repaired_and_what_they_own_is_left_alone() -> Res
     a_route_that_cannot_be_written_holds_up_no_neighbour(&scene).await?;
     scene.settled().await?;
     what_others_change_is_repaired(&scene).await?;
+    what_somebody_writes_into_a_route_is_not_granted(&scene).await?;
     what_others_delete_is_made_again(&scene).await?;
     scene.end(controller).await
 }
@@ -145,6 +146,19 @@ async fn what_others_change_is_repaired(scene: &Scene) -> Result<()> {
         scene.edit(id, &slip).await?;
     }
     scene.until_emitted("everything is repaired", &before).await
+}
+
+/// Whoever may write routes of a namespace names another tenant's tier service.
+async fn what_somebody_writes_into_a_route_is_not_granted(scene: &Scene) -> Result<()> {
+    let id = "HTTPRoute secure/payment.8080";
+    let before = scene.emitted().await?;
+    let mut rules = scene.get(id).await?.context("no HTTPRoute")?["spec"]["rules"].take();
+    let stranger = "orders-other-sd-wan-priority-high";
+    rules[0]["backendRefs"].as_array_mut().context("no backends")?.push(
+        json!({"group": "", "kind": "Service", "name": stranger, "namespace": "mc-wan", "port": 31111, "weight": 0}),
+    );
+    scene.edit(id, &json!({"spec": {"rules": rules}})).await?;
+    scene.until_emitted("the route is repaired, and the grant is as it was", &before).await
 }
 
 async fn what_others_delete_is_made_again(scene: &Scene) -> Result<()> {
