@@ -11,6 +11,7 @@
 
 mod action;
 mod arena;
+mod budget;
 mod decision;
 mod error;
 mod explain;
@@ -38,6 +39,7 @@ mod table;
 mod target;
 pub mod wire;
 
+pub use budget::{Budget, Excess};
 pub use decision::{Decision, PORT_HEADER, REASON_HEADER, Reply, Route, RuleMatch, STEERING_HEADER};
 pub use error::{At, ConfigError, ImportError, Part, Reason};
 pub use explain::{Considered, Explanation, Verdict};

@@ -26,4 +26,14 @@ impl PatternPool {
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
+
+    /// How many there are with those of another pool.
+    pub(crate) fn len_with(&self, other: &Self) -> usize {
+        self.len() + other.0.keys().filter(|text| !self.0.contains_key(*text)).count()
+    }
+
+    /// Adds those of another pool.
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
 }

@@ -3,8 +3,8 @@
 
 use std::fmt::Write;
 
-use mcwan_policy::RouteTable;
-use mcwan_policy::wire::{Import, Match, Rule};
+use mcwan_policy::wire::{Import, Match, PluginConfig, Rule, UnknownHosts, VERSION};
+use mcwan_policy::{Budget, Excess, RouteTable};
 
 use crate::common::{
     self, HIGH, MatchBuilder, ask_table, compile, get, mk_config, mk_import, mk_match, mk_open_import, mk_rule,
@@ -147,4 +147,56 @@ fn an_import_over_a_bound_answers_so_on_every_path() {
         assert_eq!(ask_table(&table, &get("payment", path)).to_string(), "500 TooLarge", "{path}");
     }
     assert_eq!(ask_table(&table, &get("payment", "*")).to_string(), "400 BadRequest", "the path comes first");
+}
+
+/// An import with so many rules, each with an expression that begins so.
+fn mk_patterned(key: &str, count: usize, front: &str) -> Import {
+    let rule = |number: usize| mk_rule(&[on_regex(&format!("/{front}{number}"))], &[to(HIGH)]);
+    mk_import(key, &(0..count).map(rule).collect::<Vec<_>>())
+}
+
+#[test]
+fn a_budget_takes_what_a_config_takes() {
+    let bare = |key: &str, count: usize| mk_import(key, &vec![Rule::default(); count]);
+    let four = |count| ["secure/a", "secure/b", "secure/c", "secure/d"].map(|key| bare(key, count));
+    let [a, b] = ["secure/a", "secure/b"];
+    let table = [
+        (vec![mk_patterned(a, 4_096, "r")], Ok(()), "the most expressions"),
+        (vec![mk_patterned(a, 4_097, "r")], Err(Excess::Alone), "one more"),
+        (vec![mk_patterned(a, 4_096, "r"), mk_patterned(b, 4_096, "r")], Ok(()), "the same twice"),
+        (vec![mk_patterned(a, 4_096, "r"), mk_patterned(b, 1, "s")], Err(Excess::Together), "one of another import"),
+        (four(10_000).to_vec(), Ok(()), "the most rules"),
+        ([&four(10_000)[..], &[bare("secure/e", 1)]].concat(), Err(Excess::Together), "one more rule"),
+        (vec![bare(a, 10_001)], Ok(()), "over a bound of its own: it answers so by itself"),
+        (vec![mk_patterned(a, 4_097, "r").too_large()], Ok(()), "what stands for an import that is too large"),
+    ];
+    for (imports, expected, message) in table {
+        let mut budget = Budget::default();
+        let taken = imports.iter().try_for_each(|import| budget.take(import));
+        assert_eq!(taken, expected, "{message}");
+        let json = serde_json::to_vec(&mk_config(&imports)).expect("a config prints");
+        assert_eq!(RouteTable::from_json(&json).is_ok(), expected.is_ok(), "{message}: the config itself");
+    }
+}
+
+#[test]
+fn what_did_not_fit_takes_nothing() {
+    let mut budget = Budget::default();
+    budget.take(&mk_patterned("secure/a", 4_000, "r")).expect("it fits");
+    assert_eq!(budget.take(&mk_patterned("secure/b", 97, "s")), Err(Excess::Together));
+    assert_eq!(budget.take(&mk_patterned("secure/c", 96, "t")), Ok(()), "as if that had not been there");
+}
+
+#[test]
+fn what_is_too_large_keeps_its_hosts_and_answers_so() {
+    let hostnames = vec!["pay.example.com".to_owned(), "*.shop.example.com".to_owned(), "no host".to_owned()];
+    let import = Import { hostnames, ..mk_patterned("secure/payment", 4_097, "r") }.too_large();
+    let mut config: PluginConfig = mk_config(&[import]);
+    config.unknown_hosts = UnknownHosts::Refuse;
+    assert_eq!(config.version, VERSION, "a module of before reads it, too");
+    let table = compile(&config);
+    for host in ["payment.secure", "payment-clusterset", "pay.example.com", "a.shop.example.com"] {
+        assert_eq!(ask_table(&table, &get(host, "/a")).to_string(), "500 TooLarge", "{host}");
+    }
+    assert_eq!(ask_table(&table, &get("stats.secure", "/a")).to_string(), "404 UnknownHost", "a host of nobody");
 }
