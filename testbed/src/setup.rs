@@ -76,7 +76,7 @@ impl Setup {
         let options = EnvoyOptions { data_plane, steering, module: tools::module()?, bind_address, admin: None };
         let (config, unsaid) = envoy::render(&snapshot, &translation, &plugin, &options);
         let mut problems = translation.problems.clone();
-        problems.extend(plugin.host_conflicts(&translation.imports));
+        problems.extend(plugin.problems(&translation.imports));
         problems.extend(unsaid);
         Ok(Self { translation, plugin, config, problems, loopback, destinations })
     }

@@ -64,8 +64,8 @@ impl Input {
 
     /// Everything that is wrong, and what else is.
     pub(super) fn findings(&self, more: Vec<Problem>) -> Findings {
-        let conflicts = self.plugin.host_conflicts(&self.translation.imports);
-        Findings::new(&self.gathered, self.translation.problems.iter().cloned().chain(conflicts).chain(more))
+        let shared = self.plugin.problems(&self.translation.imports);
+        Findings::new(&self.gathered, self.translation.problems.iter().cloned().chain(shared).chain(more))
     }
 }
 

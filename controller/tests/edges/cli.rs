@@ -253,6 +253,31 @@ fn explain_says_what_happens_and_why() -> Result {
 }
 
 #[test]
+fn an_import_over_a_bound_is_refused_alone() -> Result {
+    let rule = |number| {
+        format!("    - matches: [{{path: {{type: RegularExpression, value: /r{number}}}}}]\n      {TO_HIGH}\n")
+    };
+    let neighbour = "apiVersion: mc-wan.l7mp.io/v1alpha1\nkind: ServiceImport\n\
+                     metadata: {name: stats, namespace: secure}\nspec: {http: {rules: []}}\n";
+    let manifests = format!("{}---\n{neighbour}", mk_manifests(&(0..4_097).map(rule).collect::<String>()));
+    for (host, answer) in [("payment.secure", "x-mcwan-reason: TooLarge"), ("stats.secure", "reason: NoRuleMatched")] {
+        let ran = mcwan(&["explain", "-", "--host", host, "--path", "/r1"], &manifests)?;
+        assert!(ran.status == Some(0) && ran.out.contains(answer), "{host}: {ran:?}");
+        assert!(ran.log.contains("ServiceImport secure/payment") && ran.log.contains("(TooLarge)"), "{}", ran.log);
+    }
+    let table = [
+        ("wasm", "\\\"name\\\":\\\"stats\\\"", "the filter has the neighbour"),
+        ("native", "\"value\": \"TooLarge\"", "a plain route answers so"),
+    ];
+    for (data_plane, text, message) in table {
+        let ran = mcwan(&["render", "-", "--to", "envoy", "--data-plane", data_plane], &manifests)?;
+        assert_eq!(ran.status, Some(1), "{message}: {}", ran.log);
+        assert!(ran.out.contains(text), "{message}: {}", ran.out);
+    }
+    Ok(())
+}
+
+#[test]
 fn explain_answers_a_line_for_a_line() -> Result {
     let requests = r#"{"host": "payment.secure", "path": "/payment"}
 {"method": "POST", "scheme": "https", "host": "payment.secure:8080", "port": 8080, "path": "/stats", "headers": [["X-A", "1"]]}

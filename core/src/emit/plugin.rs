@@ -1,13 +1,17 @@
 //! The configuration of the filter at one gateway.
 
+mod fitting;
+
 use std::borrow::Borrow;
+use std::collections::BTreeMap;
 
 use mcwan_policy::wire::{PluginConfig, UnknownHosts, VERSION};
-use mcwan_policy::{ConfigError, RouteTable, limits};
+use mcwan_policy::{ConfigError, Excess, ImportError, RouteTable, limits};
 use sha2::{Digest, Sha256};
 
 use crate::problem::Problem;
 use crate::translate::Import;
+use fitting::Fitting;
 
 /// A configuration as it ships, and what the filter will make of it.
 #[derive(Debug)]
@@ -16,6 +20,8 @@ pub struct Plugin {
     pub json: String,
     /// The table that the filter compiles from it; imports by their place in the list that it was made of.
     pub table: RouteTable,
+    /// The imports that are too large for it, by their place.
+    too_large: BTreeMap<usize, Excess>,
 }
 
 /// Why there is no configuration.
@@ -30,29 +36,75 @@ pub enum PluginError {
 }
 
 impl Plugin {
-    /// Writes and compiles the configuration of a gateway that serves these imports, the oldest first.
+    /// Writes and compiles the configuration of a gateway that serves these imports, the oldest first. Those that it has
+    /// no room for answer 500.
+    ///
+    /// # Errors
+    /// There can be none for these imports.
     pub fn new(imports: &[impl Borrow<Import>], unknown_hosts: UnknownHosts) -> Result<Self, PluginError> {
-        Self::for_module(imports, unknown_hosts, "")
+        Self::for_module(imports, unknown_hosts, "", limits::CONFIG_BYTES)
     }
 
-    /// The same for a module: its revision is another one for another module, so that a gateway that has the revision
-    /// has the module, too.
+    /// The same for a module, of so many bytes: its revision is another one for another module, so that a gateway that
+    /// has the revision has the module, too.
+    ///
+    /// # Errors
+    /// There can be none for these imports.
     pub fn for_module(
         imports: &[impl Borrow<Import>],
         unknown_hosts: UnknownHosts,
         module: &str,
+        bytes: usize,
     ) -> Result<Self, PluginError> {
-        let wire: Vec<_> = imports.iter().map(|import| &import.borrow().wire).collect();
-        let mut config = PluginConfig { version: VERSION, revision: None, unknown_hosts, imports: wire };
+        let imports: Vec<_> = imports.iter().map(|import| &import.borrow().wire).collect();
+        let everything = Self::of(Fitting::everything(&imports), unknown_hosts, module);
+        if let Ok(plugin) = everything
+            && plugin.json.len() <= bytes
+        {
+            return Ok(plugin);
+        }
+        let envelope =
+            PluginConfig { version: VERSION, revision: Some(limits::REVISIONS), unknown_hosts, imports: [(); 0] };
+        let room = bytes.saturating_sub(serde_json::to_string(&envelope)?.len());
+        Self::of(Fitting::within(&imports, room)?, unknown_hosts, module)
+    }
+
+    fn of(fitting: Fitting<'_>, unknown_hosts: UnknownHosts, module: &str) -> Result<Self, PluginError> {
+        let Fitting { imports, too_large } = fitting;
+        let mut config = PluginConfig { version: VERSION, revision: None, unknown_hosts, imports };
         config.revision = Some(revision(&serde_json::to_vec(&config)?, module));
         let json = serde_json::to_string(&config)?;
         let table = RouteTable::from_json(json.as_bytes())?;
-        Ok(Self { json, table })
+        Ok(Self { json, table, too_large })
     }
 
-    /// The hosts that an import claims in vain: an older one of the same gateway has them.
-    pub fn host_conflicts(&self, imports: &[impl Borrow<Import>]) -> Vec<Problem> {
-        let mut problems = Vec::new();
+    /// What the filter finds wrong with an import that it is told of, at this place.
+    pub fn errors(&self, place: usize, import: &Import) -> Vec<ImportError> {
+        match self.too_large.get(&place) {
+            Some(_) => mcwan_policy::check(&import.wire.too_large()),
+            None => mcwan_policy::check(&import.wire),
+        }
+    }
+
+    /// What is wrong with the imports that it was made of, as they share a gateway.
+    pub fn problems(&self, imports: &[impl Borrow<Import>]) -> Vec<Problem> {
+        let hint = format!(
+            "write fewer or shorter rules: the imports of a gateway have at most {} rules, {} different regular expressions \
+             and, in Kubernetes, {} bytes",
+            limits::RULES,
+            limits::PATTERNS,
+            limits::WASM_PLUGIN_CONFIG_BYTES
+        );
+        let too_large = self.too_large.iter().filter_map(|(place, excess)| {
+            let message = match excess {
+                Excess::Alone => "it is too large for the config of a gateway",
+                Excess::Together => "the config of its gateway is full: older imports come first",
+            };
+            let object = imports.get(*place)?.borrow().object.clone();
+            let problem = Problem::error(object, "TooLarge", message);
+            Some(problem.hint(hint.as_str()))
+        });
+        let mut problems: Vec<_> = too_large.collect();
         for (index, import) in imports.iter().map(Borrow::borrow).enumerate() {
             for claim in self.table.claims(index) {
                 let Some(owner) = claim.owner.filter(|owner| *owner != index).and_then(|owner| imports.get(owner))
@@ -64,6 +116,14 @@ impl Plugin {
             }
         }
         problems
+    }
+}
+
+impl PluginError {
+    /// The same of each import that there is no configuration for.
+    pub fn problems(&self, imports: &[impl Borrow<Import>]) -> Vec<Problem> {
+        let problem = |import: &Import| Problem::error(import.object.clone(), "TooLarge", self.to_string());
+        imports.iter().map(|import| problem(import.borrow())).collect()
     }
 }
 

@@ -29,7 +29,7 @@ pub(super) fn virtual_host(
     if domains.is_empty() {
         return None;
     }
-    let errors = mcwan_policy::check(&import.wire);
+    let errors = scene.plugin.errors(index, import);
     let broken = errors.iter().find(|error| error.breaks_import()).map(|error| error.part.reason());
     let mut native = Native { scene, import, errors, port, clusters, problems };
     let routes = match broken {

@@ -56,18 +56,18 @@ fn native_routes(imports: &[&Import], objects: &mut Vec<Object>, problems: &mut 
     let plugin = match Plugin::new(imports, UnknownHosts::Pass) {
         Ok(plugin) => plugin,
         Err(error) => {
-            let all = imports.iter().map(|import| Problem::error(import.object.clone(), "TooLarge", error.to_string()));
-            problems.extend(all);
+            problems.extend(error.problems(imports));
             return;
         }
     };
-    problems.extend(plugin.host_conflicts(imports));
+    problems.extend(plugin.problems(imports));
     for (index, import) in imports.iter().enumerate() {
         let claims = plugin.table.claims(index).into_iter();
         // A set, as an import may name a host twice.
         let hosts: BTreeSet<_> = claims.filter(|claim| claim.owner == Some(index)).map(|claim| claim.host).collect();
         if !hosts.is_empty() {
-            native::routes(import, &hosts.into_iter().collect::<Vec<_>>(), objects, problems);
+            let errors = plugin.errors(index, import);
+            native::routes(import, errors, &hosts.into_iter().collect::<Vec<_>>(), objects, problems);
         }
     }
 }

@@ -78,20 +78,17 @@ pub struct Shipped {
     pub bytes: usize,
 }
 
-/// The plugin for as many imports as fit, the oldest first; the younger ones go without.
+/// The plugin for imports, the oldest first; those that it has no room for answer 500.
 pub(super) fn object(
     namespace: &str,
     imports: &[&Import],
     settings: &Settings,
     problems: &mut Vec<Problem>,
 ) -> Option<(Object, Shipped)> {
-    let (plugin, kept) = fitting(imports, &settings.module)?;
-    for import in imports.iter().skip(kept) {
-        let message = "the config of its namespace's gateway is full: older imports come first";
-        let problem = Problem::error(import.object.clone(), "TooLarge", message);
-        problems.push(problem.hint("shorten the rules, or use `dataPlane: Native` where they are simple"));
-    }
-    problems.extend(plugin.host_conflicts(imports.get(..kept).unwrap_or_default()));
+    let module = settings.module.to_string();
+    let plugin = Plugin::for_module(imports, UnknownHosts::Pass, &module, limits::WASM_PLUGIN_CONFIG_BYTES);
+    let plugin = plugin.inspect_err(|error| problems.extend(error.problems(imports))).ok()?;
+    problems.extend(plugin.problems(imports));
     let shipped = Shipped { revision: plugin.table.revision().unwrap_or_default(), bytes: plugin.json.len() };
     let config: Value = serde_json::from_str(&plugin.json).ok()?;
     let Module { url, sha256 } = &settings.module;
@@ -107,26 +104,4 @@ pub(super) fn object(
         json!([{"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": names::EGRESS_GATEWAY}]);
     spec["phase"] = "AUTHN".into();
     Some((Draft::new(settings.filter.kind(), namespace, names::PLUGIN).with(json!({"spec": spec})), shipped))
-}
-
-/// The configuration of the greatest number of imports, in order, that fits and compiles, and that number. What fits
-/// only shrinks as imports are added, so it is found by halving.
-fn fitting(imports: &[&Import], module: &Module) -> Option<(Plugin, usize)> {
-    let module = module.to_string();
-    let fits = |count: usize| {
-        let plugin = Plugin::for_module(imports.get(..count)?, UnknownHosts::Pass, &module).ok()?;
-        (plugin.json.len() <= limits::WASM_PLUGIN_CONFIG_BYTES).then_some((plugin, count))
-    };
-    if let Some(all) = fits(imports.len()) {
-        return Some(all);
-    }
-    let (mut best, mut over) = (fits(0)?, imports.len());
-    while over - best.1 > 1 {
-        let middle = usize::midpoint(best.1, over);
-        match fits(middle) {
-            Some(fitting) => best = fitting,
-            None => over = middle,
-        }
-    }
-    Some(best)
 }

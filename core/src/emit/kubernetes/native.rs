@@ -12,9 +12,14 @@ use super::backend::{self, Backend};
 use super::forwarding::{self, Unsayable};
 use super::{gateway, names, native_match, route};
 
-/// Adds the routes of an import for the hosts that it has.
-pub(super) fn routes(import: &Import, hosts: &[String], objects: &mut Vec<Object>, problems: &mut Vec<Problem>) {
-    let errors = mcwan_policy::check(&import.wire);
+/// Adds the routes of an import for the hosts that it has. `errors` are what the filter would find wrong with it.
+pub(super) fn routes(
+    import: &Import,
+    errors: Vec<ImportError>,
+    hosts: &[String],
+    objects: &mut Vec<Object>,
+    problems: &mut Vec<Problem>,
+) {
     let is_broken = native_match::report(import, problems) || errors.iter().any(ImportError::breaks_import);
     let native = Native { import, errors };
     for (port, listener) in gateway::served_ports(import, &mut Vec::new()) {

@@ -1,13 +1,13 @@
 //! The egress of a namespace: gateway and filter.
 
 use mcwan_core::api::DataPlane;
-use mcwan_core::emit::kubernetes::{
-    AccessLog, FilterKind, LiveRules, Module, Settings, egress_objects, import_objects,
-};
+use mcwan_core::emit::kubernetes::{AccessLog, FilterKind, LiveRules, Module, Settings, egress_objects, import_objects};
 use mcwan_core::emit::object::Kind;
+use mcwan_core::explain::Asked;
 use mcwan_core::translate::Import;
-use mcwan_policy::limits;
 use mcwan_policy::wire::{Match, PathMatch, Rule};
+use mcwan_policy::{Decision, RouteTable, limits};
+use serde_json::Value;
 
 use super::world::{World, at, mk_import, mk_plain_export, of_kind, reasons, settings, to_high};
 
@@ -82,23 +82,60 @@ fn each_egress_gateway_logs_unless_the_mesh_is_to_say() {
     assert!(of_kind(&egress.objects, Kind::Telemetry).is_empty());
 }
 
+/// A rule for a prefix of about a kilobyte.
+fn mk_long_rule(number: usize) -> Rule {
+    let path = PathMatch::Prefix(format!("/{number}/{}", "x".repeat(1_000)));
+    Rule { matches: vec![Match { path: Some(path), ..Match::default() }], actions: Vec::new() }
+}
+
+/// What the filter answers requests for an import: a status and a reason, or a target.
+fn answer(plugin: &Value, import: &Import) -> String {
+    let config = at(plugin, "/spec/pluginConfig").to_string();
+    let table = RouteTable::from_json(config.as_bytes()).unwrap();
+    let asked = Asked::new("GET", "http", &import.canonical_host(), None, "/a", &[]);
+    let Ok(decision) = table.decide(&asked, || 0);
+    match decision {
+        Decision::Pass => "none of ours".to_owned(),
+        Decision::Reply(reply) => format!("{} {}", reply.status, reply.reason.unwrap()),
+        Decision::Route(route) => route.target.name().to_owned(),
+    }
+}
+
+#[test]
+fn an_import_over_a_bound_is_refused_alone() {
+    let pattern = |number: usize| {
+        let path = PathMatch::Regex(format!("/r{number}"));
+        Rule { matches: vec![Match { path: Some(path), ..Match::default() }], actions: Vec::new() }
+    };
+    let table = [
+        ((0..4_097).map(pattern).collect::<Vec<_>>(), "expressions"),
+        ((0..1_100).map(mk_long_rule).collect(), "bytes"),
+    ];
+    for (rules, message) in table {
+        let mut imports = mk_imports(3, |_, _| {});
+        imports[0].wire.rules.extend(rules);
+        let egress = egress_objects("secure", &imports.iter().collect::<Vec<_>>(), &settings(DataPlane::Wasm));
+        let plugin = of_kind(&egress.objects, Kind::WasmPlugin)[0].1;
+        let answers: Vec<_> = imports.iter().map(|import| answer(plugin, import)).collect();
+        assert_eq!(answers, ["500 TooLarge", "high", "high"], "{message}: the oldest alone");
+        let told: Vec<_> =
+            egress.problems.iter().map(|problem| (problem.reason, problem.object.name.as_str())).collect();
+        assert_eq!(told, [("TooLarge", "payment-0")], "{message}: what is said");
+    }
+}
+
 #[test]
 fn what_does_not_fit_is_the_youngest() {
-    let rule = |number: usize| {
-        let path = format!("/{number}/{}", "x".repeat(1_000));
-        Rule { matches: vec![Match { path: Some(PathMatch::Prefix(path)), ..Match::default() }], actions: Vec::new() }
-    };
-    // 50 KB each: 20 fit into a megabyte.
-    let imports = mk_imports(30, |_, import| import.wire.rules = (0..50).map(rule).collect());
+    // 50 KB each: 20 fit into a megabyte, with the hosts of the others.
+    let imports = mk_imports(30, |_, import| import.wire.rules.extend((0..50).map(mk_long_rule)));
     let egress = egress_objects("secure", &imports.iter().collect::<Vec<_>>(), &settings(DataPlane::Wasm));
     let plugin = of_kind(&egress.objects, Kind::WasmPlugin)[0].1;
-    let kept = at(plugin, "/spec/pluginConfig/imports").as_array().unwrap();
-    assert_eq!(kept.len(), 20);
-    assert!(kept.iter().enumerate().all(|(number, import)| import["name"] == format!("payment-{number}")));
-    let left_out: Vec<_> =
+    let answers: Vec<_> = imports.iter().map(|import| answer(plugin, import)).collect();
+    assert_eq!(answers, [["high"; 20].as_slice(), &["500 TooLarge"; 10]].concat());
+    let refused: Vec<_> =
         egress.problems.iter().map(|problem| (problem.reason, problem.object.name.as_str())).collect();
     let expected: Vec<_> = imports[20..].iter().map(|import| ("TooLarge", import.wire.name.as_str())).collect();
-    assert_eq!(left_out, expected);
+    assert_eq!(refused, expected);
     let bytes = egress.shipped.unwrap().bytes;
     assert!(bytes <= limits::WASM_PLUGIN_CONFIG_BYTES && bytes > limits::WASM_PLUGIN_CONFIG_BYTES * 19 / 20, "{bytes}");
 }

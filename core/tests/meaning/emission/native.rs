@@ -92,6 +92,23 @@ fn a_match_that_cannot_be_said_breaks_the_import() {
 }
 
 #[test]
+fn an_import_over_a_bound_is_refused_alone() {
+    let pattern = |number: usize| format!("{{path: {{type: RegularExpression, value: /r{number}}}}}");
+    let matches = (0..4_097).map(pattern).collect::<Vec<_>>();
+    let large: Vec<_> = matches.chunks(64).map(|some| to_high(&format!("matches: [{}]", some.join(", ")))).collect();
+    let imports = [mk_import("payment", &large), mk_import("stats", &[to_high("")])];
+    let other = mk_plain_export().replace("payment", "stats");
+    let (_, other) = other.split_once("---\n").unwrap();
+    let egress = egress(&World::new(&[&[mk_plain_export(), other.to_owned()], &imports[..]].concat()));
+    let everything = json!([{"path": {"type": "PathPrefix", "value": "/"}}]);
+    let [refused, sound] = &*rules(&egress) else { panic!("a rule for each") };
+    assert_eq!(*refused, json!({"name": "broken", "matches": everything}), "it answers 500");
+    assert!(sound["backendRefs"].is_array(), "its neighbour does not: {sound}");
+    let told: Vec<_> = egress.problems.iter().map(|problem| (problem.reason, problem.object.name.as_str())).collect();
+    assert_eq!(told, [("TooLarge", "payment")]);
+}
+
+#[test]
 fn a_prefix_is_replaced_for_one_match_at_a_time() {
     let rewrite = "{type: ReplacePrefixMatch, replacePrefixMatch: /c}";
     let filters = format!("filters: [{{type: URLRewrite, urlRewrite: {{path: {rewrite}}}}}]");
