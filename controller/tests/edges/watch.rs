@@ -69,7 +69,7 @@ async fn an_object_is_ours_only_if_we_write_its_kind() {
         "kind": "ServiceImport",
         "spec": {"http": {"rules": []}},
     });
-    let written = Watched::Emitted(mcwan::emit::object::Kind::Service);
+    let written = Watched::Emitted(mcwan_core::emit::object::Kind::Service);
     let table = [
         (Watched::ServiceImport, "serviceimports", "mc-wan.l7mp.io/v1alpha1", import, true, "rules of a user"),
         (Watched::Namespace, "namespaces", "v1", json!({}), true, "a namespace, whose list does not name its kind"),

@@ -1,7 +1,9 @@
 //! The egress of a namespace: gateway and filter.
 
 use mcwan_core::api::DataPlane;
-use mcwan_core::emit::kubernetes::{AccessLog, FilterKind, LiveRules, Module, Settings, egress_objects, import_objects};
+use mcwan_core::emit::kubernetes::{
+    AccessLog, FilterKind, LiveRules, Module, Settings, egress_objects, import_objects,
+};
 use mcwan_core::emit::object::Kind;
 use mcwan_core::explain::Asked;
 use mcwan_core::translate::Import;
