@@ -9,7 +9,6 @@ mod contact;
 mod failure;
 mod repair;
 mod requests;
-mod waits;
 
-pub use applier::{Applier, Options, Status};
+pub use applier::{Applier, Options};
 pub use contact::Contact;

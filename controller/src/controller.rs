@@ -3,25 +3,10 @@
 //! Gather, translate, compare, apply, report: level-triggered, so that neither the order of events nor a restart
 //! matters. All replicas watch; the one that leads writes.
 
-mod agenda;
-mod announcements;
-mod batch;
-mod census;
-mod desired;
-mod emission;
-mod engine;
-mod leads;
+mod executor;
 mod outcomes;
-mod polling;
 mod registry;
 mod renewal;
-mod retirement;
-mod statuses;
-mod strays;
-mod timing;
-mod unit;
-mod unwritten;
-mod world;
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -29,14 +14,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::Timestamp;
 use kube::Client;
 use mcwan_core::api::{DataPlane, McsVersion, REGISTRY_NAMESPACE};
 use mcwan_core::emit::kubernetes::{AccessLog, FilterKind, Module, Settings};
+use mcwan_core::moment::Moment;
+use mcwan_core::rollout::{Event, ModuleVerdict, Rollout, Step, WatchEvent};
 use mcwan_core::translate::{Options, Steering, SteeringKey};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-pub use timing::Timing;
+pub use mcwan_core::rollout::Timing;
 
 use crate::admin::{Admin, Health, Metrics};
 use crate::apply::{self, Applier};
@@ -44,18 +33,15 @@ use crate::backoff::Backoff;
 use crate::events::Events;
 use crate::gateways::GatewayReader;
 use crate::leader::{self, Candidate, Leader};
-use crate::module::{ModuleCheck, ModuleStatus};
+use crate::module::{ModuleCheck, ModuleError, ModuleStatus};
 use crate::steering_secret::{self, SteeringSecretError};
 use crate::watch::{Source, Watches};
-use engine::{Edges, Engine};
-use polling::Polling;
+use executor::Executor;
 use registry::{Place, Registry};
-use statuses::Statuses;
-use world::{News, World};
 
 /// The name of the Lease that the leader holds.
 pub const LEASE: &str = "mcwan";
-/// How many events are taken note of before something is done about them.
+/// How many events are looked at before something is done about them.
 const EVENTS: usize = 4_096;
 
 /// How a controller runs.
@@ -157,73 +143,92 @@ async fn work(
     };
     let lease = config.cluster_lease;
     let mut registry = Registry::new(&source, place, lease, leading.clone(), Arc::clone(&metrics));
-    let world = World::new(&source.cluster, lease);
-    let edges = Edges {
-        applier: Applier::new(&source, leading.clone(), config.apply).in_contact(registry.contact()),
-        statuses: Statuses::new(Events::new(client, Some(config.identity))),
-        polling: Polling::new(GatewayReader::new(config.gateway_stats_port)?),
-        metrics: Arc::clone(&metrics),
-    };
-    let mut engine = Engine::new(world, options, settings, edges, config.timing);
-    let mut is_active = false;
+    let applier = Applier::new(&source, leading.clone(), config.apply).in_contact(registry.contact());
+    let events = Events::new(client, Some(config.identity));
+    let gateways = GatewayReader::new(config.gateway_stats_port)?;
+    let mut executor = Executor::new(applier, config.apply.concurrency, gateways, events);
+    let start = Instant::now();
+    let now = || Moment::after_start(start.elapsed());
+    let seed = fastrand::u64(..);
+    let mut rollout = Rollout::new(&source.cluster, lease, options, settings, config.timing, seed, now());
+    let mut leads = false;
     loop {
-        let mut news = News::default();
-        let is_busy = is_active && engine.is_busy();
-        let is_settling = is_active && engine.is_settling();
-        let wake_up = engine.next().filter(|_| is_active);
-        let wake_up = wake_up.into_iter().chain(engine.world.reach.next(Instant::now())).min();
+        let wake_up = rollout.next(now()).map(|then| start + then.since_start());
+        let mut happened = Vec::new();
         tokio::select! {
             biased;
-            event = watches.next(), if !is_busy && !is_settling => {
-                let Some(event) = event else { bail!("a watch has ended") };
-                engine.world.hear(event, &mut news);
+            event = watches.next() => match event {
+                Some(event) => happened.push(event),
+                None => bail!("a watch has ended"),
+            },
+            answer = executor.answer() => if let Some(answer) = answer {
+                carry_out(&mut rollout, now(), Event::Answer(answer), &mut executor, &metrics);
+            },
+            changed = leading.changed() => changed.context("leader election has ended")?,
+            changed = module.changed() => changed.context("the check of the module has ended")?,
+            changed = registry.changed() => changed?,
+            () = sleep_until(wake_up) => {}
+        }
+        while let Some(answer) = executor.try_answer() {
+            carry_out(&mut rollout, now(), Event::Answer(answer), &mut executor, &metrics);
+        }
+        while happened.len() < EVENTS
+            && let Some(event) = watches.try_next()
+        {
+            happened.push(event);
+        }
+        for event in happened {
+            if let WatchEvent::Failed { kind, .. } = &event {
+                metrics.watch_restarted(kind.name());
             }
-            changed = leading.changed(), if !is_busy => changed.context("leader election has ended")?,
-            changed = module.changed(), if !is_busy => changed.context("the check of the module has ended")?,
-            changed = registry.changed(), if !is_busy => changed?,
-            answer = engine.polling.answer(), if !is_busy => engine.heard(answer.context("nobody asks gateways")?).await,
-            () = sleep_until(wake_up), if !is_busy => {}
-            () = std::future::ready(()), if is_busy => {}
+            rollout.observe(now(), event);
         }
-        let events = if is_settling { 0 } else { EVENTS };
-        for _ in 0..events {
-            let Some(event) = watches.try_next() else { break };
-            engine.world.hear(event, &mut news);
-        }
-        if let Some(version) = news.mcs_version {
-            engine.serve_mcs(version);
-        }
-        for kind in &news.failed {
-            metrics.watch_restarted(kind.name());
-        }
+        rollout.set_clock(Time(Timestamp::now()));
         let checked = module.borrow_and_update().clone();
         if checked != ModuleStatus::Unknown {
             health.module_checked();
         }
-        if checked != engine.statuses.module {
-            metrics.module(&checked);
-            engine.module_changed(checked);
-        }
-        let is_synced = engine.world.is_synced();
-        let leads = *leading.borrow_and_update() && is_synced;
-        registry.follow(&mut engine, leads);
-        if engine.world.is_registry_synced() {
+        metrics.module(&checked);
+        carry_out(&mut rollout, now(), Event::Module(verdict_of(&checked)), &mut executor, &metrics);
+        let is_synced = rollout.is_synced();
+        registry.follow(&mut rollout, leads, now());
+        if rollout.is_registry_synced() {
             health.registry_synced();
         }
         if !is_synced {
             continue;
         }
         health.watches_synced();
+        leads = *leading.borrow_and_update();
         metrics.leader(leads);
-        if leads && !is_active {
-            engine.begin();
-        } else if leads {
-            engine.think(news);
+        carry_out(&mut rollout, now(), Event::Leading(leads), &mut executor, &metrics);
+        if leads {
+            metrics.imports(rollout.condition_counts());
         }
-        is_active = leads;
-        if is_active {
-            engine.round().await;
-        }
+    }
+}
+
+/// Tells the rollout what has happened, and begins what it asks for.
+fn carry_out(rollout: &mut Rollout, now: Moment, event: Event, executor: &mut Executor, metrics: &Metrics) {
+    let start = Instant::now();
+    let Step { commands, outcomes, reconciled } = rollout.step(now, event);
+    for (id, outcome) in &outcomes {
+        outcomes::count(metrics, id, outcome);
+    }
+    if reconciled > 0 {
+        metrics.reconciled(start.elapsed());
+        metrics.configs(rollout.config_bytes().map(|bytes| u64::try_from(bytes).unwrap_or(u64::MAX)));
+    }
+    executor.carry_out(commands);
+}
+
+fn verdict_of(checked: &ModuleStatus) -> ModuleVerdict {
+    let told = |error: &ModuleError| format!("{}: {error}", error.reason());
+    match checked {
+        ModuleStatus::Unknown => ModuleVerdict::Unchecked,
+        ModuleStatus::Ok => ModuleVerdict::Sound,
+        ModuleStatus::Failed(error) if error.is_wrong() => ModuleVerdict::Unsound(told(error)),
+        ModuleStatus::Failed(error) => ModuleVerdict::NotFetched(told(error)),
     }
 }
 

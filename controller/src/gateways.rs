@@ -1,24 +1,17 @@
 //! What the gateway pods themselves say: which of the filter's configurations is in force, and whether
 //! the module could be fetched. Istio's own status says neither.
 
-mod progress;
-mod record;
-mod reload;
 mod stats;
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
+use mcwan_core::rollout::{GatewayPod, GatewayReport};
 use reqwest::{Client, redirect};
 use tracing::debug;
 
 use crate::module::use_ring;
-pub use progress::Progress;
-pub use record::Record;
-pub use reload::Reload;
-pub use stats::GatewayReport;
 use stats::Stats;
 
 /// Where an istio-agent serves its statistics with Envoy's.
@@ -32,19 +25,6 @@ const CONCURRENCY: usize = 16;
 
 /// Bytes of an answer: an Envoy with thousands of clusters has some megabytes to say.
 const MAX_BYTES: usize = 64 << 20;
-
-/// A ready pod of an egress gateway.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GatewayPod {
-    /// Of the pod, its gateway and its imports.
-    pub namespace: Arc<str>,
-    /// Name of the Gateway.
-    pub gateway: Arc<str>,
-    /// Name of the pod.
-    pub name: Arc<str>,
-    /// Where it listens.
-    pub address: IpAddr,
-}
 
 /// Asks gateway pods.
 #[derive(Clone, Debug)]
@@ -77,17 +57,13 @@ impl GatewayReader {
         Ok(Self { client, port })
     }
 
-    /// Asks pods, some at a time. The answers are in their order; none where a pod could not be asked,
-    /// which says nothing about its health.
-    pub async fn read(&self, pods: &[GatewayPod]) -> Vec<Option<GatewayReport>> {
-        let reports = stream::iter(pods.to_vec()).map(|pod| async move {
-            match self.read_one(pod.address).await {
-                Ok(report) => Some(report),
-                Err(error) => {
-                    debug!(namespace = &*pod.namespace, pod = &*pod.name, %error, "a gateway cannot be asked");
-                    None
-                }
-            }
+    /// Asks pods, some at a time; none where a pod could not be asked, which says nothing about its health.
+    pub async fn read(&self, pods: Vec<GatewayPod>) -> Vec<(GatewayPod, Option<GatewayReport>)> {
+        let reports = stream::iter(pods).map(|pod| async move {
+            let report = self.read_one(pod.address).await.inspect_err(|error| {
+                debug!(namespace = &*pod.namespace, pod = &*pod.name, %error, "a gateway cannot be asked");
+            });
+            (pod, report.ok())
         });
         reports.buffered(CONCURRENCY).collect().await
     }

@@ -4,10 +4,10 @@
 //! that is away, lists anew where it has lost its place, and finds a kind that is installed later. All report to one
 //! consumer, which needs no more than this to be right:
 //!
-//! - Until every kind of [`Watched::all`] has had its first [`Event::Synced`], absence means nothing.
-//! - [`Event::Deleted`] is said of objects that [`Event::Changed`] told of, and of no others: also of those that went
+//! - Until every kind of [`Watched::all`] has had its first [`WatchEvent::Synced`], absence means nothing.
+//! - [`WatchEvent::Deleted`] is said of objects that [`WatchEvent::Changed`] told of, and of no others: also of those that went
 //!   while nobody watched.
-//! - The same [`Event::Changed`] may come again.
+//! - The same [`WatchEvent::Changed`] may come again.
 
 mod error;
 mod reading;
@@ -17,11 +17,8 @@ mod task;
 use std::sync::Arc;
 
 use kube::Client;
-use mcwan_core::api::service_export::McsVersion;
-use mcwan_core::observed::Live;
-use mcwan_core::snapshot::Key;
+use mcwan_core::rollout::WatchEvent;
 use mcwan_core::watched::Watched;
-use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -31,47 +28,6 @@ use task::Task;
 
 /// How many events wait for the consumer; the watches wait for it, too.
 const WAITING_EVENTS: usize = 2_048;
-
-/// What a watch saw.
-#[derive(Debug)]
-pub enum Event {
-    /// An object is there, maybe the same as before.
-    Changed {
-        /// Its kind.
-        kind: Watched,
-        /// Its namespace and name.
-        key: Key,
-        /// What [`Observed`](crate::apply::Observed) keeps of it; none for a kind that we do not write.
-        live: Option<Live>,
-        /// The object, for the snapshot, without `managedFields`. None for a kind that is not read, and for what we wrote
-        /// ourselves, except into the registry: that is no input (any more).
-        input: Option<Value>,
-    },
-    /// An object is gone.
-    Deleted {
-        /// Its kind.
-        kind: Watched,
-        /// Its namespace and name.
-        key: Key,
-        /// The version of the deletion, if it was seen.
-        version: Option<u64>,
-    },
-    /// All objects of a kind are told, and what was told before and is gone is told, too. A kind that is not installed
-    /// has none, but for those of the registry. Of these, this follows each [`Event::Failed`] once all is well again.
-    Synced {
-        /// The kind.
-        kind: Watched,
-    },
-    /// A kind cannot be watched at the moment. What is known of it stays.
-    Failed {
-        /// The kind.
-        kind: Watched,
-        /// Why.
-        error: WatchError,
-    },
-    /// Which version the [`Watched::ServiceExport`]s that follow have.
-    McsVersion(McsVersion),
-}
 
 /// From where, and for whom.
 #[derive(Clone)]
@@ -89,7 +45,7 @@ pub struct Source {
 /// All watches. They end when this is dropped.
 #[derive(Debug)]
 pub struct Watches {
-    events: mpsc::Receiver<Event>,
+    events: mpsc::Receiver<WatchEvent>,
     tasks: JoinSet<()>,
 }
 
@@ -111,7 +67,7 @@ impl Watches {
     }
 
     /// The next event. None if a watch has ended, which none does unless it panics: then the process had better end.
-    pub async fn next(&mut self) -> Option<Event> {
+    pub async fn next(&mut self) -> Option<WatchEvent> {
         tokio::select! {
             biased;
             event = self.events.recv() => event,
@@ -120,7 +76,7 @@ impl Watches {
     }
 
     /// The next event, if there is one already.
-    pub fn try_next(&mut self) -> Option<Event> {
+    pub fn try_next(&mut self) -> Option<WatchEvent> {
         self.events.try_recv().ok()
     }
 }

@@ -7,12 +7,15 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests begin at some time, and one reads the sources"))]
 
 pub mod api;
+pub mod backoff;
 pub mod emit;
 pub mod explain;
 pub mod liveness;
+pub mod moment;
 pub mod observed;
 pub mod outcome;
 pub mod problem;
+pub mod rollout;
 pub mod snapshot;
 pub mod status;
 pub mod translate;

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 pub use digest::Digest;
-pub use live::{Live, Owner, registry_writer};
+pub use live::{Istiod, Live, Owner, registry_writer};
 
 use crate::emit::object::{Kind, Object, ObjectId};
 use crate::snapshot::{Key, Keyed};
@@ -57,7 +57,7 @@ impl Observed {
             Some(entry) if live.version < entry.live.version => false,
             Some(entry) => {
                 let same = entry.live.uid == live.uid && entry.live.owner == live.owner;
-                let news = !same || entry.live.deleting != live.deleting;
+                let news = !same || entry.live.deleting != live.deleting || entry.live.istiod != live.istiod;
                 if !same {
                     entry.settled = None;
                 }
@@ -98,6 +98,13 @@ impl Observed {
         if let Some(entry) = self.entry(id) {
             entry.live.deleting = true;
         }
+    }
+
+    /// Our objects of a kind in a namespace that are for an import.
+    pub fn of_import(&self, kind: Kind, namespace: &str, import: &Key) -> impl Iterator<Item = ObjectId> {
+        let there = self.kinds.get(&kind).into_iter().flat_map(|known| known.named_in(namespace));
+        let is_for = move |live: &Live| live.is_ours() && live.import.as_deref() == Some(import);
+        there.filter(move |(_, entry)| is_for(&entry.live)).map(move |(key, _)| ObjectId { kind, key })
     }
 
     /// Compares an object that is to be, by its digest, with what is there.
@@ -166,7 +173,7 @@ mod tests {
     }
 
     fn mk_live(version: u64, content: &str) -> Live {
-        Live { version, uid: "a".into(), owner: Owner::Ours(digest(content)), deleting: false }
+        Live { version, owner: Owner::Ours(digest(content)), ..Live::default() }
     }
 
     /// What the API server has after these states, in the order in which they were told; with what of it was news.

@@ -2,9 +2,46 @@
 
 use std::time::Duration;
 
+/// Why a request did not do what it should.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WriteError {
+    /// What is there is not what the request was meant for.
+    Conflict,
+    /// There is no such object.
+    NotFound {
+        /// What the API server said.
+        message: String,
+    },
+    /// It may work later.
+    Passing {
+        /// Why, in `CamelCase`.
+        reason: &'static str,
+        /// What happened.
+        message: String,
+        /// When the API server asks to try again.
+        after: Option<Duration>,
+    },
+    /// It will not work.
+    Lasting {
+        /// Why, in `CamelCase`.
+        reason: &'static str,
+        /// What the API server said.
+        message: String,
+    },
+    /// We do not lead, so it was not sent, or nobody waited for the answer.
+    NotLeading,
+}
+
+impl WriteError {
+    /// Something that may work later.
+    pub fn passing(reason: &'static str, message: impl Into<String>) -> Self {
+        Self::Passing { reason, message: message.into(), after: None }
+    }
+}
+
 /// What became of an object that was to be written or deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum WriteOutcome {
     /// It is as it is to be, and nothing was sent.
     Same,
     /// It was written.
@@ -48,7 +85,7 @@ const LEADING_WAIT: Duration = Duration::from_secs(1);
 /// slow webhook's: where all time out, our Lease does, and we no longer lead.
 const NOT_ABOUT_THE_OBJECT: [&str; 4] = ["RegistryUnreachable", "TooManyRequests", "Unauthorized", "Unreachable"];
 
-impl Outcome {
+impl WriteOutcome {
     /// When to ask for the same again, if no event does it before.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {

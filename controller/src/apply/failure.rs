@@ -3,71 +3,50 @@
 use std::time::Duration;
 
 use kube::core::Status;
-use mcwan_core::outcome::NAMESPACE_TERMINATING;
+use mcwan_core::outcome::{NAMESPACE_TERMINATING, WriteError};
 
-/// Why a request did not do what it should.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Failure {
-    /// What is there is not what the request was meant for.
-    Conflict,
-    /// There is no such object.
-    NotFound { message: String },
-    /// It may work later; `after` is what the API server asks for.
-    Passing { reason: &'static str, message: String, after: Option<Duration> },
-    /// It will not work.
-    Lasting { reason: &'static str, message: String },
-    /// We do not lead, so it was not sent, or nobody waited for the answer.
-    NotLeading,
-}
-
-impl Failure {
-    pub(super) fn passing(reason: &'static str, message: impl Into<String>) -> Self {
-        Self::Passing { reason, message: message.into(), after: None }
-    }
-
-    fn answered(status: &Status) -> Self {
-        let message = status.message.clone();
-        let details = status.details.as_ref();
-        let has_cause = |reason: &str, field: &str| {
-            let mut causes = details.into_iter().flat_map(|details| &details.causes);
-            causes.any(|cause| cause.reason == reason && cause.field == field)
-        };
-        let lasting = |reason| Self::Lasting { reason, message: message.clone() };
-        match status.code {
-            409 => Self::Conflict,
-            // The object has another uid than the one that was meant.
-            422 if has_cause("FieldValueInvalid", "metadata.uid") => Self::Conflict,
-            404 if details.is_some_and(|details| details.kind == "namespaces") => {
-                Self::passing("NamespaceNotFound", message)
-            }
-            404 => Self::NotFound { message },
-            403 if has_cause("NamespaceTerminating", "metadata.namespace") => {
-                Self::passing(NAMESPACE_TERMINATING, message)
-            }
-            403 => lasting("Forbidden"),
-            413 => lasting("TooLarge"),
-            _ if message.contains("request is too large") => lasting("TooLarge"),
-            422 => lasting("Invalid"),
-            400 | 405 | 406 | 415 => lasting("BadRequest"),
-            401 => Self::passing("Unauthorized", message),
-            429 => {
-                let seconds = details.map(|details| details.retry_after_seconds).unwrap_or_default();
-                let after = (seconds > 0).then(|| Duration::from_secs(seconds.into()));
-                Self::Passing { reason: "TooManyRequests", message, after }
-            }
-            504 => Self::passing("Timeout", message),
-            _ => Self::passing("ServerError", message),
+/// Why a request failed, by what the API server answered.
+fn answered(status: &Status) -> WriteError {
+    let message = status.message.clone();
+    let details = status.details.as_ref();
+    let has_cause = |reason: &str, field: &str| {
+        let mut causes = details.into_iter().flat_map(|details| &details.causes);
+        causes.any(|cause| cause.reason == reason && cause.field == field)
+    };
+    let lasting = |reason| WriteError::Lasting { reason, message: message.clone() };
+    match status.code {
+        409 => WriteError::Conflict,
+        // The object has another uid than the one that was meant.
+        422 if has_cause("FieldValueInvalid", "metadata.uid") => WriteError::Conflict,
+        404 if details.is_some_and(|details| details.kind == "namespaces") => {
+            WriteError::passing("NamespaceNotFound", message)
         }
+        404 => WriteError::NotFound { message },
+        403 if has_cause("NamespaceTerminating", "metadata.namespace") => {
+            WriteError::passing(NAMESPACE_TERMINATING, message)
+        }
+        403 => lasting("Forbidden"),
+        413 => lasting("TooLarge"),
+        _ if message.contains("request is too large") => lasting("TooLarge"),
+        422 => lasting("Invalid"),
+        400 | 405 | 406 | 415 => lasting("BadRequest"),
+        401 => WriteError::passing("Unauthorized", message),
+        429 => {
+            let seconds = details.map(|details| details.retry_after_seconds).unwrap_or_default();
+            let after = (seconds > 0).then(|| Duration::from_secs(seconds.into()));
+            WriteError::Passing { reason: "TooManyRequests", message, after }
+        }
+        504 => WriteError::passing("Timeout", message),
+        _ => WriteError::passing("ServerError", message),
     }
 }
 
-impl From<kube::Error> for Failure {
-    fn from(error: kube::Error) -> Self {
-        match error {
-            kube::Error::Api(status) => Self::answered(&status),
-            kube::Error::BuildRequest(error) => Self::Lasting { reason: "BadRequest", message: error.to_string() },
-            error => Self::passing("Unreachable", error.to_string()),
-        }
+/// Why a request failed.
+pub(super) fn failure(error: kube::Error) -> WriteError {
+    match error {
+        kube::Error::Api(status) => answered(&status),
+        kube::Error::BuildRequest(error) => WriteError::Lasting { reason: "BadRequest", message: error.to_string() },
+        error => WriteError::passing("Unreachable", error.to_string()),
     }
 }
 
@@ -77,9 +56,9 @@ mod tests {
 
     use super::*;
 
-    fn failure(code: u16, message: &str, details: &Value) -> Failure {
+    fn failure(code: u16, message: &str, details: &Value) -> WriteError {
         let status = json!({"code": code, "message": message, "details": details});
-        Failure::answered(&serde_json::from_value(status).unwrap())
+        answered(&serde_json::from_value(status).unwrap())
     }
 
     #[test]
@@ -102,12 +81,12 @@ mod tests {
         ];
         for (code, text, details, expected, message) in table {
             let found = match failure(code, text, &details) {
-                Failure::Conflict => "Conflict".to_owned(),
-                Failure::NotFound { .. } => "NotFound".to_owned(),
-                Failure::Passing { reason, after: Some(after), .. } => format!("Passing {reason} {after:?}"),
-                Failure::Passing { reason, .. } => format!("Passing {reason}"),
-                Failure::Lasting { reason, .. } => format!("Lasting {reason}"),
-                Failure::NotLeading => "NotLeading".to_owned(),
+                WriteError::Conflict => "Conflict".to_owned(),
+                WriteError::NotFound { .. } => "NotFound".to_owned(),
+                WriteError::Passing { reason, after: Some(after), .. } => format!("Passing {reason} {after:?}"),
+                WriteError::Passing { reason, .. } => format!("Passing {reason}"),
+                WriteError::Lasting { reason, .. } => format!("Lasting {reason}"),
+                WriteError::NotLeading => "NotLeading".to_owned(),
             };
             assert_eq!(found, expected, "{message}");
         }

@@ -9,9 +9,9 @@ use mcwan_core::emit::object::Object;
 use mcwan_core::observed::FIELD_MANAGER;
 use mcwan_core::observed::Live;
 use mcwan_core::observed::fields;
+use mcwan_core::outcome::WriteError;
 use serde_json::{Value, json};
 
-use super::failure::Failure;
 use super::requests::{Requests, at};
 
 /// How often somebody else may be faster.
@@ -19,7 +19,7 @@ const TRIES: usize = 3;
 
 impl Requests {
     /// Replaces what differs, and applies the object then.
-    pub(super) async fn repair(&self, object: &Object) -> Result<Live, Failure> {
+    pub(super) async fn repair(&self, object: &Object) -> Result<Live, WriteError> {
         self.merge(object, &object.body).await?;
         let mut live = self.send(object, true).await?;
         // By the first request we own everything once more, as one who updates. What we own twice would not go when
@@ -29,14 +29,14 @@ impl Requests {
             let version = live.pointer("/metadata/resourceVersion");
             let patch = json!({"metadata": {"resourceVersion": version, "managedFields": owners}});
             live = match self.merge(object, &patch).await {
-                Err(Failure::Conflict) => self.read(&object.id).await?.unwrap_or_default(),
+                Err(WriteError::Conflict) => self.read(&object.id).await?.unwrap_or_default(),
                 answer => answer?,
             };
         }
         Ok(Live::of(&live))
     }
 
-    async fn merge(&self, object: &Object, patch: &Value) -> Result<Value, Failure> {
+    async fn merge(&self, object: &Object, patch: &Value) -> Result<Value, WriteError> {
         let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
         let (kind, key) = (object.id.kind, &object.id.key);
         let request = at(&kind.api_resource(), key).patch(&key.name, &params, &Patch::Merge(patch));

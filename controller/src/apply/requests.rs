@@ -11,6 +11,7 @@ use kube::discovery::ApiResource;
 use mcwan_core::emit::object::{Kind, Object, ObjectId};
 use mcwan_core::observed::FIELD_MANAGER;
 use mcwan_core::observed::{Live, registry_writer};
+use mcwan_core::outcome::WriteError;
 use mcwan_core::snapshot::Key;
 use mcwan_core::watched::Watched;
 use serde_json::Value;
@@ -18,7 +19,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::contact::Contact;
-use super::failure::Failure;
+use super::failure::failure;
 use crate::watch::Source;
 
 /// A version that no object has: an apply that asks for it creates the object, or is refused.
@@ -42,22 +43,22 @@ pub(super) struct Requests {
 
 impl Requests {
     /// Applies an object: to the one of ours with this uid, or else creates it.
-    pub(super) async fn apply(&self, mut object: Object, uid: Option<&str>) -> Result<Live, Failure> {
+    pub(super) async fn apply(&self, mut object: Object, uid: Option<&str>) -> Result<Live, WriteError> {
         let metadata = object.body.get_mut("metadata").and_then(Value::as_object_mut);
         let (field, value) = uid.map_or(("resourceVersion", NO_VERSION), |uid| ("uid", uid));
         metadata.map(|metadata| metadata.insert(field.to_owned(), value.into()));
         match self.send(&object, uid.is_some()).await {
             Ok(live) => Ok(Live::of(&live)),
             // The object itself may be sound, and what somebody has made of it in the way.
-            Err(Failure::Lasting { reason: "Invalid", message }) if uid.is_some() => {
-                self.repair(&object).await.map_err(|_| Failure::Lasting { reason: "Invalid", message })
+            Err(WriteError::Lasting { reason: "Invalid", message }) if uid.is_some() => {
+                self.repair(&object).await.map_err(|_| WriteError::Lasting { reason: "Invalid", message })
             }
             Err(failure) => Err(failure),
         }
     }
 
     /// Applies a body as it is; with `force` the fields of others, too.
-    pub(super) async fn send(&self, object: &Object, force: bool) -> Result<Value, Failure> {
+    pub(super) async fn send(&self, object: &Object, force: bool) -> Result<Value, WriteError> {
         let params = PatchParams {
             force,
             field_validation: Some(ValidationDirective::Strict),
@@ -69,14 +70,14 @@ impl Requests {
     }
 
     /// Applies the status of an object, which is sent whole, as a manifest.
-    pub(super) async fn apply_status(&self, resource: &ApiResource, key: &Key, body: &Value) -> Result<(), Failure> {
+    pub(super) async fn apply_status(&self, resource: &ApiResource, key: &Key, body: &Value) -> Result<(), WriteError> {
         let params = PatchParams::apply(FIELD_MANAGER).force();
         let request = at(resource, key).patch_subresource("status", &key.name, &params, &Patch::Apply(body));
         self.answer(&self.source.client, request).await.map(drop)
     }
 
     /// Changes an annotation of an object that only we write, and not as what we apply.
-    pub(super) async fn touch(&self, id: &ObjectId) -> Result<(), Failure> {
+    pub(super) async fn touch(&self, id: &ObjectId) -> Result<(), WriteError> {
         let now = Timestamp::now().to_string();
         let patch = serde_json::json!({"metadata": {"annotations": {TOUCHED: now}}});
         let params = PatchParams { field_manager: Some(TOUCHER.to_owned()), ..PatchParams::default() };
@@ -85,7 +86,7 @@ impl Requests {
     }
 
     /// Deletes an object of ours, if it still is.
-    pub(super) async fn delete(&self, id: &ObjectId, live: &Live) -> Result<(), Failure> {
+    pub(super) async fn delete(&self, id: &ObjectId, live: &Live) -> Result<(), WriteError> {
         let request = at(&id.kind.api_resource(), &id.key);
         let mut version = live.version;
         for _ in 0..DELETE_TRIES {
@@ -93,31 +94,31 @@ impl Requests {
                 Preconditions { resource_version: Some(version.to_string()), uid: Some(live.uid.to_string()) };
             let params = DeleteParams::background().preconditions(preconditions);
             match self.ask(id.kind, request.delete(&id.key.name, &params)).await {
-                Ok(_) | Err(Failure::NotFound { .. }) => return Ok(()),
-                Err(Failure::Conflict) => {}
+                Ok(_) | Err(WriteError::NotFound { .. }) => return Ok(()),
+                Err(WriteError::Conflict) => {}
                 Err(failure) => return Err(failure),
             }
             match self.look(id).await? {
                 Some(now) if now.uid == live.uid && now.is_ours() => version = now.version,
-                Some(now) if now.uid == live.uid => return Err(Failure::Conflict),
+                Some(now) if now.uid == live.uid => return Err(WriteError::Conflict),
                 _ => return Ok(()),
             }
         }
-        Err(Failure::passing("Changing", "the object changes all the time"))
+        Err(WriteError::passing("Changing", "the object changes all the time"))
     }
 
     /// What is there of an object.
-    pub(super) async fn look(&self, id: &ObjectId) -> Result<Option<Live>, Failure> {
+    pub(super) async fn look(&self, id: &ObjectId) -> Result<Option<Live>, WriteError> {
         let live = |object: Value| Live::of(&object).seen_from(&self.source.cluster, registry_writer(&object));
         Ok(self.read(id).await?.map(live))
     }
 
     /// An object as it is there.
-    pub(super) async fn read(&self, id: &ObjectId) -> Result<Option<Value>, Failure> {
+    pub(super) async fn read(&self, id: &ObjectId) -> Result<Option<Value>, WriteError> {
         let request = at(&id.kind.api_resource(), &id.key).get(&id.key.name, &GetParams::default());
         match self.ask(id.kind, request).await {
             Ok(object) => Ok(Some(object)),
-            Err(Failure::NotFound { .. }) => Ok(None),
+            Err(WriteError::NotFound { .. }) => Ok(None),
             Err(failure) => Err(failure),
         }
     }
@@ -128,7 +129,7 @@ impl Requests {
         &self,
         kind: Kind,
         request: Result<HttpRequest<Vec<u8>>, request::Error>,
-    ) -> Result<Value, Failure> {
+    ) -> Result<Value, WriteError> {
         if !Watched::Emitted(kind).is_in_registry() {
             return self.answer(&self.source.client, request).await;
         }
@@ -142,7 +143,7 @@ impl Requests {
         };
         tokio::select! {
             biased;
-            why = silence => Err(Failure::passing("RegistryUnreachable", why)),
+            why = silence => Err(WriteError::passing("RegistryUnreachable", why)),
             answer = self.answer(&self.source.registry, request) => answer,
         }
     }
@@ -152,15 +153,15 @@ impl Requests {
         &self,
         client: &Client,
         request: Result<HttpRequest<Vec<u8>>, request::Error>,
-    ) -> Result<Value, Failure> {
-        let request = request.map_err(kube::Error::BuildRequest)?;
+    ) -> Result<Value, WriteError> {
+        let request = request.map_err(kube::Error::BuildRequest).map_err(failure)?;
         let mut leading = self.leading.clone();
         tokio::select! {
             biased;
-            _ = leading.wait_for(|leads| !leads) => Err(Failure::NotLeading),
+            _ = leading.wait_for(|leads| !leads) => Err(WriteError::NotLeading),
             answer = timeout(self.timeout, client.request(request)) => match answer {
-                Ok(answer) => Ok(answer?),
-                Err(_) => Err(Failure::passing("Timeout", format!("no answer within {:?}", self.timeout))),
+                Ok(answer) => answer.map_err(failure),
+                Err(_) => Err(WriteError::passing("Timeout", format!("no answer within {:?}", self.timeout))),
             },
         }
     }

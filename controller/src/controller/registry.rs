@@ -1,14 +1,15 @@
 //! What this cluster and the registry know of each other, beside objects.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::bail;
 use mcwan_core::liveness::RegistryState;
+use mcwan_core::moment::Moment;
+use mcwan_core::rollout::Rollout;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::engine::Engine;
 use super::renewal::{Renewal, Told};
 use crate::admin::Metrics;
 use crate::apply::Contact;
@@ -27,8 +28,6 @@ pub(super) enum Place {
 /// Whether the registry hears of us, and we of it.
 pub(super) struct Registry {
     place: Place,
-    /// What users were told.
-    said: RegistryState,
     told: watch::Sender<Told>,
     contact: watch::Receiver<Contact>,
     metrics: Arc<Metrics>,
@@ -49,7 +48,7 @@ impl Registry {
         let (told, is_told) = watch::channel(None);
         let mut renewals = JoinSet::new();
         renewals.spawn(Renewal::new(source, lease, is_told, leading, sender, Arc::clone(&metrics)).run());
-        Self { place, said: RegistryState::default(), told, contact, metrics, renewals }
+        Self { place, told, contact, metrics, renewals }
     }
 
     /// Whether the registry answers to our renewals.
@@ -69,10 +68,9 @@ impl Registry {
         bail!("the renewal of this cluster's Lease has ended")
     }
 
-    /// Takes note of what is known by now; `leads`: we lead and know everything.
-    pub(super) fn follow(&mut self, engine: &mut Engine, leads: bool) {
-        let now = Instant::now();
-        let stale = &engine.world.snapshot.stale_clusters;
+    /// Takes in what is known by now; `leads`: we lead and know everything.
+    pub(super) fn follow(&mut self, rollout: &mut Rollout, leads: bool, now: Moment) {
+        let stale = &rollout.snapshot().stale_clusters;
         self.told.send_if_modified(|told| {
             let is_other = told.as_deref() != leads.then_some(stale);
             if is_other {
@@ -80,7 +78,7 @@ impl Registry {
             }
             is_other
         });
-        let reach = &mut engine.world.reach;
+        let reach = rollout.reach();
         let contact = self.contact.borrow_and_update().clone();
         reach.leads(leads, now);
         reach.complain(contact.complaint().map(str::to_owned));
@@ -89,14 +87,11 @@ impl Registry {
             Some(RegistryState::Unreachable(why)) => tracing::warn!(why, "the registry cannot be reached"),
             None => {}
         }
-        self.metrics.registry(reach.state());
+        let state = reach.state().clone();
+        self.metrics.registry(&state);
         let is_told = self.place == Place::Elsewhere || matches!(contact, Contact::Refuses(_));
-        let news = if is_told { reach.state().clone() } else { RegistryState::Reachable };
-        if news != self.said {
-            self.said = news.clone();
-            engine.statuses.registry_changed(news, &engine.world.snapshot);
-        }
-        let [live, stale] = engine.world.clusters().map(|count| u64::try_from(count).unwrap_or(u64::MAX));
+        rollout.say_of_registry(if is_told { state } else { RegistryState::Reachable });
+        let [live, stale] = rollout.clusters().map(|count| u64::try_from(count).unwrap_or(u64::MAX));
         self.metrics.clusters(live, stale);
     }
 }

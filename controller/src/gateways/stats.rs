@@ -10,14 +10,7 @@ const FINE: [&str; 2] = ["success", "no_remote_load"];
 /// Bytes of a line; what is longer is none of ours.
 const LINE_BYTES: usize = 4_096;
 
-/// What one gateway pod says.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct GatewayReport {
-    /// The revision of the filter's configuration in force; none before the filter was ever loaded.
-    pub revision: Option<u64>,
-    /// How often since its start the agent could not get a module.
-    pub module_failures: u64,
-}
+use mcwan_core::rollout::GatewayReport;
 
 /// A report in the making: the statistics come in pieces, and are not kept.
 #[derive(Default)]

@@ -9,14 +9,15 @@ use kube::discovery::ApiResource;
 use kube::runtime::watcher::{self, watcher};
 use kube::{Api, Client};
 use mcwan_core::api::service_export::McsVersion;
+use mcwan_core::rollout::WatchEvent;
 use mcwan_core::snapshot::{Key, Keyed};
 use mcwan_core::watched::Watched;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
+use super::WatchError;
 use super::reading::Reading;
 use super::served::{self, Served};
-use super::{Event, WatchError};
 use crate::backoff::Backoff;
 
 /// How long a page of a list may take.
@@ -32,7 +33,7 @@ pub(super) struct Task {
     namespace: Option<Arc<str>>,
     /// This cluster.
     cluster: Arc<str>,
-    events: mpsc::Sender<Event>,
+    events: mpsc::Sender<WatchEvent>,
     /// What the consumer has been told of and not told that it is gone.
     known: Keyed<()>,
 }
@@ -47,7 +48,7 @@ impl Task {
         client: Client,
         namespace: Option<Arc<str>>,
         cluster: Arc<str>,
-        events: mpsc::Sender<Event>,
+        events: mpsc::Sender<WatchEvent>,
     ) -> Self {
         Self { kind, client, namespace, cluster, events, known: Keyed::default() }
     }
@@ -118,7 +119,7 @@ impl Task {
                 let served = timeout(LIST_TIMEOUT, served::newest(&self.client)).await??;
                 if let Served::Version(version) = served {
                     // That nobody listens any more shows with the next event.
-                    let _ = self.events.send(Event::McsVersion(version)).await;
+                    let _ = self.events.send(WatchEvent::McsVersion(version)).await;
                 }
                 Ok(served)
             }
@@ -160,13 +161,13 @@ impl Task {
             }
             watcher::Event::InitDone => {
                 self.retain(&listed.take().unwrap_or_default()).await?;
-                self.send(Event::Synced { kind: self.kind }).await?;
+                self.send(WatchEvent::Synced { kind: self.kind }).await?;
             }
             watcher::Event::Apply(reading) => self.changed(reading).await?,
             watcher::Event::Delete(reading) => {
                 let version = Some(reading.version());
                 self.known.remove(&reading.key);
-                self.send(Event::Deleted { kind: self.kind, key: reading.key, version }).await?;
+                self.send(WatchEvent::Deleted { kind: self.kind, key: reading.key, version }).await?;
             }
         }
         Ok(())
@@ -178,7 +179,7 @@ impl Task {
         let (live, object) = reading.seen_from(&self.cluster);
         let live = self.kind.emitted().map(|_| live);
         let input = object.filter(|_| self.kind.is_read());
-        self.send(Event::Changed { kind: self.kind, key, live, input }).await
+        self.send(WatchEvent::Changed { kind: self.kind, key, live, input }).await
     }
 
     /// Says of what is known, and not listed, that it is gone.
@@ -187,7 +188,7 @@ impl Task {
         let gone: Vec<_> = self.known.iter().map(|(key, ())| key).filter(is_gone).collect();
         for key in gone {
             self.known.remove(&key);
-            self.send(Event::Deleted { kind: self.kind, key, version: None }).await?;
+            self.send(WatchEvent::Deleted { kind: self.kind, key, version: None }).await?;
         }
         Ok(())
     }
@@ -199,14 +200,14 @@ impl Task {
         }
         tracing::debug!(kind = self.kind.name(), "the kind is not installed");
         self.retain(&Keyed::default()).await?;
-        self.send(Event::Synced { kind: self.kind }).await
+        self.send(WatchEvent::Synced { kind: self.kind }).await
     }
 
     async fn failed(&self, error: WatchError) -> Result<(), Closed> {
-        self.send(Event::Failed { kind: self.kind, error }).await
+        self.send(WatchEvent::Failed { kind: self.kind, error: error.to_string() }).await
     }
 
-    async fn send(&self, event: Event) -> Result<(), Closed> {
+    async fn send(&self, event: WatchEvent) -> Result<(), Closed> {
         self.events.send(event).await.map_err(|_| Closed)
     }
 }

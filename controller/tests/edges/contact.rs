@@ -6,8 +6,8 @@ use kube::{Client, Config};
 use mcwan::apply::{Applier, Contact, Options};
 use mcwan::watch::Source;
 use mcwan_core::emit::object::{Kind, Object, ObjectId};
-use mcwan_core::observed::Observed;
-use mcwan_core::outcome::Outcome;
+use mcwan_core::outcome::WriteError;
+use mcwan_core::rollout::ApplyError;
 use mcwan_core::snapshot::Key;
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -30,10 +30,9 @@ fn mk_cluster(name: &str) -> Object {
 }
 
 /// Why an object is not applied now.
-async fn reason(applier: &mut Applier, object: Object) -> &'static str {
-    let outcomes = applier.apply_all(&mut Observed::default(), vec![object]).await;
-    match outcomes.into_iter().next() {
-        Some((_, Outcome::Retry { reason, .. })) => reason,
+async fn reason(applier: &Applier, object: Object) -> &'static str {
+    match applier.apply(object, None).await {
+        Err(ApplyError::Failed(WriteError::Passing { reason, .. })) => reason,
         other => panic!("it is to be tried again, not {other:?}"),
     }
 }
@@ -49,10 +48,10 @@ async fn what_waits_for_the_registry_is_let_go_once_it_is_silent() {
     };
     let (_leading, is_leading) = watch::channel(true);
     let (sender, contact) = watch::channel(Contact::Answers);
-    let mut applier = Applier::new(&source, is_leading, Options::default()).in_contact(contact);
-    let (waits, ()) = tokio::join!(reason(&mut applier, mk_cluster("own")), async {
+    let applier = Applier::new(&source, is_leading, Options::default()).in_contact(contact);
+    let (waits, ()) = tokio::join!(reason(&applier, mk_cluster("own")), async {
         sender.send_replace(Contact::Silent("no route".to_owned()));
     });
     assert_eq!(waits, "RegistryUnreachable", "what was under way");
-    assert_eq!(reason(&mut applier, mk_cluster("other")).await, "RegistryUnreachable", "what comes then is not sent");
+    assert_eq!(reason(&applier, mk_cluster("other")).await, "RegistryUnreachable", "what comes then is not sent");
 }

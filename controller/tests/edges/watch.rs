@@ -8,7 +8,8 @@ use axum::Router;
 use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use kube::{Client, Config};
-use mcwan::watch::{Event, Source, Watches};
+use mcwan::watch::{Source, Watches};
+use mcwan_core::rollout::WatchEvent;
 use mcwan_core::watched::Watched;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -90,9 +91,9 @@ async fn an_object_is_ours_only_if_we_write_its_kind() {
     while !table.iter().all(|(kind, ..)| synced.contains(kind)) {
         let event = timeout(PATIENCE, watches.next()).await.expect("everything is listed").expect("the watches go on");
         match event {
-            Event::Changed { kind, input, .. } => read.push((kind, input.is_some())),
-            Event::Synced { kind } => synced.push(kind),
-            Event::Deleted { .. } | Event::Failed { .. } | Event::McsVersion(_) => {}
+            WatchEvent::Changed { kind, input, .. } => read.push((kind, input.is_some())),
+            WatchEvent::Synced { kind } => synced.push(kind),
+            WatchEvent::Deleted { .. } | WatchEvent::Failed { .. } | WatchEvent::McsVersion(_) => {}
         }
     }
     for (kind, _, _, _, is_read, message) in table {

@@ -17,11 +17,11 @@ mod gateway;
 mod grant;
 mod import;
 mod ingress;
-mod live_rules;
 pub mod names;
 mod native;
 mod native_match;
 mod provenance;
+mod recovered;
 mod route;
 mod service;
 mod tier;
@@ -29,23 +29,22 @@ mod tier;
 use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use serde_json::Value;
 
 use crate::api::DataPlane;
-use crate::emit::object::Object;
 use crate::translate::Import;
 
 pub use access_log::AccessLog;
 pub use cluster::{cluster_object, common_objects};
-pub use egress::{EgressNamespace, egress_objects};
+pub use egress::{EgressImport, egress_gateways, egress_objects, native_objects};
 pub use everything::everything;
 pub use export::export_objects;
-pub use filter::{FilterKind, Shipped};
+pub use filter::{FilterKind, FilterObject, filter_object, sealed_config};
 pub use grant::missing_grants;
-pub use import::import_objects;
+pub use import::{ImportObjects, ImportVersions, tier_services};
 pub use ingress::{guard_of, guarded_by, ingress_objects};
-pub use live_rules::{LiveRules, steering_value_of, tier_services_of};
 pub use provenance::Provenance;
+pub use recovered::{Recovered, RecoveredRule, steering_value_of, tier_services_of};
+pub use route::Places;
 
 /// The label of everything that mcwan writes, its value being [`MANAGER`].
 pub const MANAGED_BY_LABEL: &str = "app.kubernetes.io/managed-by";
@@ -111,17 +110,4 @@ impl Settings {
             DataPlane::Native => names::NATIVE_EGRESS_GATEWAY,
         }
     }
-}
-
-/// Whether an object of the API server is labelled as one of an import.
-pub fn is_of_import(object: &Value, namespace: &str, name: &str) -> bool {
-    let text = |pointer: &str, key: &str| object.pointer(pointer)?.get(key)?.as_str();
-    let label = |key| text("/metadata/labels", key);
-    let of_namespace = label(NAMESPACE_LABEL).or_else(|| text("/metadata", "namespace"));
-    label(MANAGED_BY_LABEL) == Some(MANAGER) && label(IMPORT_LABEL) == Some(name) && of_namespace == Some(namespace)
-}
-
-/// The name of the import that an object is for; none: it is for more than one.
-pub fn import_of(object: &Object) -> Option<&str> {
-    object.body.pointer("/metadata/labels")?.get(IMPORT_LABEL)?.as_str()
 }

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{Lease, Liveness};
+use crate::moment::Moment;
 
 /// Of the lease time: how long our own renewals may be away before we do not know what happened meanwhile. They come
 /// every third. Where all clusters were away with ours, such as from a registry that was down, nobody else's last
@@ -34,9 +35,9 @@ pub struct Judge {
 /// A time in which nothing was missed.
 #[derive(Clone, Copy, Debug)]
 struct Sight {
-    since: Instant,
+    since: Moment,
     /// When one of our own renewals was seen last.
-    until: Instant,
+    until: Moment,
 }
 
 #[derive(Debug)]
@@ -46,7 +47,7 @@ struct Cluster {
     /// How long it may be silent by its own word.
     lasts: Duration,
     /// When it renewed last, or since when it is waited for.
-    since: Instant,
+    since: Moment,
     /// Whether the registry has its `WANCluster`.
     is_member: bool,
     liveness: Liveness,
@@ -67,7 +68,7 @@ impl Judge {
     }
 
     /// The Lease of a cluster is there, maybe the same as before. Returns whether it is a renewal of our own.
-    pub fn see(&mut self, cluster: &str, lease: Lease, now: Instant) -> bool {
+    pub fn see(&mut self, cluster: &str, lease: Lease, now: Moment) -> bool {
         if *cluster == *self.own {
             let is_renewal = self.own_renewal != lease.renewal;
             if is_renewal {
@@ -101,7 +102,7 @@ impl Judge {
     }
 
     /// The registry has the `WANCluster` of a cluster.
-    pub fn join(&mut self, cluster: &str, now: Instant) {
+    pub fn join(&mut self, cluster: &str, now: Moment) {
         if *cluster != *self.own {
             let cluster = self.cluster(cluster, now);
             if !cluster.is_member {
@@ -128,16 +129,16 @@ impl Judge {
         self.clusters.values().filter(|cluster| cluster.is_member).count()
     }
 
-    fn see_own(&mut self, lease: Lease, now: Instant) {
+    fn see_own(&mut self, lease: Lease, now: Moment) {
         if !self.is_listed && self.own_renewal.is_none() {
             self.recall(lease.stale);
         }
         self.own_renewal = lease.renewal;
-        let kept = self.sight.filter(|sight| now.saturating_duration_since(sight.until) <= self.lease.mul_f64(GAP));
+        let kept = self.sight.filter(|sight| now.since(sight.until) <= self.lease.mul_f64(GAP));
         let sight = Sight { since: kept.map_or(now, |sight| sight.since), until: now };
         self.sight = Some(sight);
         for cluster in self.clusters.values_mut().filter(|cluster| cluster.is_member) {
-            if sight.until.saturating_duration_since(cluster.since.max(sight.since)) >= self.lease.max(cluster.lasts) {
+            if sight.until.since(cluster.since.max(sight.since)) >= self.lease.max(cluster.lasts) {
                 cluster.liveness = Liveness::Stale;
             }
         }
@@ -153,7 +154,7 @@ impl Judge {
         self.recalled = stale;
     }
 
-    fn cluster(&mut self, name: &str, now: Instant) -> &mut Cluster {
+    fn cluster(&mut self, name: &str, now: Moment) -> &mut Cluster {
         let liveness = if self.recalled.contains(name) { Liveness::Stale } else { Liveness::Live };
         let new = || Cluster { renewal: None, lasts: Duration::ZERO, since: now, is_member: false, liveness };
         self.clusters.entry(name.into()).or_insert_with(new)

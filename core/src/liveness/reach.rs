@@ -1,8 +1,9 @@
 //! Whether the registry can be reached.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use crate::moment::Moment;
 use crate::watched::Watched;
 
 /// Whether the registry can be reached.
@@ -21,9 +22,9 @@ pub enum RegistryState {
 pub struct Reach {
     lease: Duration,
     /// The kinds of the registry that cannot be watched: since when, and why.
-    failing: BTreeMap<Watched, (Instant, String)>,
+    failing: BTreeMap<Watched, (Moment, String)>,
     /// When a renewal of ours came back last, or since when one is waited for. None: another replica renews.
-    renewed: Option<Instant>,
+    renewed: Option<Moment>,
     /// Why our renewals fail.
     complaint: Option<String>,
     state: RegistryState,
@@ -31,14 +32,14 @@ pub struct Reach {
 
 impl Reach {
     /// Nothing has answered yet.
-    pub fn new(lease: Duration, now: Instant) -> Self {
+    pub fn new(lease: Duration, now: Moment) -> Self {
         let kinds = Watched::all().filter(|kind| kind.is_in_registry());
         let failing = kinds.map(|kind| (kind, (now, "it has not answered yet".to_owned()))).collect();
         Self { lease, failing, renewed: None, complaint: None, state: RegistryState::default() }
     }
 
     /// A kind of the registry cannot be watched.
-    pub fn failed(&mut self, kind: Watched, why: String, now: Instant) {
+    pub fn failed(&mut self, kind: Watched, why: String, now: Moment) {
         self.failing.entry(kind).or_insert_with(|| (now, String::new())).1 = why;
     }
 
@@ -48,12 +49,12 @@ impl Reach {
     }
 
     /// A renewal of ours has come back.
-    pub fn proved(&mut self, now: Instant) {
+    pub fn proved(&mut self, now: Moment) {
         self.renewed = self.renewed.map(|_| now);
     }
 
     /// Whether we lead, and with it renew.
-    pub fn leads(&mut self, leads: bool, now: Instant) {
+    pub fn leads(&mut self, leads: bool, now: Moment) {
         self.renewed = leads.then(|| self.renewed.unwrap_or(now));
     }
 
@@ -68,7 +69,7 @@ impl Reach {
     }
 
     /// Judges anew; gives what is so from now on, where that is news. The reason of a failure stays what it was at first.
-    pub fn look(&mut self, now: Instant) -> Option<&RegistryState> {
+    pub fn look(&mut self, now: Moment) -> Option<&RegistryState> {
         let why = self.why(now);
         let is_news = why.is_some() == (self.state == RegistryState::Reachable);
         if is_news {
@@ -78,13 +79,13 @@ impl Reach {
     }
 
     /// When to judge anew, if nothing happens before.
-    pub fn next(&self, now: Instant) -> Option<Instant> {
+    pub fn next(&self, now: Moment) -> Option<Moment> {
         let failing = self.failing.values().map(|(since, _)| *since);
         failing.chain(self.renewed).map(|since| since + self.lease).filter(|then| *then > now).min()
     }
 
-    fn why(&self, now: Instant) -> Option<String> {
-        let is_long_ago = |since: Instant| now.saturating_duration_since(since) >= self.lease;
+    fn why(&self, now: Moment) -> Option<String> {
+        let is_long_ago = |since: Moment| now.since(since) >= self.lease;
         let mut watches = self.failing.iter().filter(|(_, (since, _))| is_long_ago(*since));
         if let Some((kind, (_, why))) = watches.next() {
             return Some(format!("{} objects cannot be watched: {why}", kind.name()));
@@ -103,21 +104,21 @@ mod tests {
     const LEASE: Duration = Duration::from_secs(30);
 
     /// A registry of which everything is known.
-    fn mk_reach(now: Instant) -> Reach {
+    fn mk_reach(now: Moment) -> Reach {
         let mut reach = Reach::new(LEASE, now);
         Watched::all().for_each(|kind| reach.listed(kind));
         reach
     }
 
     /// Whether it is unreachable after so many seconds, asked once.
-    fn is_lost(reach: &mut Reach, start: Instant, second: u64) -> bool {
+    fn is_lost(reach: &mut Reach, start: Moment, second: u64) -> bool {
         reach.look(start + Duration::from_secs(second));
         matches!(reach.state(), RegistryState::Unreachable(_))
     }
 
     #[test]
     fn it_is_unreachable_once_it_was_silent_for_the_lease_time() {
-        let start = Instant::now();
+        let start = Moment::START;
         let at = |second| start + Duration::from_secs(second);
         let mut never = Reach::new(LEASE, start);
         assert!(!is_lost(&mut never, start, 29), "a start takes a while");

@@ -3,10 +3,11 @@
 use serde_json::Value;
 
 use super::digest::Digest;
-use crate::emit::kubernetes::{CLUSTER_LABEL, MANAGED_BY_LABEL, MANAGER};
+use crate::emit::kubernetes::{CLUSTER_LABEL, IMPORT_LABEL, MANAGED_BY_LABEL, MANAGER, NAMESPACE_LABEL};
+use crate::snapshot::Key;
 
 /// An object of the API server, but for its content.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Live {
     /// When it was last changed: of two states of an object the one with the higher version is the later (KEP-5504).
     /// 0 if it is not a number.
@@ -17,16 +18,33 @@ pub struct Live {
     pub owner: Owner,
     /// Whether it is about to go.
     pub deleting: bool,
+    /// Of a route: whether istiod has heard of it as it is now.
+    pub istiod: Istiod,
+    /// The import that it is for, if it is for one.
+    pub import: Option<Box<Key>>,
+}
+
+/// Whether istiod has heard of a route.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Istiod {
+    /// It says nothing of it, or it is no route.
+    #[default]
+    Silent,
+    /// It speaks of an earlier state of it.
+    Behind,
+    /// It speaks of its state as it is now.
+    UpToDate,
 }
 
 /// Who wrote an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Owner {
     /// This controller, and what of it. It has our label, and our field manager has applied it. (The label
     /// alone says little: istiod and the controller of endpoint slices copy labels of our Gateways and Services to what
     /// they make of them.)
     Ours(Digest),
     /// Somebody else.
+    #[default]
     Foreign,
 }
 
@@ -42,6 +60,8 @@ impl Live {
             uid: text("uid").into(),
             owner: content.map_or(Owner::Foreign, Owner::Ours),
             deleting: metadata(object, "deletionTimestamp").is_some(),
+            istiod: Istiod::of(object),
+            import: import(object).map(Box::new),
         }
     }
 
@@ -56,6 +76,26 @@ impl Live {
     pub fn seen_from(self, cluster: &str, writer: Option<&str>) -> Self {
         if writer.is_none_or(|writer| writer == cluster) { self } else { Self { owner: Owner::Foreign, ..self } }
     }
+}
+
+impl Istiod {
+    fn of(object: &Value) -> Self {
+        let generation = metadata(object, "generation").and_then(Value::as_i64).unwrap_or_default();
+        let parents = object.pointer("/status/parents").and_then(Value::as_array).into_iter().flatten();
+        let conditions = parents.filter_map(|parent| parent["conditions"].as_array()).flatten();
+        match conditions.filter_map(|condition| condition["observedGeneration"].as_i64()).max() {
+            None => Self::Silent,
+            Some(observed) if observed < generation => Self::Behind,
+            Some(_) => Self::UpToDate,
+        }
+    }
+}
+
+/// The import that an object is labelled to be for.
+fn import(object: &Value) -> Option<Key> {
+    let name = label(object, IMPORT_LABEL)?;
+    let namespace = label(object, NAMESPACE_LABEL).or_else(|| metadata(object, "namespace")?.as_str())?;
+    Some(Key::new(namespace, name))
 }
 
 /// The cluster that wrote an object of the registry.

@@ -113,6 +113,13 @@ impl<V> Keyed<V> {
         self.namespaces.get(namespace).into_iter().flat_map(BTreeMap::values)
     }
 
+    /// The keys and values of one namespace, in order.
+    pub fn named_in(&self, namespace: &str) -> impl Iterator<Item = (Key, &V)> {
+        self.namespaces.get_key_value(namespace).into_iter().flat_map(|(namespace, names)| {
+            names.iter().map(|(name, value)| (Key { namespace: Arc::clone(namespace), name: Arc::clone(name) }, value))
+        })
+    }
+
     /// The namespaces that hold something, in order.
     pub fn namespaces(&self) -> impl Iterator<Item = &Arc<str>> {
         self.namespaces.keys()

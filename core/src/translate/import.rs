@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use mcwan_policy::At;
-use mcwan_policy::wire;
+use mcwan_policy::wire::{self, Action, Forward, Refuse, RefuseReason};
 
 use crate::api::{DataPlane, HttpRule};
 use crate::problem::{ObjectRef, Problem};
@@ -38,8 +37,6 @@ pub struct Import {
     pub data_plane: Option<DataPlane>,
     /// Of two imports that claim a host, the one with the lesser age has it. None: nobody wrote rules.
     pub age: Option<Age>,
-    /// The resource that its rules come from, as the owner of what is made of it; none: it is not in a cluster.
-    pub owner: Option<OwnerReference>,
     /// What is wrong with its own resource.
     pub problems: Vec<Problem>,
     /// What is wrong with the exports that it is made of.
@@ -50,8 +47,7 @@ pub struct Import {
 
 impl Import {
     pub(super) fn new(front_end: FrontEnd<'_>, snapshot: &Snapshot, exports: &Exports, options: &Options) -> Self {
-        let FrontEnd { object, namespace, name, hostnames, rules, no_match, data_plane, age, owner, mut problems } =
-            front_end;
+        let FrontEnd { object, namespace, name, hostnames, rules, no_match, data_plane, age, mut problems } = front_end;
         let ports = ports(rules.unwrap_or_default(), snapshot, exports, namespace, name);
         if ports.is_empty() {
             let message = "no cluster exports it and its rules name no Service, so there is no port to serve it on";
@@ -91,7 +87,6 @@ impl Import {
             families: Families::of_egress(snapshot, namespace),
             data_plane,
             age,
-            owner,
             problems,
             export_problems: exports.problems_of(namespace, name).cloned().collect(),
             services,
@@ -103,13 +98,39 @@ impl Import {
         Key::new(self.wire.namespace.as_str(), self.wire.name.as_str())
     }
 
+    /// The same import as a filter is told of it that somebody told before. Nothing else of it is known.
+    #[must_use]
+    pub fn told(&self, wire: wire::Import) -> Self {
+        let nothing =
+            Self { rule_names: Vec::new(), ports: Vec::new(), targets: Vec::new(), tiers: Vec::new(), ..self.clone() };
+        Self { wire, problems: Vec::new(), export_problems: Vec::new(), services: BTreeSet::new(), ..nothing }
+    }
+
+    /// The same import, in which what takes one of these steering values is refused: nothing is behind it.
+    #[must_use]
+    pub fn without(&self, missing: &BTreeSet<String>) -> Self {
+        let mut import = self.clone();
+        let is_missing = |target: u32| {
+            let target = usize::try_from(target).ok().and_then(|index| self.wire.targets.get(index));
+            target.is_some_and(|target| missing.contains(&target.steering_value()))
+        };
+        for action in import.wire.rules.iter_mut().flat_map(|rule| &mut rule.actions) {
+            if let Action::Forward(Forward { target, weight, path: _ }) = action
+                && is_missing(*target)
+            {
+                *action = Action::Refuse(Refuse { weight: *weight, reason: RefuseReason::BackendNotFound });
+            }
+        }
+        import
+    }
+
     /// What the steering header carries for each of its targets.
     pub fn steering_values(&self) -> BTreeSet<String> {
         self.targets.iter().map(Target::steering_value).collect()
     }
 
     /// Whether it is older than another of the same gateway: of those without rules, by name.
-    pub(super) fn precedence(&self) -> impl Ord + use<'_> {
+    pub(crate) fn precedence(&self) -> impl Ord + use<'_> {
         (self.age.is_none(), &self.age, &self.wire.namespace, &self.wire.name)
     }
 

@@ -1,13 +1,10 @@
 //! The front end for `ServiceImport`.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use mcwan_policy::wire::NoMatch;
 
 use crate::api::{DataPlane, HttpRule, NoMatchStatus, ServiceImport};
 use crate::problem::{ObjectRef, Problem};
 use crate::snapshot::{Age, Key, Unreadable};
-
-use super::owner;
 
 /// What every front end turns its resource into.
 pub(super) struct FrontEnd<'s> {
@@ -21,7 +18,6 @@ pub(super) struct FrontEnd<'s> {
     pub(super) no_match: NoMatch,
     pub(super) data_plane: Option<DataPlane>,
     pub(super) age: Option<Age>,
-    pub(super) owner: Option<OwnerReference>,
     /// What is known to be wrong already.
     pub(super) problems: Vec<Problem>,
 }
@@ -57,7 +53,6 @@ pub(super) fn front_end(import: &ServiceImport, age: Age) -> FrontEnd<'_> {
         no_match,
         data_plane: import.spec.data_plane,
         age: Some(age),
-        owner: owner(import, &()),
         problems: Vec::new(),
     }
 }
@@ -85,7 +80,6 @@ pub(super) fn without_rules<'s>(namespace: &'s str, name: &'s str) -> FrontEnd<'
         no_match: NoMatch::default(),
         data_plane: None,
         age: None,
-        owner: None,
         problems: Vec::new(),
     }
 }

@@ -12,7 +12,7 @@ use super::target;
 const DIGEST_BYTES: usize = 16;
 
 /// A secret of at least 16 bytes. It does not print itself.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct SteeringKey(Box<[u8]>);
 
 /// A text that is no [`SteeringKey`].

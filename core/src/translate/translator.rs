@@ -18,7 +18,7 @@ use super::{Exports, Families, Import, Options, Outgoing, SteeringKey, service_i
 pub struct Translator {
     options: Options,
     exports: Exports,
-    imports: Keyed<Import>,
+    imports: Keyed<Arc<Import>>,
     outgoing: Keyed<Outgoing>,
     /// By Service of this cluster, the imports whose rules name it.
     referrers: Keyed<BTreeSet<Key>>,
@@ -77,6 +77,16 @@ impl Translator {
     /// From now on, this version of the Multi-Cluster Services API is served.
     pub fn serve_mcs(&mut self, version: McsVersion) {
         self.options.mcs_version = version;
+    }
+
+    /// The key of the digests in steering values.
+    pub fn steering_key(&self) -> &SteeringKey {
+        &self.options.steering_key
+    }
+
+    /// From now on, this is the key of the digests in steering values: every import must be looked at again.
+    pub fn use_steering_key(&mut self, key: SteeringKey) {
+        self.options.steering_key = key;
     }
 
     fn everything(&mut self, snapshot: &Snapshot) -> Affected {
@@ -148,7 +158,7 @@ impl Translator {
             }
             Change::Namespace(namespace) => {
                 let imported = self.exports.services().filter(|service| service.namespace == *namespace);
-                let known = self.imports.in_namespace(namespace).map(Import::key);
+                let known = self.imports.in_namespace(namespace).map(|import| import.key());
                 imported.chain(known).for_each(|import| affected.import(import));
             }
         }
@@ -174,10 +184,10 @@ impl Translator {
         let import = front_end.map(|front_end| Import::new(front_end, snapshot, &self.exports, &self.options));
         let services = import.as_ref().map(|import| import.services.clone()).unwrap_or_default();
         let before = match import {
-            Some(import) => self.imports.insert(key, import),
+            Some(import) => self.imports.insert(key, Arc::new(import)),
             None => self.imports.remove(key),
         };
-        let before = before.map(|before| before.services).unwrap_or_default();
+        let before = before.map(|before| before.services.clone()).unwrap_or_default();
         for service in before.difference(&services) {
             let referrers = self.referrers.entry(service);
             referrers.remove(key);
@@ -200,18 +210,13 @@ impl Translator {
         }
     }
 
-    /// The key of the digests in steering values.
-    pub fn steering_key(&self) -> &SteeringKey {
-        &self.options.steering_key
-    }
-
     /// What other clusters export.
     pub fn exports(&self) -> &Exports {
         &self.exports
     }
 
     /// What this cluster imports.
-    pub fn imports(&self) -> &Keyed<Import> {
+    pub fn imports(&self) -> &Keyed<Arc<Import>> {
         &self.imports
     }
 
@@ -221,7 +226,7 @@ impl Translator {
     }
 
     /// The imports of a namespace, the oldest first: of two that claim a host the earlier one has it.
-    pub fn imports_of(&self, namespace: &str) -> Vec<&Import> {
+    pub fn imports_of(&self, namespace: &str) -> Vec<&Arc<Import>> {
         let mut imports: Vec<_> = self.imports.in_namespace(namespace).collect();
         imports.sort_by(|left, right| left.precedence().cmp(&right.precedence()));
         imports
@@ -260,7 +265,7 @@ impl Translator {
     }
 
     pub(super) fn into_imports(self) -> Vec<Import> {
-        let mut imports: Vec<_> = self.imports.into_values().collect();
+        let mut imports: Vec<_> = self.imports.into_values().map(Arc::unwrap_or_clone).collect();
         imports.sort_by(|left, right| left.precedence().cmp(&right.precedence()));
         imports
     }

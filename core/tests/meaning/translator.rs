@@ -1,5 +1,7 @@
 //! A translation that is kept up to date means what a new one would.
 
+use std::collections::BTreeMap;
+
 use mcwan_core::api::{DataPlane, McsVersion, WanClusterSpec};
 use mcwan_core::emit::kubernetes::{AccessLog, FilterKind, Module, Settings, everything};
 use mcwan_core::emit::object::{Kind, Object};
@@ -216,7 +218,7 @@ fn created(mut object: Value) -> Event {
 /// What events come to.
 #[derive(Debug, PartialEq)]
 struct EndState {
-    imports: Keyed<Import>,
+    imports: BTreeMap<Key, Import>,
     problems: Vec<Problem>,
     cluster: WanClusterSpec,
     /// The objects of everything, and what is wrong with them.
@@ -232,7 +234,7 @@ fn outcome(events: &[Event]) -> EndState {
         translator.update(&snapshot, &changes);
     }
     EndState {
-        imports: translator.imports().clone(),
+        imports: translator.imports().iter().map(|(key, import)| (key, Import::clone(import))).collect(),
         problems: translator.problems(),
         cluster: translator.cluster(&snapshot),
         emitted: everything(&translator, &snapshot, &mk_settings()),

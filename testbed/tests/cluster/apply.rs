@@ -7,10 +7,10 @@ mod server;
 use anyhow::Result;
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams};
 use kube::{Api, ResourceExt};
-use mcwan::apply::Status;
 use mcwan_core::emit::object::{Kind, Object, ObjectId};
-use mcwan_core::outcome::Outcome;
+use mcwan_core::outcome::{WriteError, WriteOutcome};
 use mcwan_core::snapshot::Key;
+use mcwan_core::status::{StatusKind, StatusPatch};
 use mcwan_testbed::cluster::TestCluster;
 use serde_json::{Value, json};
 
@@ -65,8 +65,8 @@ async fn what_is_there_is_not_applied_again() -> Result<()> {
     for kind in Kind::ALL {
         let of_kind: Vec<_> = objects.iter().filter(|object| object.id.kind == kind).cloned().collect();
         assert!(!of_kind.is_empty(), "no example has a {}", kind.name());
-        for (id, outcome) in edge.applier.apply_all(&mut edge.observed, of_kind).await {
-            assert_eq!(outcome, Outcome::Applied, "{id:?} at first");
+        for object in &of_kind {
+            assert_eq!(edge.apply(object).await, WriteOutcome::Applied, "{:?} at first", object.id);
         }
     }
     let mut versions = Vec::new();
@@ -77,8 +77,8 @@ async fn what_is_there_is_not_applied_again() -> Result<()> {
     // A controller that starts knows nothing but what the API server says.
     let mut other = Edge::synced(&cluster.client()).await?;
     for edge in [&mut edge, &mut other] {
-        for (id, outcome) in edge.applier.apply_all(&mut edge.observed, objects.clone()).await {
-            assert_eq!(outcome, Outcome::Same, "{id:?} again");
+        for object in &objects {
+            assert_eq!(edge.apply(object).await, WriteOutcome::Same, "{:?} again", object.id);
         }
     }
     for (object, version_before) in objects.iter().zip(versions) {
@@ -107,12 +107,12 @@ async fn what_is_ours_is_repaired_and_nothing_else_is_touched() -> Result<()> {
 async fn repairs_edits_and_deletions(cluster: &TestCluster, edge: &mut Edge) -> Result<()> {
     let service = mk_service("edited");
     let id = &service.id;
-    assert_eq!(edge.apply(&service).await, Outcome::Applied, "at first");
+    assert_eq!(edge.apply(&service).await, WriteOutcome::Applied, "at first");
 
     merge(cluster, id, json!({"spec": {"ports": [{"name": "http", "port": 81, "protocol": "TCP", "targetPort": 81}]}}))
         .await?;
     edge.until("the edit is seen", |edge| !edge.observed.is_same(&service)).await?;
-    assert_eq!(edge.apply(&service).await, Outcome::Applied, "after an edit");
+    assert_eq!(edge.apply(&service).await, WriteOutcome::Applied, "after an edit");
     let live = api(cluster, id).get(&id.key.name).await?;
     assert_eq!(live.data["spec"]["ports"], service.body["spec"]["ports"], "the edit is undone");
     let managers: Vec<_> = live.managed_fields().iter().map(|entry| entry.operation.as_deref()).collect();
@@ -121,18 +121,18 @@ async fn repairs_edits_and_deletions(cluster: &TestCluster, edge: &mut Edge) -> 
     let before = edge.observed.get(id).cloned();
     merge(cluster, id, json!({"metadata": {"annotations": {"theirs": "1"}}})).await?;
     edge.until("another's field is seen", |edge| edge.observed.get(id) != before.as_ref()).await?;
-    assert_eq!(edge.apply(&service).await, Outcome::Same, "fields of others do not matter");
+    assert_eq!(edge.apply(&service).await, WriteOutcome::Same, "fields of others do not matter");
 
     remove(cluster, id).await?;
     edge.until("the deletion is seen", |edge| edge.observed.get(id).is_none()).await?;
-    assert_eq!(edge.apply(&service).await, Outcome::Applied, "after a deletion");
+    assert_eq!(edge.apply(&service).await, WriteOutcome::Applied, "after a deletion");
 
     // Somebody is faster than the watch.
     remove(cluster, id).await?;
     create_foreign(cluster, &service, json!({})).await?;
     let foreign = version(cluster, id).await?;
     let changed = mk_service_on("edited", 82);
-    assert_eq!(edge.apply(&changed).await, Outcome::Conflict, "another object has the name meanwhile");
+    assert_eq!(edge.apply(&changed).await, WriteOutcome::Conflict, "another object has the name meanwhile");
     assert_eq!(version(cluster, id).await?, foreign, "it is not touched");
     Ok(())
 }
@@ -144,10 +144,10 @@ async fn leaves_alone_what_others_wrote(cluster: &TestCluster, edge: &mut Edge) 
         create_foreign(cluster, &service, json!({"metadata": {"labels": {"app.kubernetes.io/managed-by": labels}}}))
             .await?;
         let before = version(cluster, &service.id).await?;
-        assert_eq!(edge.apply(&service).await, Outcome::Conflict, "{name}: before it is seen");
+        assert_eq!(edge.apply(&service).await, WriteOutcome::Conflict, "{name}: before it is seen");
         edge.until("it is seen", |edge| edge.observed.get(&service.id).is_some()).await?;
-        assert_eq!(edge.apply(&service).await, Outcome::Conflict, "{name}: after it is seen");
-        assert_eq!(edge.delete(&service.id).await, Outcome::Conflict, "{name}: to be deleted");
+        assert_eq!(edge.apply(&service).await, WriteOutcome::Conflict, "{name}: after it is seen");
+        assert_eq!(edge.delete(&service.id).await, WriteOutcome::Conflict, "{name}: to be deleted");
         assert_eq!(version(cluster, &service.id).await?, before, "{name}: it is not touched");
     }
 
@@ -155,7 +155,7 @@ async fn leaves_alone_what_others_wrote(cluster: &TestCluster, edge: &mut Edge) 
     let config_map = mk_config_map("hidden");
     create_foreign(cluster, &config_map, json!({"data": {"deployment": null, "theirs": "1"}})).await?;
     let before = version(cluster, &config_map.id).await?;
-    assert_eq!(edge.apply(&config_map).await, Outcome::Conflict, "what no watch sees");
+    assert_eq!(edge.apply(&config_map).await, WriteOutcome::Conflict, "what no watch sees");
     assert_eq!(version(cluster, &config_map.id).await?, before, "it is not touched");
     Ok(())
 }
@@ -163,39 +163,39 @@ async fn leaves_alone_what_others_wrote(cluster: &TestCluster, edge: &mut Edge) 
 async fn deletes_only_what_is_ours(cluster: &TestCluster, edge: &mut Edge) -> Result<()> {
     let (ours, given_away) = (mk_service("ours"), mk_service("given-away"));
     for service in [&ours, &given_away] {
-        assert_eq!(edge.apply(service).await, Outcome::Applied, "{:?}", service.id);
+        assert_eq!(edge.apply(service).await, WriteOutcome::Applied, "{:?}", service.id);
     }
     let missing = ObjectId { kind: Kind::Service, key: Key::new("default", "missing") };
-    assert_eq!(edge.delete(&missing).await, Outcome::Deleted, "what is not there");
+    assert_eq!(edge.delete(&missing).await, WriteOutcome::Deleted, "what is not there");
 
     // The watch is not asked meanwhile: what is known is old.
     merge(cluster, &ours.id, json!({"metadata": {"annotations": {"theirs": "1"}}})).await?;
-    assert_eq!(edge.delete(&ours.id).await, Outcome::Deleted, "a newer state of what is ours");
+    assert_eq!(edge.delete(&ours.id).await, WriteOutcome::Deleted, "a newer state of what is ours");
     assert!(api(cluster, &ours.id).get_opt("ours").await?.is_none(), "it is gone");
     merge(cluster, &given_away.id, json!({"metadata": {"labels": {"app.kubernetes.io/managed-by": "someone"}}}))
         .await?;
-    assert_eq!(edge.delete(&given_away.id).await, Outcome::Conflict, "what is no longer ours");
+    assert_eq!(edge.delete(&given_away.id).await, WriteOutcome::Conflict, "what is no longer ours");
     assert!(api(cluster, &given_away.id).get_opt("given-away").await?.is_some(), "it stays");
 
     let again = edge.observed.get(&ours.id).map(|live| live.deleting);
     assert_ne!(again, Some(false), "what was deleted does not count as there");
     edge.until("the deletion is seen", |edge| edge.observed.get(&ours.id).is_none()).await?;
-    assert_eq!(edge.apply(&ours).await, Outcome::Applied, "it can be made anew");
+    assert_eq!(edge.apply(&ours).await, WriteOutcome::Applied, "it can be made anew");
     Ok(())
 }
 
 async fn writes_only_as_the_leader(cluster: &TestCluster, edge: &mut Edge) -> Result<()> {
     let (ours, late) = (mk_service("ours"), mk_service("late"));
     edge.leading.send_replace(false);
-    assert_eq!(edge.apply(&late).await, Outcome::NotLeading, "an apply");
-    assert_eq!(edge.delete(&ours.id).await, Outcome::NotLeading, "a deletion");
-    let status =
-        Status { resource: Kind::Service.api_resource(), key: ours.id.key.clone(), status: json!({"conditions": []}) };
-    let outcomes = edge.applier.apply_statuses(vec![status]).await;
-    assert_eq!(outcomes, [(ours.id.key.clone(), Outcome::NotLeading)], "a status");
+    assert_eq!(edge.apply(&late).await, WriteOutcome::NotLeading, "an apply");
+    assert_eq!(edge.delete(&ours.id).await, WriteOutcome::NotLeading, "a deletion");
+    let key = Key::new("default", "payment");
+    let patch =
+        StatusPatch { kind: StatusKind::ServiceImport, key, uid: None, body: json!({"status": {}}), news: Vec::new() };
+    assert_eq!(edge.applier.apply_status(&patch).await, Err(WriteError::NotLeading), "a status");
     assert!(api(cluster, &late.id).get_opt("late").await?.is_none(), "nothing was written");
     assert!(api(cluster, &ours.id).get_opt("ours").await?.is_some(), "nothing was deleted");
     edge.leading.send_replace(true);
-    assert_eq!(edge.apply(&late).await, Outcome::Applied, "in office again");
+    assert_eq!(edge.apply(&late).await, WriteOutcome::Applied, "in office again");
     Ok(())
 }

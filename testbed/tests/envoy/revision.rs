@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use mcwan::gateways::{GatewayPod, GatewayReader, Progress};
+use mcwan::gateways::GatewayReader;
+use mcwan_core::rollout::GatewayPod;
 use mcwan_testbed::example::Example;
 use mcwan_testbed::mode::Mode;
 use mcwan_testbed::setup::Setup;
@@ -18,15 +19,12 @@ async fn a_gateway_says_which_config_it_has() -> Result<()> {
     let testbed = setup.start().await?;
     // An istio-agent passes on what Envoy itself says at this path.
     let admin = testbed.envoy().admin();
-    let pod = GatewayPod {
-        namespace: "secure".into(),
-        gateway: "mcwan-egress".into(),
-        name: "mcwan-egress-0".into(),
-        address: admin.ip(),
-    };
+    let pod =
+        GatewayPod { namespace: "secure".into(), name: "mcwan-egress-0".into(), address: admin.ip(), is_ready: true };
     let reader = GatewayReader::new(admin.port())?;
     until(DEADLINE, "the config is in force", async || {
-        Ok(Progress::of(revision, &reader.read(std::slice::from_ref(&pod)).await).is_everywhere())
+        let reports = reader.read(vec![pod.clone()]).await;
+        Ok(reports.iter().all(|(_, report)| report.is_some_and(|report| report.revision == Some(revision))))
     })
     .await
 }

@@ -5,50 +5,79 @@ use std::collections::BTreeSet;
 use mcwan_policy::wire::UnknownHosts;
 
 use crate::api::DataPlane;
-use crate::emit::object::Object;
+use crate::emit::object::{Kind, Object};
 use crate::emit::plugin::Plugin;
 use crate::problem::Problem;
-use crate::translate::Import;
+use crate::translate::{Import, SteeringKey};
 
-use super::filter::{self, Shipped};
-use super::{Settings, gateway, names, native};
+use super::recovered::RecoveredRule;
+use super::{Settings, filter, gateway, names, native, route};
 
-/// The egress of an importing namespace.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct EgressNamespace {
-    /// Its objects; none where it has no import with a port.
-    pub objects: Vec<Object>,
-    /// What is wrong with its imports: each names the one that it is about.
-    pub problems: Vec<Problem>,
-    /// The configuration of its filter; none: it has none.
-    pub shipped: Option<Shipped>,
+/// An import whose rules the filter applies, as its gateway needs it.
+#[derive(Clone, Debug)]
+pub struct EgressImport<'v> {
+    /// Its newest version.
+    pub newest: &'v Import,
+    /// Every version that gateways may still serve, that one included.
+    pub versions: Vec<&'v Import>,
+    /// What one who took over has found of it.
+    pub recovered: &'v [RecoveredRule],
 }
 
-/// The gateways of an importing namespace, the filter with its rules, and the routes of its native imports: of two
-/// imports that claim a host, the older has it. The oldest import comes first.
-pub fn egress_objects(namespace: &str, imports: &[&Import], settings: &Settings) -> EgressNamespace {
-    let of = |data_plane| imports.iter().copied().filter(move |import| settings.data_plane(import) == data_plane);
-    let (wasm, native) = (of(DataPlane::Wasm).collect::<Vec<_>>(), of(DataPlane::Native).collect::<Vec<_>>());
-    let mut egress = EgressNamespace::default();
-    let EgressNamespace { objects, problems, shipped } = &mut egress;
-    let mut gateways = Vec::new();
-    let listeners = gateway::listeners(wasm.iter().copied(), problems);
-    if !listeners.is_empty()
-        && let Some((plugin, revision)) = filter::object(namespace, &wasm, settings, problems)
-    {
-        objects.push(plugin);
-        gateways.push(names::EGRESS_GATEWAY);
-        objects.extend(gateway::objects(namespace, names::EGRESS_GATEWAY, &listeners, settings));
-        *shipped = Some(revision);
-    }
-    let listeners = gateway::listeners(native.iter().copied(), problems);
-    if !listeners.is_empty() {
-        gateways.push(names::NATIVE_EGRESS_GATEWAY);
-        objects.extend(gateway::objects(namespace, names::NATIVE_EGRESS_GATEWAY, &listeners, settings));
-        native_routes(&native, objects, problems);
+/// The gateways of an importing namespace, with a listener for every port of every version of its imports, and what is
+/// wrong. The oldest import comes first.
+pub fn egress_gateways(
+    namespace: &str,
+    wasm: &[EgressImport<'_>],
+    native: &[&Import],
+    settings: &Settings,
+) -> (Vec<Object>, Vec<Problem>) {
+    let (mut objects, mut problems, mut gateways) = (Vec::new(), Vec::new(), Vec::new());
+    let ports = wasm.iter().map(|import| (import.newest, route::ports(&import.versions, import.recovered)));
+    let natively = native.iter().map(|import| (*import, route::ports(&[*import], &[])));
+    let of_wasm = gateway::listeners(ports, &mut problems);
+    let of_native = gateway::listeners(natively, &mut problems);
+    for (gateway, listeners) in [(names::EGRESS_GATEWAY, of_wasm), (names::NATIVE_EGRESS_GATEWAY, of_native)] {
+        if !listeners.is_empty() {
+            gateways.push(gateway);
+            objects.extend(gateway::objects(namespace, gateway, &listeners, settings));
+        }
     }
     objects.extend(settings.access_log.object(namespace, &gateways));
-    egress
+    (objects, problems)
+}
+
+/// Everything that the imports of a namespace share, where none has ever been otherwise; and what is wrong.
+pub fn egress_objects(
+    namespace: &str,
+    imports: &[&Import],
+    settings: &Settings,
+    key: &SteeringKey,
+) -> (Vec<Object>, Vec<Problem>) {
+    let of = |data_plane| imports.iter().copied().filter(move |import| settings.data_plane(import) == data_plane);
+    let (wasm, native) = (of(DataPlane::Wasm).collect::<Vec<_>>(), of(DataPlane::Native).collect::<Vec<_>>());
+    let served: Vec<_> =
+        wasm.iter().map(|import| EgressImport { newest: import, versions: vec![import], recovered: &[] }).collect();
+    let (mut objects, mut problems) = egress_gateways(namespace, &served, &native, settings);
+    if objects.iter().any(|object| *object.id.key.name == *names::EGRESS_GATEWAY && object.id.kind == Kind::Gateway) {
+        let filter = filter::filter_object(namespace, &wasm, settings, key);
+        problems.extend(filter.problems);
+        objects.extend(filter.object);
+    }
+    let (routes, found) = native_objects(&native);
+    objects.extend(routes);
+    problems.extend(found);
+    (objects, problems)
+}
+
+/// The routes of the native imports of a namespace: of two imports that claim a host, the older has it. The oldest import
+/// comes first.
+pub fn native_objects(imports: &[&Import]) -> (Vec<Object>, Vec<Problem>) {
+    let (mut objects, mut problems) = (Vec::new(), Vec::new());
+    if imports.iter().any(|import| gateway::served_ports(import, &mut Vec::new()).next().is_some()) {
+        native_routes(imports, &mut objects, &mut problems);
+    }
+    (objects, problems)
 }
 
 fn native_routes(imports: &[&Import], objects: &mut Vec<Object>, problems: &mut Vec<Problem>) {

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use crate::emit::object::Object;
 use crate::problem::Problem;
 use crate::snapshot::Snapshot;
-use crate::translate::Translator;
+use crate::translate::{Import, Translator};
 
+use super::egress::egress_objects;
 use super::{
-    LiveRules, Settings, cluster_object, common_objects, egress_objects, export_objects, import_objects,
-    ingress_objects, missing_grants,
+    ImportVersions, Places, Settings, cluster_object, common_objects, export_objects, ingress_objects, missing_grants,
 };
 
 /// The objects of everything that was translated, in the order in which they are created, and what is wrong beside
@@ -17,15 +17,17 @@ use super::{
 pub fn everything(translator: &Translator, snapshot: &Snapshot, settings: &Settings) -> (Vec<Object>, Vec<Problem>) {
     let (mut objects, mut problems) = (common_objects(), Vec::new());
     for import in translator.imports().values() {
-        let (made, found) = import_objects(import, settings, &LiveRules::default());
+        let (made, found) = ImportVersions::of(import).objects(settings, &mut Places::new()).into_all();
         objects.extend(made);
         problems.extend(found);
         problems.extend(missing_grants(import, &snapshot.reference_grants));
     }
     for namespace in translator.imports().namespaces() {
-        let egress = egress_objects(namespace, &translator.imports_of(namespace), settings);
-        objects.extend(egress.objects);
-        problems.extend(egress.problems);
+        let imports = translator.imports_of(namespace);
+        let imports: Vec<&Import> = imports.iter().map(|import| &***import).collect();
+        let (made, found) = egress_objects(namespace, &imports, settings, translator.steering_key());
+        objects.extend(made);
+        problems.extend(found);
     }
     let mut exporting = BTreeSet::new();
     for export in translator.outgoing().values().filter(|export| export.is_exported()) {

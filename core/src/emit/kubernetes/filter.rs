@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use mcwan_policy::limits;
-use mcwan_policy::wire::UnknownHosts;
+use mcwan_policy::wire::{self, PluginConfig, UnknownHosts};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::emit::object::{Kind, Object, ObjectId};
 use crate::emit::plugin::Plugin;
+use crate::observed::Digest as ContentDigest;
 use crate::problem::Problem;
 use crate::snapshot::Key;
-use crate::translate::Import;
+use crate::translate::{Import, SteeringKey};
 
 use super::draft::Draft;
 use super::{Module, Settings, names};
@@ -69,28 +71,56 @@ impl FilterKind {
     }
 }
 
-/// The configuration that ships.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shipped {
-    /// What the filter's gauge says while it is in force.
+/// The filter of a namespace, and what is known of it.
+#[derive(Clone, Debug, Default)]
+pub struct FilterObject {
+    /// The object; none: there can be no configuration.
+    pub object: Option<Object>,
+    /// What its gauge says while it is in force.
     pub revision: u64,
-    /// Its size.
+    /// The size of its configuration.
     pub bytes: usize,
+    /// What is wrong with imports, whose hosts others have or that it has no room for.
+    pub problems: Vec<Problem>,
 }
 
-/// The plugin for imports, the oldest first; those that it has no room for answer 500.
-pub(super) fn object(
+/// The annotation of a filter that says that we composed its configuration: a keyed digest of it.
+const SEAL: &str = "mc-wan.l7mp.io/config-digest";
+
+/// The filter for imports, the oldest first; those that it has no room for answer 500.
+pub fn filter_object(namespace: &str, imports: &[&Import], settings: &Settings, key: &SteeringKey) -> FilterObject {
+    let mut filter = FilterObject::default();
+    filter.object = object(namespace, imports, settings, key, &mut filter);
+    filter
+}
+
+/// What a live filter tells its imports, if we told it so: who may write to the namespace might have changed it.
+pub fn sealed_config(kind: FilterKind, live: &Value, key: &SteeringKey) -> Option<PluginConfig<Vec<wire::Import>>> {
+    let namespace = live.pointer("/metadata/namespace")?.as_str()?;
+    let config = live.pointer(kind.config_pointer())?;
+    let sealed = live.pointer("/metadata/annotations")?.get(SEAL)?.as_str()?;
+    (sealed == seal(namespace, config, key)).then(|| PluginConfig::deserialize(config).ok()).flatten()
+}
+
+fn seal(namespace: &str, config: &Value, key: &SteeringKey) -> String {
+    key.digest(namespace, "", &ContentDigest::of_desired(config).to_string())
+}
+
+fn object(
     namespace: &str,
     imports: &[&Import],
     settings: &Settings,
-    problems: &mut Vec<Problem>,
-) -> Option<(Object, Shipped)> {
+    key: &SteeringKey,
+    filter: &mut FilterObject,
+) -> Option<Object> {
     let module = settings.module.to_string();
     let plugin = Plugin::for_module(imports, UnknownHosts::Pass, &module, limits::WASM_PLUGIN_CONFIG_BYTES);
-    let plugin = plugin.inspect_err(|error| problems.extend(error.problems(imports))).ok()?;
-    problems.extend(plugin.problems(imports));
-    let shipped = Shipped { revision: plugin.table.revision().unwrap_or_default(), bytes: plugin.json.len() };
+    let plugin = plugin.inspect_err(|error| filter.problems.extend(error.problems(imports))).ok()?;
+    filter.problems.extend(plugin.problems(imports));
+    filter.revision = plugin.table.revision().unwrap_or_default();
+    filter.bytes = plugin.json.len();
     let config: Value = serde_json::from_str(&plugin.json).ok()?;
+    let sealed = seal(namespace, &config, key);
     let Module { url, sha256 } = &settings.module;
     let mut wasm = json!({"url": url, "failStrategy": "FAIL_CLOSE", "pluginConfig": config});
     if let Some(sha256) = sha256 {
@@ -103,5 +133,6 @@ pub(super) fn object(
     spec["targetRefs"] =
         json!([{"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": names::EGRESS_GATEWAY}]);
     spec["phase"] = "AUTHN".into();
-    Some((Draft::new(settings.filter.kind(), namespace, names::PLUGIN).with(json!({"spec": spec})), shipped))
+    let draft = Draft::new(settings.filter.kind(), namespace, names::PLUGIN).annotation(SEAL, &sealed);
+    Some(draft.with(json!({"spec": spec})))
 }

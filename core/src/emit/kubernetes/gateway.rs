@@ -1,6 +1,6 @@
 //! Gateways: their listeners, and how istiod is to run them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
@@ -35,7 +35,7 @@ pub(super) fn is_reserved(port: u16) -> bool {
 }
 
 /// The port of the listener for a service port.
-fn listener_port(port: u16) -> u16 {
+pub(super) fn listener_port(port: u16) -> u16 {
     if is_reserved(port) { port.wrapping_add(STAND_IN) } else { port }
 }
 
@@ -54,15 +54,15 @@ pub(super) fn served_ports<'i>(
     served.map(|port| (*port, listener_port(*port)))
 }
 
-/// The ports of the listeners that imports need, the oldest import first: younger ones go without what is over the
-/// bound.
+/// The ports of the listeners that imports need, by their ports, the oldest import first: younger ones go without what is
+/// over the bound.
 pub(super) fn listeners<'i>(
-    imports: impl IntoIterator<Item = &'i Import>,
+    imports: impl IntoIterator<Item = (&'i Import, BTreeMap<u16, u16>)>,
     problems: &mut Vec<Problem>,
 ) -> BTreeSet<u16> {
     let mut listeners = BTreeSet::new();
-    for import in imports {
-        for (port, listener) in served_ports(import, &mut Vec::new()) {
+    for (import, ports) in imports {
+        for (port, listener) in ports {
             if listeners.len() < LISTENERS || listeners.contains(&listener) {
                 listeners.insert(listener);
             } else {

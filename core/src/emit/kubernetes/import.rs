@@ -1,5 +1,7 @@
 //! What one import consists of, beside what it shares with the others of its namespace.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::json;
 
 use crate::api::DataPlane;
@@ -9,45 +11,99 @@ use crate::translate::Import;
 use crate::translate::gateway_pods::GATEWAY_LABEL;
 
 use super::draft::Draft;
-use super::live_rules::LiveRules;
-use super::{Settings, gateway, names, route, tier};
+use super::recovered::Recovered;
+use super::route::{self, Places};
+use super::{Settings, gateway, names, tier};
 
-/// The objects of an import: its tier services, what clients call it by, and the routes behind the filter.
-///
-/// `live` are the rules of its live `HTTPRoute`s: each stays where it stands, and those stay behind its own that are for
-/// targets that it has no more. The routes of a native import are not here, but in
-/// [`egress_objects`](super::egress_objects): what they match depends on the hosts that older imports have.
-pub fn import_objects(import: &Import, settings: &Settings, live: &LiveRules) -> (Vec<Object>, Vec<Problem>) {
-    let (mut objects, mut problems) = (Vec::new(), Vec::new());
-    tier::objects(import, live, &mut objects, &mut problems);
-    if !import.ports.is_empty() {
-        objects.push(clusterset_service(import, settings, &mut problems));
-        if settings.data_plane(import) == DataPlane::Wasm {
-            route::steered(import, live, &mut objects, &mut problems);
-        }
-    }
-    (objects, problems)
+/// The versions of an import that its objects are for. In each list the newest comes first, and of what two versions say of
+/// one thing the newest holds.
+#[derive(Clone, Debug, Default)]
+pub struct ImportVersions<'v> {
+    /// Those whose tier services are there.
+    pub backing: Vec<&'v Import>,
+    /// Those of which every target has a route.
+    pub routed: Vec<&'v Import>,
+    /// What one who took over has found.
+    pub recovered: Option<&'v Recovered>,
+    /// The ports that clients may use.
+    pub client_ports: BTreeSet<u16>,
 }
 
-/// What gives clients a name and an address for the egress gateway.
-fn clusterset_service(import: &Import, settings: &Settings, problems: &mut Vec<Problem>) -> Object {
-    let name = names::clusterset_service(&import.wire.name);
-    if name.len() - "-clusterset".len() != import.wire.name.len() {
-        let host = format!("{name}.{}.svc.cluster.local", import.wire.namespace);
-        let message = format!("its name is too long for a Service NAME-clusterset: the Service is called {name}");
-        let problem = Problem::warning(import.object.clone(), "NameTooLong", message);
-        problems.push(problem.hint(format!("clients that call it need {host} in `spec.hostnames`")));
+/// The objects of an import. What routes lead to comes before them, what leads clients there after them.
+#[derive(Clone, Debug, Default)]
+pub struct ImportObjects {
+    /// Its tier services, and what admits its routes to them.
+    pub backing: Vec<Object>,
+    /// The routes behind the filter; none of a native import, which are among what its namespace shares: what they match
+    /// depends on the hosts that older imports have.
+    pub routes: Vec<Object>,
+    /// What clients call it by.
+    pub client: Option<Object>,
+    /// What cannot be honoured.
+    pub problems: Vec<Problem>,
+}
+
+impl<'v> ImportVersions<'v> {
+    /// Of an import that has never been otherwise.
+    pub fn of(import: &'v Import) -> Self {
+        let client_ports = import.ports.iter().copied().collect();
+        Self { backing: vec![import], routed: vec![import], recovered: None, client_ports }
     }
-    let ports: Vec<_> = gateway::served_ports(import, problems).collect();
-    let port = |(port, listener): (u16, u16)| json!({"name": names::listener(port), "protocol": "TCP", "port": port, "targetPort": listener});
-    let draft = Draft::new(Kind::Service, &import.wire.namespace, name)
-        .of_import(&import.wire.namespace, &import.wire.name)
-        .owned_by(import.owner.as_ref());
-    draft.with(json!({
-        "spec": {
-            "type": "ClusterIP",
-            "selector": {GATEWAY_LABEL: settings.egress_gateway(import)},
-            "ports": ports.into_iter().map(port).collect::<Vec<_>>(),
-        },
-    }))
+
+    /// The objects, and where rules stand from now on.
+    pub fn objects(&self, settings: &Settings, places: &mut Places) -> ImportObjects {
+        let mut problems = Vec::new();
+        let none = Recovered::default();
+        let recovered = self.recovered.unwrap_or(&none);
+        let backing = tier::objects(&self.backing, &recovered.services, &mut problems);
+        let routed: Vec<_> =
+            self.routed.iter().copied().filter(|import| settings.data_plane(import) == DataPlane::Wasm).collect();
+        let routes = route::steered(&routed, &recovered.rules, places, &mut problems);
+        let client = self.backing.first().and_then(|newest| self.client(newest, settings, &mut problems));
+        ImportObjects { backing, routes, client, problems }
+    }
+
+    /// What gives clients a name and an address for the egress gateway.
+    fn client(&self, newest: &Import, settings: &Settings, problems: &mut Vec<Problem>) -> Option<Object> {
+        let (namespace, import) = (&newest.wire.namespace, &newest.wire.name);
+        let name = names::clusterset_service(import);
+        if name.len() - "-clusterset".len() != import.len() {
+            let host = format!("{name}.{namespace}.svc.cluster.local");
+            let message = format!("its name is too long for a Service NAME-clusterset: the Service is called {name}");
+            let problem = Problem::warning(newest.object.clone(), "NameTooLong", message);
+            problems.push(problem.hint(format!("clients that call it need {host} in `spec.hostnames`")));
+        }
+        // What is wrong with ports of the newest version is told once, and of older ones not at all.
+        let mut ports: BTreeMap<u16, u16> = BTreeMap::new();
+        for (age, version) in self.backing.iter().enumerate() {
+            let mut old = Vec::new();
+            let problems = if age == 0 { &mut *problems } else { &mut old };
+            ports.extend(gateway::served_ports(version, problems));
+        }
+        ports.retain(|port, _| self.client_ports.contains(port));
+        if ports.is_empty() {
+            return None;
+        }
+        let port = |(port, listener): (u16, u16)| json!({"name": names::listener(port), "protocol": "TCP", "port": port, "targetPort": listener});
+        let draft = Draft::new(Kind::Service, namespace, name).of_import(namespace, import);
+        Some(draft.with(json!({
+            "spec": {
+                "type": "ClusterIP",
+                "selector": {GATEWAY_LABEL: settings.egress_gateway(newest)},
+                "ports": ports.into_iter().map(port).collect::<Vec<_>>(),
+            },
+        })))
+    }
+}
+
+impl ImportObjects {
+    /// All of them, in the order of their creation.
+    pub fn into_all(self) -> (Vec<Object>, Vec<Problem>) {
+        (self.backing.into_iter().chain(self.routes).chain(self.client).collect(), self.problems)
+    }
+}
+
+/// The names of the tier services of an import.
+pub fn tier_services(import: &Import) -> BTreeSet<String> {
+    tier::services(import)
 }

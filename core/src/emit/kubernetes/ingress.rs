@@ -2,14 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use crate::emit::object::{Kind, Object, ObjectId};
 use crate::problem::{ObjectRef, Problem};
+use crate::snapshot::Key;
 
 use super::draft::Draft;
-use super::{Settings, gateway, names};
+use super::{FilterKind, Settings, gateway, names};
 
 /// The ingress gateway of an exporting namespace with a listener per tier, and who may not use it: everybody but
 /// `admitted`, the egress gateways of the same namespace in the registry's clusters.
@@ -37,16 +39,25 @@ pub fn ingress_objects<'t>(
     (objects, problems)
 }
 
-/// What must be there before an object and go after it: without its admission, an ingress gateway is open to all.
-pub fn guard_of(id: &ObjectId) -> Option<ObjectId> {
-    let is_ingress = id.kind == Kind::Gateway && *id.key.name == *names::INGRESS_GATEWAY;
-    is_ingress.then(|| ObjectId { kind: Kind::AuthorizationPolicy, key: id.key.clone() })
+/// What must be there before an object and go after it: without its admission, an ingress gateway is open to all, and an
+/// egress gateway never runs without its filter.
+pub fn guard_of(id: &ObjectId, filter: FilterKind) -> Option<ObjectId> {
+    if id.kind != Kind::Gateway {
+        return None;
+    }
+    match &*id.key.name {
+        names::INGRESS_GATEWAY => Some(ObjectId { kind: Kind::AuthorizationPolicy, key: id.key.clone() }),
+        names::EGRESS_GATEWAY => Some(filter.object_id(&id.key.namespace)),
+        _ => None,
+    }
 }
 
 /// What an object guards.
-pub fn guarded_by(id: &ObjectId) -> Option<ObjectId> {
-    let gateway = ObjectId { kind: Kind::Gateway, key: id.key.clone() };
-    (guard_of(&gateway).as_ref() == Some(id)).then_some(gateway)
+pub fn guarded_by(id: &ObjectId, filter: FilterKind) -> Option<ObjectId> {
+    let gateways = [names::INGRESS_GATEWAY, names::EGRESS_GATEWAY];
+    let key = |name: &str| Key::new(Arc::clone(&id.key.namespace), name);
+    let mut gateways = gateways.map(|name| ObjectId { kind: Kind::Gateway, key: key(name) }).into_iter();
+    gateways.find(|gateway| guard_of(gateway, filter).as_ref() == Some(id))
 }
 
 /// It denies, as policies that allow only add up: one of a user's own could open it. A rule without a source denies

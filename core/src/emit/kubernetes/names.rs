@@ -4,6 +4,7 @@
 //! a label itself; where joined parts could be too long, or the same as others, it ends in a hash.
 
 use mcwan_policy::limits;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 pub use crate::translate::gateway_pods::{EGRESS_GATEWAY, INGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY};
@@ -45,6 +46,17 @@ pub(super) fn grant(namespace: &str, name: &str, number: usize) -> String {
 /// An `HTTPRoute` of an import for one of its ports; the first has number 0.
 pub fn import_route(name: &str, port: u16, number: usize) -> String {
     numbered(format!("{name}.{port}"), number)
+}
+
+/// Whether an `HTTPRoute` is one of an import's.
+pub fn is_route_of(route: &str, import: &str) -> bool {
+    route.strip_prefix(import).is_some_and(|rest| rest.starts_with('.'))
+}
+
+/// The ports of the listeners of a Gateway of ours.
+pub fn listener_ports(gateway: &Value) -> Vec<u16> {
+    let listeners = gateway.pointer("/spec/listeners").and_then(Value::as_array).into_iter().flatten();
+    listeners.filter_map(|listener| u16::try_from(listener.get("port")?.as_u64()?).ok()).collect()
 }
 
 /// An `HTTPRoute` of an export; the first has number 0.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::translate::SteeringKey;
 
-use super::live_rules::{backends_of, is_to_tier, mirrors_of, steering_value_of, tier_services_of};
+use super::recovered::{backends_of, is_to_tier, mirrors_of, steering_value_of, tier_services_of};
 use super::route;
 
 /// What tells the rules that an import has, or had, from what others wrote into its live routes.

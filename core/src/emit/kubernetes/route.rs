@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use crate::emit::object::{Kind, Object};
 use crate::problem::Problem;
-use crate::translate::{HeaderChanges, Import, Target, in_turn};
+use crate::translate::{Destination, HeaderChanges, Import, Target, in_turn};
 
 use super::backend::{self, Backend};
 use super::draft::Draft;
 use super::forwarding::{self, Unsayable};
-use super::live_rules::{LiveRules, port_of, steering_value_of};
+use super::recovered::RecoveredRule;
 use super::{gateway, names};
 
 /// Rules of one `HTTPRoute` (Gateway API, `HTTPRouteSpec`).
@@ -23,32 +23,82 @@ const ROUTE_MATCHES: usize = 128;
 /// Hostnames of one `HTTPRoute`.
 const ROUTE_HOSTNAMES: usize = 16;
 
-/// Adds the routes of an import whose requests the filter steers. Rules that are live stay in the `HTTPRoute` that they
-/// stand in.
-pub(super) fn steered(import: &Import, live: &LiveRules, objects: &mut Vec<Object>, problems: &mut Vec<Problem>) {
-    let hosts = [import.canonical_host()];
-    for (port, listener) in gateway::served_ports(import, &mut Vec::new()) {
-        let mut rules: Vec<_> = import
-            .targets
-            .iter()
-            .enumerate()
-            .map(|(index, target)| rule(import, index, target, port, problems))
-            .collect();
-        let values: Vec<_> = import.targets.iter().map(Target::steering_value).collect();
-        let is_ours =
-            |rule: &&Value| steering_value_of(rule).is_some_and(|value| values.iter().any(|own| own == value));
-        rules.extend(live.retained().iter().filter(|rule| port_of(rule) == Some(port) && !is_ours(rule)).cloned());
-        let places = live.places(&import.wire.name, port);
-        for (number, rules) in pack_in_place(rules, |rule| places.get(steering_value_of(rule)?).copied()) {
-            let place = (names::EGRESS_GATEWAY, port, listener);
-            objects.push(route(import, place, number, &hosts, &rules));
+/// The routes of the versions of an import whose requests the filter steers, the newest first: every target of each, on
+/// every port of each, as an older filter may steer what comes by a new port. A rule stays in the `HTTPRoute` that it
+/// stands in.
+pub(super) fn steered(
+    versions: &[&Import],
+    recovered: &[RecoveredRule],
+    places: &mut Places,
+    problems: &mut Vec<Problem>,
+) -> Vec<Object> {
+    let Some(newest) = versions.first() else { return Vec::new() };
+    let hosts = [newest.canonical_host()];
+    let (mut objects, mut stand) = (Vec::new(), Places::new());
+    for (port, listener) in ports(versions, recovered) {
+        let mut rules: Vec<(String, Value)> = Vec::new();
+        for (age, import) in versions.iter().enumerate() {
+            for (index, target) in import.targets.iter().enumerate() {
+                let value = target.steering_value();
+                if rules.iter().any(|(known, _)| *known == value) {
+                    continue;
+                }
+                // What is wrong with targets that the rules no longer name, nobody can mend.
+                let mut old = Vec::new();
+                let problems = if age == 0 { &mut *problems } else { &mut old };
+                rules.push((value, rule(context(versions, import, target), import, index, target, port, problems)));
+            }
+        }
+        for recovered in recovered.iter().filter(|recovered| recovered.port == port) {
+            if !rules.iter().any(|(known, _)| *known == recovered.value) {
+                rules.push((recovered.value.clone(), recovered.body.clone()));
+            }
+        }
+        for (number, rules) in pack_in_place(rules, |(value, _)| places.get(&(port, value.clone())).copied()) {
+            stand.extend(rules.iter().map(|(value, _)| ((port, value.clone()), number)));
+            let rules: Vec<_> = rules.into_iter().map(|(_, rule)| rule).collect();
+            objects.push(route(newest, (names::EGRESS_GATEWAY, port, listener), number, &hosts, &rules));
         }
     }
+    *places = stand;
+    objects
+}
+
+/// The number of the `HTTPRoute` for a port that the rule for a steering value stands in.
+pub type Places = BTreeMap<(u16, String), usize>;
+
+/// The ports of versions of an import, with those of their listeners.
+pub(super) fn ports(versions: &[&Import], recovered: &[RecoveredRule]) -> BTreeMap<u16, u16> {
+    let served = versions.iter().flat_map(|import| gateway::served_ports(import, &mut Vec::new()));
+    let recovered = recovered.iter().map(|rule| (rule.port, gateway::listener_port(rule.port)));
+    recovered.chain(served).collect()
+}
+
+/// Of which version of an import the destinations are where they are now: the newest that has them.
+fn context<'v>(versions: &[&'v Import], own: &'v Import, target: &Target) -> &'v Import {
+    let mirrors = target.forwarding.mirrors.iter().map(|mirror| &mirror.destination);
+    let destinations: Vec<_> = std::iter::once(&target.destination).chain(mirrors).collect();
+    let has_all = |import: &Import| {
+        destinations.iter().all(|destination| match destination {
+            Destination::Tier { name } => {
+                import.tier(name).map(|tier| tier.port) == own.tier(name).map(|tier| tier.port)
+            }
+            Destination::Service { .. } => true,
+        })
+    };
+    versions.iter().copied().find(|import| has_all(import)).unwrap_or(own)
 }
 
 /// The rule of a target; without backends, so that it answers 500, if it asks for what no `HTTPRoute` can say.
-fn rule(import: &Import, index: usize, target: &Target, port: u16, problems: &mut Vec<Problem>) -> Value {
-    let forwarded = forward(import, target, port);
+fn rule(
+    context: &Import,
+    import: &Import,
+    index: usize,
+    target: &Target,
+    port: u16,
+    problems: &mut Vec<Problem>,
+) -> Value {
+    let forwarded = forward(context, target, port);
     let mut rule = forwarded.unwrap_or_else(|unsayable| {
         for rule in rules_of(import, index) {
             report(import, rule, &unsayable, problems);
@@ -134,9 +184,8 @@ fn route(
     rules: &[Value],
 ) -> Object {
     let name = names::import_route(&import.wire.name, port, number);
-    let draft = Draft::new(Kind::HttpRoute, &import.wire.namespace, name)
-        .of_import(&import.wire.namespace, &import.wire.name)
-        .owned_by(import.owner.as_ref());
+    let draft =
+        Draft::new(Kind::HttpRoute, &import.wire.namespace, name).of_import(&import.wire.namespace, &import.wire.name);
     draft.with(json!({
         "spec": {
             "parentRefs": [{
@@ -154,14 +203,14 @@ fn route(
 /// Splits rules of one match each so that each part fits one `HTTPRoute`, of which this is the number. A rule that has
 /// a place keeps it: two routes are written one after the other, and what moves between them may be in neither for
 /// a moment. The others go where there is room.
-fn pack_in_place(rules: Vec<Value>, place: impl Fn(&Value) -> Option<usize>) -> BTreeMap<usize, Vec<Value>> {
-    let mut packs: BTreeMap<usize, Vec<Value>> = BTreeMap::new();
+fn pack_in_place<R>(rules: Vec<R>, place: impl Fn(&R) -> Option<usize>) -> BTreeMap<usize, Vec<R>> {
+    let mut packs: BTreeMap<usize, Vec<(usize, R)>> = BTreeMap::new();
     let mut others = Vec::new();
-    for rule in rules {
+    for (index, rule) in rules.into_iter().enumerate() {
         let pack = place(&rule).map(|number| packs.entry(number).or_default());
         match pack.filter(|pack| pack.len() < ROUTE_RULES) {
-            Some(pack) => pack.push(rule),
-            None => others.push(rule),
+            Some(pack) => pack.push((index, rule)),
+            None => others.push((index, rule)),
         }
     }
     let mut number = 0;
@@ -171,7 +220,12 @@ fn pack_in_place(rules: Vec<Value>, place: impl Fn(&Value) -> Option<usize>) -> 
         }
         packs.entry(number).or_default().push(rule);
     }
-    packs
+    // Within a route they are in the order in which they came, wherever they stood before.
+    let in_order = |mut pack: Vec<(usize, R)>| {
+        pack.sort_by_key(|(index, _)| *index);
+        pack.into_iter().map(|(_, rule)| rule).collect()
+    };
+    packs.into_iter().map(|(number, pack)| (number, in_order(pack))).collect()
 }
 
 /// Splits rules so that each part fits one `HTTPRoute`, in order.

@@ -3,7 +3,7 @@
 //! They are headless: clients of the cluster have no business with them, and istiod gives gateways the endpoints of
 //! headless Services all the same (`convertResolution`: EDS for a router).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use serde_json::{Value, json};
@@ -15,7 +15,6 @@ use crate::problem::{ObjectRef, Problem};
 use crate::translate::{Import, Source, Tier};
 
 use super::draft::Draft;
-use super::live_rules::LiveRules;
 use super::{MANAGER, SOURCE_CLUSTER_LABEL, names};
 
 /// References of one `ReferenceGrant` (Gateway API, `ReferenceGrantSpec`).
@@ -27,33 +26,47 @@ pub(super) const RULE_BACKENDS: usize = 16;
 /// The greatest weight of a backendRef (Gateway API, `BackendRef`).
 const MOST_WEIGHT: u32 = 1_000_000;
 
-/// The tier services of an import with their endpoints, and what admits the routes of its namespace to them, and to
-/// those that rules in its live routes still name.
-pub(super) fn objects(import: &Import, live: &LiveRules, objects: &mut Vec<Object>, problems: &mut Vec<Problem>) {
-    let mut services = Vec::new();
-    for tier in &import.tiers {
-        services.push(tier.service.clone());
-        objects.push(service(import, &tier.service, tier.port));
-        for source in taking_part(import, tier) {
-            slices(import, &tier.service, tier.port, source, objects);
-        }
-        for (source, name) in tier.sources.iter().zip(source_services(import, tier)) {
-            objects.push(service(import, &name, tier.port));
-            slices(import, &name, tier.port, source, objects);
-            services.push(name);
-        }
-    }
-    for service in live.services() {
-        if !services.iter().any(|known| known == service) {
-            services.push(service.to_owned());
+/// The tier services of the versions of an import, the newest first, with their endpoints, and what admits the routes of
+/// its namespace to them, and to those that were `recovered`.
+pub(super) fn objects(versions: &[&Import], recovered: &BTreeSet<String>, problems: &mut Vec<Problem>) -> Vec<Object> {
+    let Some(newest) = versions.first() else { return Vec::new() };
+    let mut services: BTreeMap<String, Vec<Object>> = BTreeMap::new();
+    for import in versions {
+        for (name, objects) in import.tiers.iter().flat_map(|tier| of_tier(import, tier)) {
+            let known = services.entry(name).or_default();
+            // The newest addresses hold, be there some: requests would go on to those of clusters that withdrew.
+            if known.len() <= 1 && objects.len() > known.len() {
+                *known = objects;
+            }
         }
     }
     // In an order of their own, so that a grant does not change where routes go another way to the same Services.
-    services.sort_unstable();
-    for (number, services) in services.chunks(GRANT_REFERENCES).enumerate() {
-        objects.push(grant(import, number, services));
+    let names: BTreeSet<&String> = services.keys().chain(recovered).collect();
+    let names: Vec<_> = names.into_iter().collect();
+    let grants = names.chunks(GRANT_REFERENCES).enumerate().map(|(number, names)| grant(newest, number, names));
+    let grants: Vec<_> = grants.collect();
+    unusable_addresses(newest, problems);
+    services.into_values().flatten().chain(grants).collect()
+}
+
+/// The names of the tier services of an import.
+pub(super) fn services(import: &Import) -> BTreeSet<String> {
+    let of_tier = |tier: &Tier| std::iter::once(tier.service.clone()).chain(source_services(import, tier));
+    import.tiers.iter().flat_map(of_tier).collect()
+}
+
+/// The Services for a tier, each with its slices behind it.
+fn of_tier(import: &Import, tier: &Tier) -> Vec<(String, Vec<Object>)> {
+    let with_slices = |name: &str, sources: &mut dyn Iterator<Item = &Source>| {
+        let mut objects = vec![service(import, name, tier.port)];
+        sources.for_each(|source| slices(import, name, tier.port, source, &mut objects));
+        (name.to_owned(), objects)
+    };
+    let mut all = vec![with_slices(&tier.service, &mut taking_part(import, tier))];
+    for (source, name) in tier.sources.iter().zip(source_services(import, tier)) {
+        all.push(with_slices(&name, &mut std::iter::once(source)));
     }
-    unusable_addresses(import, problems);
+    all
 }
 
 /// The clusters behind the tier service that stands for all of them, where nothing is weighed and every port goes
@@ -153,7 +166,7 @@ fn slices(import: &Import, service: &str, port: u16, source: &Source, objects: &
     }
 }
 
-fn grant(import: &Import, number: usize, services: &[String]) -> Object {
+fn grant(import: &Import, number: usize, services: &[&String]) -> Object {
     let name = names::grant(&import.wire.namespace, &import.wire.name, number);
     let draft =
         Draft::new(Kind::ReferenceGrant, TIER_NAMESPACE, name).of_import(&import.wire.namespace, &import.wire.name);

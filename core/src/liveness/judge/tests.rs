@@ -25,12 +25,12 @@ fn mk_lease(number: u64) -> Lease {
 /// A judge that is told events, each so many tenths of seconds after the start.
 struct Court {
     judge: Judge,
-    start: Instant,
+    start: Moment,
 }
 
 impl Court {
     fn new() -> Self {
-        Self { judge: Judge::new(OWN, LEASE), start: Instant::now() }
+        Self { judge: Judge::new(OWN, LEASE), start: Moment::START }
     }
 
     /// One that has listed all Leases, of which there are none but our own, and knows of the clusters.
@@ -44,7 +44,7 @@ impl Court {
         court
     }
 
-    fn at(&self, tenths: u32) -> Instant {
+    fn at(&self, tenths: u32) -> Moment {
         self.start + Duration::from_millis(100) * tenths
     }
 

@@ -1,9 +1,7 @@
 //! The egress of a namespace: gateway and filter.
 
 use mcwan_core::api::DataPlane;
-use mcwan_core::emit::kubernetes::{
-    AccessLog, FilterKind, LiveRules, Module, Settings, egress_objects, import_objects,
-};
+use mcwan_core::emit::kubernetes::{AccessLog, FilterKind, Module, Settings};
 use mcwan_core::emit::object::Kind;
 use mcwan_core::explain::Asked;
 use mcwan_core::translate::Import;
@@ -11,7 +9,9 @@ use mcwan_policy::wire::{Match, PathMatch, Rule};
 use mcwan_policy::{Decision, RouteTable, limits};
 use serde_json::Value;
 
-use super::world::{World, at, mk_import, mk_plain_export, of_kind, reasons, settings, to_high};
+use super::world::{
+    World, at, egress_objects, import_objects, mk_import, mk_plain_export, of_kind, reasons, settings, to_high,
+};
 
 fn mk_imports(count: usize, change: impl Fn(usize, &mut Import)) -> Vec<Import> {
     let world = World::new(&[mk_plain_export(), mk_import("payment", &[to_high("")])]);
@@ -138,7 +138,7 @@ fn what_does_not_fit_is_the_youngest() {
         egress.problems.iter().map(|problem| (problem.reason, problem.object.name.as_str())).collect();
     let expected: Vec<_> = imports[20..].iter().map(|import| ("TooLarge", import.wire.name.as_str())).collect();
     assert_eq!(refused, expected);
-    let bytes = egress.shipped.unwrap().bytes;
+    let bytes = egress.filter.bytes;
     assert!(bytes <= limits::WASM_PLUGIN_CONFIG_BYTES && bytes > limits::WASM_PLUGIN_CONFIG_BYTES * 19 / 20, "{bytes}");
 }
 
@@ -148,7 +148,7 @@ fn a_config_has_its_own_revision() {
         let imports = mk_imports(count, |_, _| ());
         let module = Module { url: url.to_owned(), sha256: None };
         let settings = Settings { module, ..settings(DataPlane::Wasm) };
-        egress_objects("secure", &imports.iter().collect::<Vec<_>>(), &settings).shipped.unwrap().revision
+        egress_objects("secure", &imports.iter().collect::<Vec<_>>(), &settings).filter.revision
     };
     let revision = |count| of_module(count, "oci://example.com/filter@sha256:a");
     assert_eq!(revision(1), revision(1));
@@ -173,7 +173,7 @@ fn an_import_without_a_port_needs_no_gateway() {
     let imports = mk_imports(1, |_, import| import.ports = Vec::new());
     let settings = settings(DataPlane::Wasm);
     assert!(egress_objects("secure", &[&imports[0]], &settings).objects.is_empty());
-    let (objects, problems) = import_objects(&imports[0], &settings, &LiveRules::default());
+    let (objects, problems) = import_objects(&imports[0], &settings);
     assert!(of_kind(&objects, Kind::HttpRoute).is_empty());
     assert_eq!(reasons(&problems), [], "the translation has named it");
 }

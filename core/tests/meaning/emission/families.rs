@@ -1,10 +1,9 @@
 //! Addresses of a family that no egress gateway of this cluster has.
 
 use mcwan_core::api::DataPlane;
-use mcwan_core::emit::kubernetes::{LiveRules, import_objects};
 use mcwan_core::emit::object::Kind;
 
-use super::world::{World, at, mk_export, mk_import, of_kind, reasons, settings, to_high};
+use super::world::{World, at, import_objects, mk_export, mk_import, of_kind, reasons, settings, to_high};
 
 const FOUR: &str = "10.20.0.7";
 const SIX: &str = "2001:db8::7";
@@ -48,7 +47,7 @@ fn an_address_must_be_of_a_family_that_the_gateways_have() {
     ];
     for (pods, gateways, expected, wrong, message) in table {
         let world = mk_world(pods, &[(3, gateways)]);
-        let (objects, problems) = import_objects(world.payment(), &settings(DataPlane::Wasm), &LiveRules::default());
+        let (objects, problems) = import_objects(world.payment(), &settings(DataPlane::Wasm));
         let slices = of_kind(&objects, Kind::EndpointSlice);
         let families: Vec<_> = slices.iter().map(|(_, slice)| slice["addressType"].as_str().unwrap()).collect();
         assert_eq!(families, expected, "{message}");
@@ -59,7 +58,7 @@ fn an_address_must_be_of_a_family_that_the_gateways_have() {
 #[test]
 fn the_problem_names_the_export_the_address_and_its_family() {
     let world = mk_world(&[&["10.1.0.1"]], &[(3, &[SIX])]);
-    let (_, problems) = import_objects(world.payment(), &settings(DataPlane::Wasm), &LiveRules::default());
+    let (_, problems) = import_objects(world.payment(), &settings(DataPlane::Wasm));
     assert_eq!(problems[0].object.to_string(), "ExportedService mc-wan-registry/c0.secure.payment");
     let expected = "nothing can be sent to 2001:db8::7: the egress gateways of this cluster have no IPv6 address";
     assert_eq!(problems[0].message, expected);
@@ -73,7 +72,7 @@ fn a_cluster_that_cannot_be_reached_takes_no_part() {
         (&[], [3, 9], "no pod is known: by pods"),
     ] {
         let world = mk_world(pods, &exports);
-        let (objects, _) = import_objects(world.payment(), &settings(DataPlane::Wasm), &LiveRules::default());
+        let (objects, _) = import_objects(world.payment(), &settings(DataPlane::Wasm));
         let refs = at(of_kind(&objects, Kind::HttpRoute)[0].1, "/spec/rules/0/backendRefs").as_array().unwrap();
         let weights: Vec<_> = refs.iter().map(|one| one["weight"].as_u64().unwrap()).collect();
         assert_eq!(weights, expected, "{message}");

@@ -1,14 +1,16 @@
 //! Imports: tier services, and the routes behind the filter.
 
 use mcwan_core::api::DataPlane;
-use mcwan_core::emit::kubernetes::{LiveRules, import_objects, missing_grants, steering_value_of};
+use mcwan_core::emit::kubernetes::{ImportVersions, Places, missing_grants, steering_value_of};
 use mcwan_core::emit::object::{Kind, Object};
 use serde_json::{Value, json};
 
-use super::world::{World, at, common, mk_export, mk_import, mk_plain_export, of_kind, reasons, settings, to_high};
+use super::world::{
+    World, at, common, import_objects, mk_export, mk_import, mk_plain_export, of_kind, reasons, settings, to_high,
+};
 
 fn objects(world: &World) -> Vec<Object> {
-    import_objects(world.payment(), &settings(DataPlane::Wasm), &LiveRules::default()).0
+    import_objects(world.payment(), &settings(DataPlane::Wasm)).0
 }
 
 /// Name and weight of the backends of the only rule.
@@ -75,7 +77,7 @@ fn more_clusters_than_a_route_can_name_share_one_service() {
 fn a_slice_holds_addresses_of_one_family() {
     let fields = "ports: [{port: 80}], gateways: [10.20.0.8, '2001:db8::7', 10.20.0.7, 127.0.0.1, 10.20.0.7]";
     let world = World::new(&[mk_export("c1", fields), mk_import("payment", &[to_high("")])]);
-    let (objects, problems) = import_objects(world.payment(), &settings(DataPlane::Wasm), &LiveRules::default());
+    let (objects, problems) = import_objects(world.payment(), &settings(DataPlane::Wasm));
     let slices: Vec<_> = of_kind(&objects, Kind::EndpointSlice)
         .into_iter()
         .map(|(name, slice)| {
@@ -95,7 +97,7 @@ fn a_slice_holds_addresses_of_one_family() {
 }
 
 #[test]
-fn rules_that_are_retained_stay_behind_ours_for_their_port() {
+fn the_rules_of_an_older_version_stand_behind_those_of_the_newest() {
     let export = mk_export("c1", "ports: [{port: 80}, {port: 81}], gateways: [10.20.0.7]");
     let old = World::new(&[export.clone(), mk_import("payment", &[to_high("timeouts: {request: 1s}")])]);
     let new = World::new(&[export, mk_import("payment", &[to_high("")])]);
@@ -105,9 +107,9 @@ fn rules_that_are_retained_stay_behind_ours_for_their_port() {
     };
     let before = rules(&objects(&old));
     let own = rules(&objects(&new));
-    let mut retained = LiveRules::default();
-    before.iter().chain(&own).flatten().for_each(|rule| retained.retain(rule.clone()));
-    let (now, _) = import_objects(new.payment(), &settings(DataPlane::Wasm), &retained);
+    let both = vec![new.payment(), old.payment()];
+    let versions = ImportVersions { backing: both.clone(), routed: both, ..ImportVersions::default() };
+    let now = versions.objects(&settings(DataPlane::Wasm), &mut Places::new()).routes;
     for (port, (rules, (before, own))) in rules(&now).iter().zip(before.iter().zip(&own)).enumerate() {
         let expected: Vec<_> = own.iter().chain(before).cloned().collect();
         assert_eq!(*rules, expected, "port {port}: none of another port, none of ours twice");
@@ -136,7 +138,7 @@ fn what_no_route_can_say_answers_500_and_is_named() {
     for (fields, sayable, message) in table {
         let rules = [to_high(""), to_high(&fields)];
         let world = World::new(&[mk_plain_export(), mk_import("payment", &rules)]);
-        let (objects, problems) = import_objects(world.payment(), &settings(DataPlane::Wasm), &LiveRules::default());
+        let (objects, problems) = import_objects(world.payment(), &settings(DataPlane::Wasm));
         let route = of_kind(&objects, Kind::HttpRoute)[0].1;
         assert_eq!(at(route, "/spec/rules/1/backendRefs").is_array(), sayable, "{message}: its backends");
         assert!(at(route, "/spec/rules/0/backendRefs").is_array(), "{message}: its neighbour's");
@@ -154,7 +156,7 @@ fn a_port_that_gateways_need_has_a_listener_elsewhere() {
     for (ports, expected, conflicts, message) in table {
         let export = mk_export("c1", &format!("ports: {ports}, gateways: [10.20.0.7]"));
         let world = World::new(&[export, mk_import("payment", &[to_high("")])]);
-        let (objects, problems) = import_objects(world.payment(), &settings(DataPlane::Wasm), &LiveRules::default());
+        let (objects, problems) = import_objects(world.payment(), &settings(DataPlane::Wasm));
         let services = of_kind(&objects, Kind::Service);
         let (_, clusterset) = services.iter().find(|(name, _)| *name == "payment-clusterset").unwrap();
         let ports: Vec<_> = at(clusterset, "/spec/ports")
@@ -183,7 +185,7 @@ fn a_name_at_the_limit_makes_names_that_an_api_server_takes() {
         .replace("name: payment", &format!("name: {name}"));
     let world = World::new(&[export, mk_import(&name, &[to_high("")])]);
     let import = world.translator.imports().get("secure", &name).unwrap();
-    let (objects, problems) = import_objects(import, &settings(DataPlane::Wasm), &LiveRules::default());
+    let (objects, problems) = import_objects(import, &settings(DataPlane::Wasm));
     for (name, _) in of_kind(&objects, Kind::Service) {
         assert!(name.len() <= 63, "{name}");
     }

@@ -1,18 +1,20 @@
 //! Native imports: rules as `HTTPRoute`s, and what they cannot say.
 
 use mcwan_core::api::DataPlane;
-use mcwan_core::emit::kubernetes::{EgressNamespace, egress_objects};
 use mcwan_core::emit::object::Kind;
 use serde_json::{Value, json};
 
-use super::world::{HIGH, World, at, mk_export, mk_import, mk_plain_export, of_kind, reasons, settings, to_high};
+use super::world::{
+    Egress, HIGH, World, at, egress_objects, mk_export, mk_import, mk_plain_export, of_kind, reasons, settings, to_high,
+};
 
-fn egress(world: &World) -> EgressNamespace {
-    egress_objects("secure", &world.translator.imports_of("secure"), &settings(DataPlane::Native))
+fn egress(world: &World) -> Egress {
+    let imports: Vec<_> = world.translator.imports_of("secure").into_iter().map(|import| &**import).collect();
+    egress_objects("secure", &imports, &settings(DataPlane::Native))
 }
 
 /// The rules of all routes, in order.
-fn rules(egress: &EgressNamespace) -> Vec<Value> {
+fn rules(egress: &Egress) -> Vec<Value> {
     let routes = of_kind(&egress.objects, Kind::HttpRoute).into_iter();
     routes.flat_map(|(_, route)| at(route, "/spec/rules").as_array().unwrap().clone()).collect()
 }
@@ -21,8 +23,8 @@ fn rules(egress: &EgressNamespace) -> Vec<Value> {
 fn there_is_no_filter() {
     let egress = egress(&World::new(&[mk_plain_export(), mk_import("payment", &[to_high("")])]));
     let names: Vec<_> = egress.objects.iter().map(|object| object.id.key.name.to_string()).collect();
-    assert_eq!(names, ["mcwan-egress-native", "mcwan-egress-native", "payment.8080", "mcwan-egress"]);
-    assert_eq!((egress.shipped, egress.problems), (None, Vec::new()));
+    assert_eq!(names, ["mcwan-egress-native", "mcwan-egress-native", "mcwan-egress", "payment.8080"]);
+    assert_eq!(egress.problems, []);
 }
 
 #[test]

@@ -3,33 +3,33 @@
 use std::collections::BTreeSet;
 
 use mcwan_core::api::DataPlane;
-use mcwan_core::emit::kubernetes::{LiveRules, Provenance, import_objects};
+use mcwan_core::emit::kubernetes::{ImportVersions, Places, Provenance, Recovered};
 use mcwan_core::emit::object::{Kind, Object};
 use serde_json::{Value, json};
 
-use super::world::{World, at, mk_export, mk_import, mk_plain_export, of_kind, settings, to_high};
+use super::world::{World, at, import_objects, mk_export, mk_import, mk_plain_export, of_kind, settings, to_high};
 
 /// A tier service of another tenant.
 const STRANGER: &str = "orders-other-high";
 /// One that the import had, before the cluster behind it withdrew its export.
 const FORMER: &str = "payment-secure-high-gone";
 
-fn objects(world: &World, live: &LiveRules) -> Vec<Object> {
-    import_objects(world.payment(), &settings(DataPlane::Wasm), live).0
+fn objects(world: &World) -> Vec<Object> {
+    import_objects(world.payment(), &settings(DataPlane::Wasm)).0
 }
 
 /// The rules of the import's first route.
 fn rules(world: &World) -> Vec<Value> {
-    let objects = objects(world, &LiveRules::default());
+    let objects = objects(world);
     at(of_kind(&objects, Kind::HttpRoute)[0].1, "/spec/rules").as_array().unwrap().clone()
 }
 
 /// The Services that are granted.
-fn granted(objects: &[Object]) -> Vec<&str> {
+fn granted(objects: &[Object]) -> Vec<String> {
     let grants = of_kind(objects, Kind::ReferenceGrant).into_iter();
     grants
         .flat_map(|(_, grant)| at(grant, "/spec/to").as_array().unwrap())
-        .map(|to| to["name"].as_str().unwrap())
+        .map(|to| to["name"].as_str().unwrap().to_owned())
         .collect()
 }
 
@@ -51,13 +51,20 @@ fn what_somebody_writes_into_a_route_is_not_granted() {
     }
     let mut forged = edited.clone();
     forged["matches"][0]["headers"][0]["value"] = "high.0123456789abcdef0123456789abcdef".into();
-    let mut live = LiveRules::default();
-    live.stands("payment.8080", &edited);
-    live.stands("payment.8080", &forged);
-    live.retain(forged);
-    assert_eq!(granted(&objects(&world, &live)), ["payment-secure-high"], "none of others");
-    live.owns([FORMER.to_owned()].into());
-    assert_eq!(granted(&objects(&world, &live)), ["payment-secure-high", FORMER], "what the import had, for a while");
+    let services = BTreeSet::from(["payment-secure-high".to_owned(), FORMER.to_owned()]);
+    let provenance = mk_provenance(&world, &services);
+    let sound = rules(&world).remove(0);
+    let route = json!({"metadata": {"name": "payment.8080"}, "spec": {"rules": [edited, forged, sound]}});
+    let (mut recovered, mut places) = (Recovered::default(), Places::new());
+    recovered.read("payment", &route, &mut places, |rule| provenance.is_own(rule));
+    assert_eq!(recovered.rules.len(), 1, "only the rule that we made is kept: {:?}", recovered.rules);
+    let granted_with = |services: BTreeSet<String>| {
+        let recovered = Recovered { services, ..recovered.clone() };
+        let versions = ImportVersions { recovered: Some(&recovered), ..ImportVersions::of(world.payment()) };
+        granted(&versions.objects(&settings(DataPlane::Wasm), &mut Places::new()).backing)
+    };
+    assert_eq!(granted_with(BTreeSet::new()), ["payment-secure-high"], "none of others");
+    assert_eq!(granted_with(services.clone()), ["payment-secure-high", FORMER], "what the import had, for a while");
 }
 
 const SERVICE: &str =
@@ -81,7 +88,7 @@ fn every_rule_that_is_made_is_the_imports_own() {
             let world = World::new(
                 &[exports, vec![SERVICE.to_owned(), mk_import("payment", std::slice::from_ref(&rule))]].concat(),
             );
-            let objects = objects(&world, &LiveRules::default());
+            let objects = objects(&world);
             let services: BTreeSet<_> =
                 of_kind(&objects, Kind::Service).into_iter().map(|(name, _)| name.to_owned()).collect();
             let rules = rules(&world);

@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 
 use mcwan_core::api::DataPlane;
-use mcwan_core::emit::kubernetes::{LiveRules, import_objects};
 use mcwan_core::emit::object::{Kind, Object};
 
-use super::world::{World, at, common, mk_export, mk_import, of_kind, settings, to_high};
+use super::world::{World, at, common, import_objects, mk_export, mk_import, of_kind, settings, to_high};
 
 /// What becomes of `payment` where these clusters export it, by the number of their pods, and some are stale.
 fn objects(pods: &[u32], stale: &[&str]) -> (World, Vec<Object>) {
@@ -18,7 +17,7 @@ fn objects(pods: &[u32], stale: &[&str]) -> (World, Vec<Object>) {
     let mut world = World::new(&exports.chain([mk_import("payment", &[to_high("")])]).collect::<Vec<_>>());
     let changes = world.gathered.snapshot.judge(stale.iter().map(|cluster| (*cluster).to_owned()).collect());
     world.translator.update(&world.gathered.snapshot, &changes);
-    let objects = import_objects(world.payment(), &settings(DataPlane::Wasm), &LiveRules::default()).0;
+    let objects = import_objects(world.payment(), &settings(DataPlane::Wasm)).0;
     (world, objects)
 }
 

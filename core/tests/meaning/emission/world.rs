@@ -1,7 +1,9 @@
 //! Small worlds, and how tests look at what comes of them.
 
 use mcwan_core::api::{DataPlane, McsVersion};
-use mcwan_core::emit::kubernetes::{AccessLog, FilterKind, Module, Settings};
+use mcwan_core::emit::kubernetes::{
+    self, AccessLog, FilterKind, FilterObject, ImportVersions, Module, Places, Settings,
+};
 use mcwan_core::emit::object::{Kind, Object};
 use mcwan_core::problem::Problem;
 use mcwan_core::snapshot::Gathered;
@@ -70,6 +72,25 @@ pub(crate) fn to_high(fields: &str) -> String {
 
 /// A backendRef to the tier.
 pub(crate) const HIGH: &str = "{group: mc-wan.l7mp.io, kind: WANPolicy, name: high}";
+
+/// The objects of an import that has never been otherwise, and what is wrong.
+pub(crate) fn import_objects(import: &Import, settings: &Settings) -> (Vec<Object>, Vec<Problem>) {
+    ImportVersions::of(import).objects(settings, &mut Places::new()).into_all()
+}
+
+/// What imports of a namespace share.
+pub(crate) struct Egress {
+    pub(crate) objects: Vec<Object>,
+    pub(crate) problems: Vec<Problem>,
+    pub(crate) filter: FilterObject,
+}
+
+/// What imports of a namespace share that have never been otherwise.
+pub(crate) fn egress_objects(namespace: &str, imports: &[&Import], settings: &Settings) -> Egress {
+    let key = "0123456789abcdef".parse().unwrap();
+    let (objects, problems) = kubernetes::egress_objects(namespace, imports, settings, &key);
+    Egress { objects, problems, filter: kubernetes::filter_object(namespace, imports, settings, &key) }
+}
 
 pub(crate) fn settings(data_plane: DataPlane) -> Settings {
     Settings {

@@ -6,10 +6,11 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use kube::Client;
 use mcwan::apply::{Applier, Options};
-use mcwan::watch::{Event, Source, WatchError, Watches};
+use mcwan::watch::{Source, Watches};
 use mcwan_core::emit::object::{Object, ObjectId};
-use mcwan_core::observed::Observed;
-use mcwan_core::outcome::Outcome;
+use mcwan_core::observed::{Comparison, Digest, Observed};
+use mcwan_core::outcome::{WriteError, WriteOutcome};
+use mcwan_core::rollout::{ApplyError, WatchEvent};
 use mcwan_core::snapshot::Key;
 use mcwan_core::watched::Watched;
 use serde_json::Value;
@@ -86,16 +87,32 @@ impl Edge {
     }
 
     /// Applies one object.
-    pub(crate) async fn apply(&mut self, object: &Object) -> Outcome {
-        one(self.applier.apply_all(&mut self.observed, vec![object.clone()]).await)
+    pub(crate) async fn apply(&mut self, object: &Object) -> WriteOutcome {
+        let desired = Digest::of_desired(&object.body);
+        let uid = match self.observed.compare(&object.id, desired) {
+            Comparison::Same => return WriteOutcome::Same,
+            Comparison::Foreign => return WriteOutcome::Conflict,
+            Comparison::Deleting => return outcome_of(WriteError::passing("Deleting", "it is going")),
+            Comparison::Missing => None,
+            Comparison::Different { uid } => Some(uid),
+        };
+        match self.applier.apply(object.clone(), uid.as_deref()).await {
+            Ok(live) => {
+                self.observed.applied(&object.id, desired, live);
+                WriteOutcome::Applied
+            }
+            Err(ApplyError::Found(Some(live))) if !live.is_ours() => WriteOutcome::Conflict,
+            Err(ApplyError::Found(_)) => outcome_of(WriteError::passing("Changed", "it has just changed")),
+            Err(ApplyError::Failed(error)) => outcome_of(error),
+        }
     }
 
     /// Applies one object until that works, and fails if it is refused.
     pub(crate) async fn apply_until_done(&mut self, object: &Object) -> Result<()> {
         loop {
             match self.apply(object).await {
-                Outcome::Applied | Outcome::Same => return Ok(()),
-                Outcome::Retry { after, .. } => {
+                WriteOutcome::Applied | WriteOutcome::Same => return Ok(()),
+                WriteOutcome::Retry { after, .. } => {
                     // While we wait, the watches go on.
                     let _ = timeout(after, self.until("never", |_| false)).await;
                 }
@@ -105,13 +122,24 @@ impl Edge {
     }
 
     /// Deletes one object.
-    pub(crate) async fn delete(&mut self, id: &ObjectId) -> Outcome {
-        one(self.applier.delete_all(&mut self.observed, vec![id.clone()]).await)
+    pub(crate) async fn delete(&mut self, id: &ObjectId) -> WriteOutcome {
+        let live = match self.observed.get(id) {
+            None => return WriteOutcome::Deleted,
+            Some(live) if !live.is_ours() => return WriteOutcome::Conflict,
+            Some(live) => live.clone(),
+        };
+        match self.applier.delete(id, &live).await {
+            Ok(()) => {
+                self.observed.going(id);
+                WriteOutcome::Deleted
+            }
+            Err(error) => outcome_of(error),
+        }
     }
 
-    fn hear(&mut self, event: Event) {
+    fn hear(&mut self, event: WatchEvent) {
         match event {
-            Event::Changed { kind, key, live, input } => {
+            WatchEvent::Changed { kind, key, live, input } => {
                 if let (Some(emitted), Some(live)) = (kind.emitted(), live) {
                     self.observed.changed(emitted, &key, live);
                 }
@@ -120,32 +148,39 @@ impl Edge {
                     None => self.inputs.remove(&(kind, key)),
                 };
             }
-            Event::Deleted { kind, key, version } => {
+            WatchEvent::Deleted { kind, key, version } => {
                 if let Some(emitted) = kind.emitted() {
                     self.observed.deleted(emitted, &key, version);
                 }
                 self.inputs.remove(&(kind, key.clone()));
                 self.deleted.push((kind, key));
             }
-            Event::Synced { kind } => {
+            WatchEvent::Synced { kind } => {
                 self.synced.insert(kind);
             }
-            Event::Failed { kind, error: WatchError::Forbidden(_) } => {
+            WatchEvent::Failed { kind, error } if error.starts_with("not allowed") => {
                 self.forbidden.insert(kind);
             }
-            Event::Failed { kind, error: WatchError::NotPrepared } => {
+            WatchEvent::Failed { kind, error } if error.contains("mcwan registry init") => {
                 self.unprepared.insert(kind);
             }
-            Event::Failed { kind, error } => self.events.push(format!("{}: {error}", kind.name())),
-            Event::McsVersion(version) => self.events.push(version.as_str().to_owned()),
+            WatchEvent::Failed { kind, error } => self.events.push(format!("{}: {error}", kind.name())),
+            WatchEvent::McsVersion(version) => self.events.push(version.as_str().to_owned()),
         }
     }
 }
 
-fn one<T>(outcomes: Vec<(T, Outcome)>) -> Outcome {
-    let mut outcomes = outcomes.into_iter().map(|(_, outcome)| outcome);
-    match (outcomes.next(), outcomes.next()) {
-        (Some(outcome), None) => outcome,
-        other => panic!("one outcome, not {other:?}"),
+/// What an error means, without the waits that the controller has.
+fn outcome_of(error: WriteError) -> WriteOutcome {
+    match error {
+        WriteError::Conflict => WriteOutcome::Conflict,
+        WriteError::NotFound { message } => {
+            WriteOutcome::Retry { after: Duration::from_millis(200), reason: "NotInstalled", message }
+        }
+        WriteError::Passing { reason, message, after } => {
+            WriteOutcome::Retry { after: after.unwrap_or(Duration::from_millis(200)), reason, message }
+        }
+        WriteError::Lasting { reason, message } => WriteOutcome::Refused { reason, message },
+        WriteError::NotLeading => WriteOutcome::NotLeading,
     }
 }

@@ -1,11 +1,12 @@
 //! What becomes of the watches when the API server, or what it serves, comes and goes.
 
 use anyhow::Result;
-use mcwan::apply::Status;
+use mcwan_core::api::McsVersion;
 use mcwan_core::emit::object::{Kind, Object, ObjectId};
-use mcwan_core::outcome::Outcome;
+use mcwan_core::outcome::{WriteError, WriteOutcome};
 use mcwan_core::snapshot::change::InputKind;
 use mcwan_core::snapshot::{Key, input};
+use mcwan_core::status::{StatusKind, StatusPatch};
 use mcwan_core::watched::Watched;
 use mcwan_testbed::cluster::{Crds, TestCluster};
 use serde_json::{Value, json};
@@ -39,13 +40,13 @@ async fn an_api_server_may_be_away() -> Result<()> {
     let mut edge = Edge::synced(&cluster.client()).await?;
     let (stays, goes) = (mk_service("stays"), mk_service("goes"));
     for service in [&stays, &goes] {
-        assert_eq!(edge.apply(service).await, Outcome::Applied);
+        assert_eq!(edge.apply(service).await, WriteOutcome::Applied);
     }
     let missed = |edge: &Edge, service: &Object| edge.observed.get(&service.id).is_none();
 
     cluster.stop_api_server();
     let unreachable = edge.apply(&mk_service("late")).await;
-    assert!(matches!(unreachable, Outcome::Retry { .. }), "nobody is there: {unreachable:?}");
+    assert!(matches!(unreachable, WriteOutcome::Retry { .. }), "nobody is there: {unreachable:?}");
     edge.until("watches complain", |edge| !edge.events.is_empty()).await?;
     assert!(!missed(&edge, &stays) && !missed(&edge, &goes), "unknown is not gone");
 
@@ -60,7 +61,7 @@ async fn an_api_server_may_be_away() -> Result<()> {
     let deleted: Vec<_> = edge.deleted.iter().filter(of_services).map(|(_, key)| key.to_string()).collect();
     assert_eq!(deleted, ["default/goes"], "nothing else is gone");
     edge.apply_until_done(&mk_service("late")).await?;
-    assert_eq!(edge.apply(&stays).await, Outcome::Same, "what stayed");
+    assert_eq!(edge.apply(&stays).await, WriteOutcome::Same, "what stayed");
     Ok(())
 }
 
@@ -73,7 +74,7 @@ async fn kinds_may_come_later() -> Result<()> {
     assert_eq!(edge.unprepared, registry.into(), "a registry that lacks kinds is none");
     let gateway = mk_gateway();
     let outcome = edge.apply(&gateway).await;
-    assert!(matches!(outcome, Outcome::Retry { reason: "NotInstalled", .. }), "no Gateway API: {outcome:?}");
+    assert!(matches!(outcome, WriteOutcome::Retry { reason: "NotInstalled", .. }), "no Gateway API: {outcome:?}");
 
     cluster.install_crds(Crds::GatewayApi).await?;
     edge.apply_until_done(&gateway).await?;
@@ -135,24 +136,28 @@ async fn conditions_of_others_stay(cluster: &TestCluster, edge: &mut Edge) -> Re
 
     let id = (Watched::ServiceExport, Key::new("default", "payment"));
     edge.until("the export is told", |edge| edge.inputs.contains_key(&id)).await?;
-    let gvk = kube::core::GroupVersionKind::gvk("multicluster.x-k8s.io", "v1alpha1", "ServiceExport");
-    let resource = kube::discovery::ApiResource::from_gvk(&gvk);
-    let status = |value| Status {
-        resource: resource.clone(),
+    let status = |value| StatusPatch {
+        kind: StatusKind::ServiceExport(McsVersion::V1Alpha1),
         key: id.1.clone(),
-        status: json!({"conditions": [condition("Valid", value)]}),
+        uid: None,
+        body: json!({"apiVersion": "multicluster.x-k8s.io/v1alpha1", "kind": "ServiceExport",
+            "metadata": {"name": "payment", "namespace": "default"},
+            "status": {"conditions": [condition("Valid", value)]}}),
+        news: Vec::new(),
     };
     for value in ["False", "True"] {
-        let outcomes = edge.applier.apply_statuses(vec![status(value)]).await;
-        assert_eq!(outcomes, [(id.1.clone(), Outcome::Applied)], "{value}");
+        assert_eq!(edge.applier.apply_status(&status(value)).await, Ok(()), "{value}");
     }
     let conditions = |edge: &Edge| edge.inputs[&id]["status"]["conditions"].clone();
     let both = [("Theirs", "True"), ("Valid", "True")].map(|(type_, status)| condition(type_, status));
     edge.until("both conditions are there", |edge| conditions(edge) == json!(both)).await?;
 
     cluster.kubectl(&["delete", "serviceexport", "payment"]).await?;
-    let outcomes = edge.applier.apply_statuses(vec![status("False")]).await;
-    assert_eq!(outcomes, [(id.1.clone(), Outcome::Deleted)], "an object that is gone");
+    let gone = edge.applier.apply_status(&status("False")).await;
+    assert!(
+        matches!(gone, Err(WriteError::Conflict | WriteError::NotFound { .. })),
+        "an object that is gone: {gone:?}"
+    );
     Ok(())
 }
 
@@ -166,7 +171,7 @@ fn what_may_not_be_watched_is_not_empty() -> Result<()> {
         edge.until("watches are forbidden", |edge| watched.iter().all(|kind| edge.forbidden.contains(kind))).await?;
         assert!(watched.iter().all(|kind| !edge.synced.contains(kind)), "what is there is unknown: {:?}", edge.synced);
         let outcome = edge.apply(&mk_service("forbidden")).await;
-        assert!(matches!(outcome, Outcome::Refused { reason: "Forbidden", .. }), "{outcome:?}");
+        assert!(matches!(outcome, WriteOutcome::Refused { reason: "Forbidden", .. }), "{outcome:?}");
 
         let binding = [
             "create",

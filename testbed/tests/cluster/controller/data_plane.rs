@@ -59,7 +59,10 @@ async fn what_a_native_import_lacks_is_not_said_of_others(scene: &Scene) -> Resu
 /// Waits until the import's route is one of this Gateway.
 async fn until_attached(scene: &Scene, gateway: &str) -> Result<()> {
     let what = format!("{ROUTE} is attached to {gateway}");
-    until(PATIENCE, &what, async || Ok(route(scene).await?["spec"]["parentRefs"][0]["name"] == gateway)).await
+    until(PATIENCE, &what, async || {
+        Ok(scene.get(ROUTE).await?.unwrap_or_default()["spec"]["parentRefs"][0]["name"] == gateway)
+    })
+    .await
 }
 
 async fn route(scene: &Scene) -> Result<Value> {

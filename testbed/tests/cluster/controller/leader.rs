@@ -33,7 +33,8 @@ async fn a_dead_leader_is_replaced_and_nothing_is_written_twice() -> Result<()> 
     scene.settled().await?;
     writes_nothing(&second, "who takes over").await?;
     let mut changes = before.changes(&scene.versions().await?);
-    changes.retain(|id| !id.ends_with(" marker/marker"));
+    // Kubernetes' own controller may still be making the slices of what was delivered last.
+    changes.retain(|id| !id.ends_with(" marker/marker") && !id.starts_with("EndpointSlice secure/"));
     ensure!(changes.is_empty(), "the second one has written {changes:?}");
 
     let third = scene.replica_with("third", SECONDS, true).await?;

@@ -117,7 +117,8 @@ async fn neighbours(scene: &Scene) -> Result<()> {
 
 async fn namespaces_and_definitions(scene: &Scene) -> Result<()> {
     scene.put(&mk_exported("secure", "payment")).await?;
-    scene.until_there(IMPORT[4]).await?;
+    // What leads clients to it is made last.
+    scene.until_there(IMPORT[8]).await?;
     scene.settled().await?;
     let all = ids(scene).await?;
     scene.delete("Namespace retail").await?;

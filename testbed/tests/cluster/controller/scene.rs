@@ -73,6 +73,8 @@ impl Scene {
     /// Waits until everything that an import is made of by now is there. Here, no gateway runs that could do it.
     pub(crate) async fn until_delivered(&self, import: &str) -> Result<()> {
         self.settled().await?;
+        // What leads clients to it is made last.
+        self.until_there(&format!("{}-clusterset", import.replacen("ServiceImport", "Service", 1))).await?;
         self.until_said(import, "Programmed=False/Pending", "no pod of Gateway").await?;
         Ok(())
     }

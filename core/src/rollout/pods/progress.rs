@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::GatewayReport;
+use crate::rollout::event::GatewayReport;
 
 /// Between two looks at pods that are to load a configuration.
 const AWAITED: Duration = Duration::from_secs(1);
@@ -13,21 +13,21 @@ const DONE: Duration = Duration::from_mins(1);
 
 /// How many pods of a gateway have a configuration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
+pub(in super::super) struct Progress {
     /// It is in force there.
-    pub in_force: usize,
+    pub(in super::super) in_force: usize,
     /// Not yet, and nothing speaks against it.
-    pub awaited: usize,
+    pub(in super::super) awaited: usize,
     /// Not, and their agent has failed to get a module.
-    pub failing: usize,
+    pub(in super::super) failing: usize,
     /// They could not be asked.
-    pub unknown: usize,
+    pub(in super::super) unknown: usize,
 }
 
 impl Progress {
     /// Of the configuration with this revision; a failure that a report tells of is one of today
     /// ([`Record`](super::Record)).
-    pub fn of(revision: u64, reports: &[Option<GatewayReport>]) -> Self {
+    pub(in super::super) fn of(revision: u64, reports: &[Option<GatewayReport>]) -> Self {
         let mut progress = Self::default();
         for report in reports {
             *match report {
@@ -40,14 +40,8 @@ impl Progress {
         progress
     }
 
-    /// Whether every pod has it, and there is one. Only then may be removed what the configuration
-    /// before it needs.
-    pub fn is_everywhere(self) -> bool {
-        self.in_force > 0 && self.awaited + self.failing + self.unknown == 0
-    }
-
     /// When to look again.
-    pub fn look_again_after(self) -> Duration {
+    pub(in super::super) fn look_again_after(self) -> Duration {
         match self {
             Self { awaited: 0, failing: 0, unknown: 0, .. } => DONE,
             Self { awaited: 0, failing: 0, .. } => UNKNOWN,
@@ -64,17 +58,17 @@ mod tests {
     fn pods_are_counted_by_what_they_say() {
         let report = |revision, module_failures| Some(GatewayReport { revision, module_failures });
         let progress = |in_force, awaited, failing, unknown| Progress { in_force, awaited, failing, unknown };
-        for (what, reports, want, everywhere, again) in [
-            ("no pod", vec![], progress(0, 0, 0, 0), false, DONE),
-            ("all", vec![report(Some(7), 0), report(Some(7), 3)], progress(2, 0, 0, 0), true, DONE),
-            ("one is behind", vec![report(Some(7), 0), report(Some(6), 0)], progress(1, 1, 0, 0), false, AWAITED),
-            ("one is new", vec![report(Some(7), 0), report(None, 0)], progress(1, 1, 0, 0), false, AWAITED),
-            ("one has no module", vec![report(None, 2)], progress(0, 0, 1, 0), false, AWAITED),
-            ("one is silent", vec![report(Some(7), 0), None], progress(1, 0, 0, 1), false, UNKNOWN),
+        for (what, reports, want, again) in [
+            ("no pod", vec![], progress(0, 0, 0, 0), DONE),
+            ("all", vec![report(Some(7), 0), report(Some(7), 3)], progress(2, 0, 0, 0), DONE),
+            ("one is behind", vec![report(Some(7), 0), report(Some(6), 0)], progress(1, 1, 0, 0), AWAITED),
+            ("one is new", vec![report(Some(7), 0), report(None, 0)], progress(1, 1, 0, 0), AWAITED),
+            ("one has no module", vec![report(None, 2)], progress(0, 0, 1, 0), AWAITED),
+            ("one is silent", vec![report(Some(7), 0), None], progress(1, 0, 0, 1), UNKNOWN),
         ] {
             let progress = Progress::of(7, &reports);
             assert_eq!(progress, want, "{what}");
-            assert_eq!((progress.is_everywhere(), progress.look_again_after()), (everywhere, again), "{what}");
+            assert_eq!(progress.look_again_after(), again, "{what}");
         }
     }
 }

@@ -1,10 +1,13 @@
 //! When to make the agents try again.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use fastrand::Rng;
 
 use super::Progress;
 use crate::backoff::Backoff;
-use crate::module::ModuleStatus;
+use crate::moment::Moment;
+use crate::rollout::event::ModuleVerdict;
 
 /// The wait before the first time, doubled each time after.
 const LEAST: Duration = Duration::from_secs(5);
@@ -15,27 +18,28 @@ const MOST: Duration = Duration::from_mins(5);
 /// every request and does not try again by itself; any change of the `WasmPlugin`, if only of an
 /// annotation, makes it.
 #[derive(Debug)]
-pub struct Reload {
+pub(in super::super) struct Reload {
     backoff: Backoff,
-    next: Option<Instant>,
-}
-
-impl Default for Reload {
-    fn default() -> Self {
-        Self { backoff: Backoff::new(LEAST, MOST), next: None }
-    }
+    next: Option<Moment>,
+    rng: Rng,
 }
 
 impl Reload {
+    /// Nothing has failed yet. `seed`: of the jitter of waits.
+    pub(in super::super) fn new(seed: u64) -> Self {
+        Self { backoff: Backoff::new(LEAST, MOST), next: None, rng: Rng::with_seed(seed) }
+    }
+
     /// Whether to touch it now. It would be in vain where we cannot fetch the module ourselves.
-    pub fn is_due(&mut self, now: Instant, module: &ModuleStatus, progress: Progress) -> bool {
-        if progress.failing == 0 || *module != ModuleStatus::Ok {
-            *self = Self::default();
+    pub(in super::super) fn is_due(&mut self, now: Moment, module: &ModuleVerdict, progress: Progress) -> bool {
+        if progress.failing == 0 || *module != ModuleVerdict::Sound {
+            self.backoff.succeeded();
+            self.next = None;
             return false;
         }
         let due = self.next.is_some_and(|next| next <= now);
         if due || self.next.is_none() {
-            self.next = Some(now + self.backoff.failed());
+            self.next = Some(now + self.backoff.failed(self.rng.f64()));
         }
         due
     }
@@ -44,17 +48,16 @@ impl Reload {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::module::ModuleError;
 
     const FAILING: Progress = Progress { in_force: 1, awaited: 0, failing: 1, unknown: 0 };
     const WELL: Progress = Progress { failing: 0, ..FAILING };
 
     #[test]
     fn it_is_due_again_and_again_but_ever_later() {
-        let start = Instant::now();
-        let mut reload = Reload::default();
+        let start = Moment::START;
+        let mut reload = Reload::new(1);
         let due: Vec<_> = (0..3_600)
-            .filter(|second| reload.is_due(start + Duration::from_secs(*second), &ModuleStatus::Ok, FAILING))
+            .filter(|second| reload.is_due(start + Duration::from_secs(*second), &ModuleVerdict::Sound, FAILING))
             .collect();
         let [first, .., last] = due.as_slice() else { panic!("{due:?}") };
         assert!((2..=5).contains(first), "{due:?}");
@@ -65,10 +68,11 @@ mod tests {
 
     #[test]
     fn it_is_not_due_where_it_would_be_in_vain_or_without_need() {
-        let failed = ModuleStatus::Failed(ModuleError::WireVersionMismatch(9));
-        for (module, progress) in [(ModuleStatus::Ok, WELL), (ModuleStatus::Unknown, FAILING), (failed, FAILING)] {
-            let mut reload = Reload::default();
-            let start = Instant::now();
+        let failed = ModuleVerdict::Unsound("version 9".to_owned());
+        for (module, progress) in [(ModuleVerdict::Sound, WELL), (ModuleVerdict::Unchecked, FAILING), (failed, FAILING)]
+        {
+            let mut reload = Reload::new(1);
+            let start = Moment::START;
             let due = (0..3_600).any(|second| reload.is_due(start + Duration::from_secs(second), &module, progress));
             assert!(!due, "{module:?} {progress:?}");
         }
@@ -76,12 +80,12 @@ mod tests {
 
     #[test]
     fn a_success_starts_the_waits_anew() {
-        let start = Instant::now();
+        let start = Moment::START;
         let at = |second| start + Duration::from_secs(second);
-        let mut reload = Reload::default();
-        (0..600).for_each(|second| _ = reload.is_due(at(second), &ModuleStatus::Ok, FAILING));
-        assert!(!reload.is_due(at(600), &ModuleStatus::Ok, WELL));
-        assert!(!reload.is_due(at(601), &ModuleStatus::Ok, FAILING), "not at once");
-        assert!(reload.is_due(at(606), &ModuleStatus::Ok, FAILING), "soon");
+        let mut reload = Reload::new(1);
+        (0..600).for_each(|second| _ = reload.is_due(at(second), &ModuleVerdict::Sound, FAILING));
+        assert!(!reload.is_due(at(600), &ModuleVerdict::Sound, WELL));
+        assert!(!reload.is_due(at(601), &ModuleVerdict::Sound, FAILING), "not at once");
+        assert!(reload.is_due(at(606), &ModuleVerdict::Sound, FAILING), "soon");
     }
 }

@@ -1,23 +1,23 @@
-//! What is looked at as a whole.
+//! What is reconciled as a whole.
 
 use std::sync::Arc;
 
-use mcwan_core::snapshot::Key;
-use mcwan_core::translate::Affected;
+use crate::snapshot::Key;
+use crate::translate::Affected;
 
-/// A part of what is emitted that changes by itself. In order, what is in one namespace stands together, and its
-/// egress behind its imports: gateways know a target's route before they steer to it.
+/// A part of what is emitted that changes by itself. In order, what is in one namespace stands together, and its egress
+/// behind its imports: what these have come to is known when the filter is composed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Unit {
+pub struct ReconcileKey {
     /// Its namespace; empty for what the cluster has once.
-    pub(super) namespace: Arc<str>,
+    pub namespace: Arc<str>,
     /// Which part of it.
-    pub(super) part: Part,
+    pub part: Part,
 }
 
 /// A part of what is emitted for a namespace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Part {
+pub enum Part {
     /// What all imports of the cluster share.
     Common,
     /// What the registry is told of the cluster.
@@ -32,7 +32,7 @@ pub(super) enum Part {
     Export(Arc<str>),
 }
 
-impl Unit {
+impl ReconcileKey {
     fn of_cluster(part: Part) -> Self {
         Self { namespace: Arc::default(), part }
     }
@@ -40,11 +40,6 @@ impl Unit {
     /// What all imports and exports of the cluster share.
     pub(super) fn shared() -> [Self; 2] {
         [Part::Common, Part::Cluster].map(Self::of_cluster)
-    }
-
-    /// Whether it is one of these.
-    pub(super) fn is_shared(&self) -> bool {
-        matches!(self.part, Part::Common | Part::Cluster)
     }
 
     /// An import.
@@ -67,14 +62,14 @@ impl Unit {
         Self { namespace: Arc::clone(namespace), part: Part::Ingress }
     }
 
-    /// The units that must be looked at again.
+    /// What must be reconciled.
     pub(super) fn affected(affected: &Affected) -> Vec<Self> {
         let Affected { imports, exports, egress, ingress, cluster, tiers } = affected;
-        let mut units: Vec<_> = imports.iter().map(Self::import).chain(exports.iter().map(Self::export)).collect();
-        units.extend(egress.iter().map(Self::egress));
-        units.extend(ingress.iter().map(Self::ingress));
-        units.extend(tiers.then(|| Self::of_cluster(Part::Common)));
-        units.extend((*tiers || *cluster).then(|| Self::of_cluster(Part::Cluster)));
-        units
+        let mut keys: Vec<_> = imports.iter().map(Self::import).chain(exports.iter().map(Self::export)).collect();
+        keys.extend(egress.iter().map(Self::egress));
+        keys.extend(ingress.iter().map(Self::ingress));
+        keys.extend(tiers.then(|| Self::of_cluster(Part::Common)));
+        keys.extend((*tiers || *cluster).then(|| Self::of_cluster(Part::Cluster)));
+        keys
     }
 }

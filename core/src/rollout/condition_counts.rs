@@ -3,22 +3,22 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use crate::snapshot::change::Change;
+use crate::snapshot::{Key, Snapshot};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use mcwan_core::snapshot::change::Change;
-use mcwan_core::snapshot::{Key, Snapshot};
 
 /// How many imports have which status of which condition; kept up to date by what changes, as there may be many.
 #[derive(Debug, Default)]
-pub(super) struct Census {
+pub(super) struct ConditionCounts {
     /// What is counted of each import: types of conditions with their statuses.
     counted: HashMap<Key, Vec<[Arc<str>; 2]>>,
     /// By type and status.
     numbers: BTreeMap<Arc<str>, BTreeMap<Arc<str>, u64>>,
 }
 
-impl Census {
+impl ConditionCounts {
     /// Counts anew what changes concern.
-    pub(super) fn take_note(&mut self, changes: &[Change], snapshot: &Snapshot) {
+    pub(super) fn update(&mut self, changes: &[Change], snapshot: &Snapshot) {
         if changes.contains(&Change::Everything) {
             *self = Self::default();
             for import in snapshot.service_imports.iter() {
@@ -78,7 +78,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use mcwan_core::snapshot::change::{Input, InputKind};
+    use crate::snapshot::change::{Input, InputKind};
 
     fn mk_import(name: &str, conditions: &[(&str, &str)]) -> Input {
         let condition = |(type_, status): &(&str, &str)| json!({"type": type_, "status": status, "reason": "R", "message": "", "lastTransitionTime": "2026-11-21T08:00:00Z"});
@@ -88,13 +88,13 @@ mod tests {
         Input::ServiceImport(serde_json::from_value(import).unwrap())
     }
 
-    fn numbers(census: &Census) -> Vec<(&str, &str, u64)> {
-        census.numbers().collect()
+    fn numbers(counts: &ConditionCounts) -> Vec<(&str, &str, u64)> {
+        counts.numbers().collect()
     }
 
     #[test]
     fn what_changes_is_counted_as_everything_would_be() {
-        let (mut snapshot, mut census) = (Snapshot::default(), Census::default());
+        let (mut snapshot, mut counts) = (Snapshot::default(), ConditionCounts::default());
         let steps = [
             snapshot_step(mk_import("x", &[("Accepted", "True"), ("Programmed", "False")])),
             snapshot_step(mk_import("y", &[("Accepted", "True")])),
@@ -111,13 +111,13 @@ mod tests {
         ];
         for (step, expected) in steps.into_iter().zip(expected) {
             let changes = step(&mut snapshot);
-            census.take_note(&changes, &snapshot);
-            assert_eq!(numbers(&census), expected);
-            let mut anew = Census::default();
-            anew.take_note(&[Change::Everything], &snapshot);
+            counts.update(&changes, &snapshot);
+            assert_eq!(numbers(&counts), expected);
+            let mut anew = ConditionCounts::default();
+            anew.update(&[Change::Everything], &snapshot);
             assert_eq!(numbers(&anew), expected);
         }
-        assert!(census.counted.is_empty());
+        assert!(counts.counted.is_empty());
     }
 
     type Step = Box<dyn FnOnce(&mut Snapshot) -> Vec<Change>>;

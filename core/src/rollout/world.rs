@@ -1,56 +1,55 @@
 //! What is known of the cluster and the registry.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use mcwan_core::api::McsVersion;
-use mcwan_core::emit::object::{Kind, ObjectId};
-use mcwan_core::liveness::{Judge, Lease, Reach};
-use mcwan_core::observed::Observed;
-use mcwan_core::snapshot::change::{Change, InputKind};
-use mcwan_core::snapshot::{Key, Objects, Snapshot, input};
-use mcwan_core::watched::Watched;
 use serde_json::Value;
 
-use crate::watch::Event;
+use super::event::WatchEvent;
+use crate::api::McsVersion;
+use crate::emit::object::{Kind, ObjectId};
+use crate::liveness::{Judge, Lease, Reach};
+use crate::moment::Moment;
+use crate::observed::{Istiod, Observed};
+use crate::snapshot::change::{Change, InputKind};
+use crate::snapshot::{Key, Objects, Snapshot, input};
+use crate::watched::Watched;
 
 /// What is known of the cluster and the registry.
 #[derive(Debug)]
 pub(super) struct World {
     /// What users and other clusters want.
     pub(super) snapshot: Snapshot,
-    /// What is there of the kinds that we write.
-    pub(super) observed: Observed,
     /// Which clusters are alive.
     judge: Judge,
     /// Whether the registry can be reached.
     pub(super) reach: Reach,
     /// The kinds of which not everything is known yet.
     unsynced: BTreeSet<Watched>,
+    /// Whether istiod has said anything of a route of ours: where nobody does, nobody is waited for.
+    pub(super) has_istiod: bool,
 }
 
-/// What events mean.
+/// What an event means.
 #[derive(Debug, Default)]
 pub(super) struct News {
     /// What may mean something else than before.
     pub(super) changes: Vec<Change>,
     /// Objects of the kinds that we write that are otherwise than we left them.
     pub(super) touched: Vec<ObjectId>,
-    /// Kinds that cannot be watched at the moment.
-    pub(super) failed: Vec<Watched>,
     /// The version of the Multi-Cluster Services API, where it is told.
     pub(super) mcs_version: Option<McsVersion>,
 }
 
 impl World {
     /// Knows nothing yet. `lease`: how long a cluster may be silent.
-    pub(super) fn new(cluster: &str, lease: Duration) -> Self {
+    pub(super) fn new(cluster: &str, lease: Duration, now: Moment) -> Self {
         Self {
             snapshot: Snapshot { namespaces: Some(Objects::default()), ..Snapshot::default() },
-            observed: Observed::default(),
             judge: Judge::new(cluster, lease),
-            reach: Reach::new(lease, Instant::now()),
+            reach: Reach::new(lease, now),
             unsynced: Watched::all().collect(),
+            has_istiod: false,
         }
     }
 
@@ -70,13 +69,15 @@ impl World {
         [self.judge.members().saturating_sub(stale), stale]
     }
 
-    /// Takes note of an event.
-    pub(super) fn hear(&mut self, event: Event, news: &mut News) {
-        self.hear_of_clusters(&event, news);
+    /// Takes in what a watch saw.
+    pub(super) fn update(&mut self, event: WatchEvent, observed: &mut Observed, now: Moment) -> News {
+        let mut news = News::default();
+        self.update_clusters(&event, &mut news, now);
         match event {
-            Event::Changed { kind, key, live, input } => {
+            WatchEvent::Changed { kind, key, live, input } => {
+                self.has_istiod |= live.as_ref().is_some_and(|live| live.is_ours() && live.istiod != Istiod::Silent);
                 if let (Some(emitted), Some(live)) = (kind.emitted(), live)
-                    && self.observed.changed(emitted, &key, live)
+                    && observed.changed(emitted, &key, live)
                 {
                     news.touched.push(ObjectId { kind: emitted, key: key.clone() });
                 }
@@ -87,9 +88,9 @@ impl World {
                     });
                 }
             }
-            Event::Deleted { kind, key, version } => {
+            WatchEvent::Deleted { kind, key, version } => {
                 if let Some(emitted) = kind.emitted()
-                    && self.observed.deleted(emitted, &key, version)
+                    && observed.deleted(emitted, &key, version)
                 {
                     news.touched.push(ObjectId { kind: emitted, key: key.clone() });
                 }
@@ -97,38 +98,39 @@ impl World {
                     news.changes.extend(self.snapshot.remove(input, &key));
                 }
             }
-            Event::Synced { kind } => {
+            WatchEvent::Synced { kind } => {
                 if self.unsynced.remove(&kind) {
                     tracing::debug!(kind = kind.name(), "synced");
                 }
             }
-            Event::Failed { kind, error } => {
-                tracing::warn!(kind = kind.name(), %error, "cannot watch");
-                news.failed.push(kind);
+            WatchEvent::Failed { kind, error } => {
+                tracing::warn!(kind = kind.name(), error, "cannot watch");
             }
-            Event::McsVersion(version) => news.mcs_version = Some(version),
+            WatchEvent::McsVersion(version) => news.mcs_version = Some(version),
         }
+        news
     }
 
-    /// Takes note of what an event says of clusters and of the registry.
-    fn hear_of_clusters(&mut self, event: &Event, news: &mut News) {
-        let now = Instant::now();
+    /// Takes in what an event says of clusters and of the registry.
+    fn update_clusters(&mut self, event: &WatchEvent, news: &mut News, now: Moment) {
         match event {
-            Event::Changed { kind: Watched::Lease, key, input: Some(object), .. } => {
+            WatchEvent::Changed { kind: Watched::Lease, key, input: Some(object), .. } => {
                 if self.judge.see(&key.name, Lease::of(object), now) {
                     self.reach.proved(now);
                 }
             }
-            Event::Changed { kind: Watched::Emitted(Kind::WanCluster), key, .. } => self.judge.join(&key.name, now),
-            Event::Deleted { kind: Watched::Emitted(Kind::WanCluster), key, .. } => self.judge.leave(&key.name),
-            Event::Synced { kind } if kind.is_in_registry() => {
+            WatchEvent::Changed { kind: Watched::Emitted(Kind::WanCluster), key, .. } => {
+                self.judge.join(&key.name, now)
+            }
+            WatchEvent::Deleted { kind: Watched::Emitted(Kind::WanCluster), key, .. } => self.judge.leave(&key.name),
+            WatchEvent::Synced { kind } if kind.is_in_registry() => {
                 self.reach.listed(*kind);
                 if *kind == Watched::Lease {
                     self.judge.listed();
                 }
             }
-            Event::Failed { kind, error } if kind.is_in_registry() => {
-                self.reach.failed(*kind, error.to_string(), now);
+            WatchEvent::Failed { kind, error } if kind.is_in_registry() => {
+                self.reach.failed(*kind, error.clone(), now);
                 if *kind == Watched::Lease {
                     self.judge.lose_sight();
                 }
@@ -145,7 +147,7 @@ impl World {
         news.changes.extend(changes);
     }
 
-    /// Takes note of an input. One that cannot be read is as good as gone, unless what it should forbid would be open.
+    /// Takes in an input. One that cannot be read is as good as gone, unless what it should forbid would be open.
     fn read(&mut self, kind: InputKind, key: &Key, object: &Value) -> Vec<Change> {
         match input::read(kind, object) {
             Ok(input) => self.snapshot.put(input),

@@ -3,24 +3,23 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{GatewayPod, GatewayReport};
+use crate::rollout::event::{GatewayPod, GatewayReport};
 
 /// How often the agent of each pod had failed when its pod last did what it was told. Agents count from their start and
 /// never go back, so that only more than that is a failure of today.
 #[derive(Debug, Default)]
-pub struct Record(BTreeMap<Arc<str>, u64>);
+pub(in super::super) struct Record(BTreeMap<Arc<str>, u64>);
 
 impl Record {
     /// What these pods say, but for failures from before they last had the configuration that they were to have: by now,
     /// the one with this revision.
-    pub fn since_success(
+    pub(in super::super) fn since_success(
         &mut self,
         revision: u64,
-        pods: &[GatewayPod],
-        reports: &[Option<GatewayReport>],
+        reports: &[(GatewayPod, Option<GatewayReport>)],
     ) -> Vec<Option<GatewayReport>> {
-        self.0.retain(|name, _| pods.iter().any(|pod| pod.name == *name));
-        pods.iter().zip(reports).map(|(pod, report)| Some(self.one(revision, pod, (*report)?))).collect()
+        self.0.retain(|name, _| reports.iter().any(|(pod, _)| pod.name == *name));
+        reports.iter().map(|(pod, report)| Some(self.one(revision, pod, (*report)?))).collect()
     }
 
     fn one(&mut self, revision: u64, pod: &GatewayPod, report: GatewayReport) -> GatewayReport {
@@ -42,7 +41,7 @@ mod tests {
 
     fn mk_pod(name: &str) -> GatewayPod {
         let address = "10.0.0.1".parse().unwrap();
-        GatewayPod { namespace: "secure".into(), gateway: "mcwan-egress".into(), name: name.into(), address }
+        GatewayPod { namespace: "secure".into(), name: name.into(), address, is_ready: true }
     }
 
     #[test]
@@ -50,7 +49,7 @@ mod tests {
         let mut record = Record::default();
         let mut failures = |expected: u64, revision, module_failures| {
             let report = GatewayReport { revision, module_failures };
-            let reports = record.since_success(expected, &[mk_pod("a")], &[Some(report)]);
+            let reports = record.since_success(expected, &[(mk_pod("a"), Some(report))]);
             reports[0].unwrap().module_failures
         };
         for (expected, revision, counted, want, message) in [
@@ -65,7 +64,7 @@ mod tests {
             assert_eq!(failures(expected, revision, counted), want, "{message}");
         }
         let new = Some(GatewayReport { revision: None, module_failures: 3 });
-        let reports = record.since_success(8, &[mk_pod("b"), mk_pod("c")], &[new, None]);
+        let reports = record.since_success(8, &[(mk_pod("b"), new), (mk_pod("c"), None)]);
         assert_eq!(reports, [new, None], "another pod has a count of its own, a silent one none");
     }
 }

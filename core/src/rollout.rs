@@ -1,0 +1,387 @@
+//! The rollout: from what happens to what is to be done, so that no request is lost or takes a tier that nobody named.
+//!
+//! A pure machine: [`Rollout::step`] takes what has happened and the time, and gives commands, whose answers are events.
+//! Routes, the filter's configuration and the registry reach gateways by channels that know nothing of each other, so
+//! whatever a filter may steer to is there before the filter names it, and stays until no gateway has a filter that does.
+//! `docs/rollout.md` tells the stages, each wait and why it is there.
+
+mod condition_counts;
+mod conditions;
+mod desired;
+mod egress;
+mod event;
+mod export;
+mod filter;
+mod gate;
+mod import;
+mod key;
+mod objects;
+mod pods;
+mod prune;
+mod queue;
+mod shared;
+mod take_over;
+mod timing;
+mod version;
+mod world;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use event::{Answer, ApplyError, Command, Event, GatewayPod, GatewayReport, ModuleVerdict, WatchEvent};
+pub use key::{Part, ReconcileKey};
+pub use timing::Timing;
+
+use crate::emit::kubernetes::Settings;
+use crate::emit::object::ObjectId;
+use crate::liveness::{Reach, RegistryState};
+use crate::moment::Moment;
+use crate::outcome::WriteOutcome;
+use crate::problem::Problem;
+use crate::snapshot::change::Change;
+use crate::snapshot::{Keyed, Snapshot};
+use crate::translate::{Options, Translator};
+use conditions::{Conditions, Subject};
+use egress::Egress;
+use export::Announcement;
+use import::ImportState;
+use objects::Objects;
+use queue::WorkQueue;
+use world::World;
+
+/// How much is done in one step: what happens meanwhile is looked at in between.
+const STEP_WORK: usize = 256;
+/// How many requests are under way at most: what is more waits here, where it may still become something else.
+const MOST_REQUESTS: usize = 512;
+
+/// Everything that the controller of a cluster knows and is about to do.
+#[derive(Debug)]
+pub struct Rollout {
+    world: World,
+    model: Model,
+    objects: Objects,
+    queue: WorkQueue<Work>,
+    imports: Keyed<ImportState>,
+    egresses: BTreeMap<Arc<str>, Egress>,
+    announcements: BTreeMap<ReconcileKey, Announcement>,
+    conditions: Conditions,
+    leadership: Leadership,
+    timing: Timing,
+    seed: u64,
+}
+
+/// What the resources mean, and with which settings.
+#[derive(Debug)]
+struct Model {
+    translator: Translator,
+    settings: Settings,
+    module: ModuleVerdict,
+    problems: BTreeMap<ReconcileKey, Vec<Problem>>,
+}
+
+/// Whether this replica leads.
+#[derive(Debug)]
+enum Leadership {
+    /// Another one does.
+    Following,
+    /// It does, and has not looked at these yet. Until it has, absence means nothing.
+    TakingOver(BTreeSet<ReconcileKey>),
+    /// It does.
+    Leading,
+}
+
+/// A piece of work.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Work {
+    /// Make a part of what is emitted as it is to be.
+    Reconcile(ReconcileKey),
+    /// Ask the gateway pods of a namespace what they do.
+    Ask(Arc<str>),
+    /// Delete an object if it is ours and nobody wants it.
+    Prune(ObjectId),
+    /// Say in a status what has become of an object.
+    Report(Subject),
+}
+
+/// What has happened in a step, for those who count.
+#[derive(Debug, Default)]
+pub struct Step {
+    /// What is to be done.
+    pub commands: Vec<Command>,
+    /// What became of objects that were to be written or deleted.
+    pub outcomes: Vec<(ObjectId, WriteOutcome)>,
+    /// How many parts were reconciled.
+    pub reconciled: usize,
+}
+
+impl Rollout {
+    /// Knows nothing yet, and follows. `lease`: how long a cluster may be silent. `seed`: of the jitter of waits.
+    pub fn new(
+        cluster: &str,
+        lease: Duration,
+        options: Options,
+        settings: Settings,
+        timing: Timing,
+        seed: u64,
+        now: Moment,
+    ) -> Self {
+        let module = ModuleVerdict::default();
+        Self {
+            world: World::new(cluster, lease, now),
+            model: Model { translator: Translator::new(options), settings, module, problems: BTreeMap::new() },
+            objects: Objects::new(seed),
+            queue: WorkQueue::default(),
+            imports: Keyed::default(),
+            egresses: BTreeMap::new(),
+            announcements: BTreeMap::new(),
+            conditions: Conditions::default(),
+            leadership: Leadership::Following,
+            timing,
+            seed,
+        }
+    }
+
+    /// Takes in what has happened, and does what is due.
+    pub fn step(&mut self, now: Moment, event: Event) -> Step {
+        let mut step = Step::default();
+        match event {
+            Event::Watch(event) => self.watched(event, now),
+            Event::Leading(true) => self.lead(now),
+            Event::Leading(false) => {
+                if !matches!(self.leadership, Leadership::Following) {
+                    self.follow();
+                }
+            }
+            Event::Module(verdict) => self.judge_module(verdict),
+            Event::SteeringKey(key) => {
+                self.model.translator.use_steering_key(key);
+                self.update(&[Change::Everything], now);
+            }
+            Event::Answer(answer) => self.answered(answer, now, &mut step),
+            Event::Time => {}
+        }
+        if !matches!(self.leadership, Leadership::Following) {
+            self.work(now, &mut step);
+        }
+        step
+    }
+
+    /// Takes in what a watch saw, and does nothing yet: more is known already.
+    pub fn observe(&mut self, now: Moment, event: WatchEvent) {
+        self.watched(event, now);
+    }
+
+    /// When something is due, if nothing happens before.
+    pub fn next(&self, now: Moment) -> Option<Moment> {
+        let work = self.queue.next().filter(|_| !matches!(self.leadership, Leadership::Following));
+        let work = work.filter(|_| !self.is_busy());
+        work.into_iter().chain(self.world.reach.next(now)).min()
+    }
+
+    /// Whether everything is known. Until then absence means nothing, and it must not lead.
+    pub fn is_synced(&self) -> bool {
+        self.world.is_synced()
+    }
+
+    /// Whether everything in the registry is known.
+    pub fn is_registry_synced(&self) -> bool {
+        self.world.is_registry_synced()
+    }
+
+    /// What users and other clusters want.
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.world.snapshot
+    }
+
+    /// How many other clusters are live, and how many stale.
+    pub fn clusters(&self) -> [usize; 2] {
+        self.world.clusters()
+    }
+
+    /// Whether the registry can be reached.
+    pub fn reach(&mut self) -> &mut Reach {
+        &mut self.world.reach
+    }
+
+    /// What users are to be told of the registry.
+    pub fn say_of_registry(&mut self, registry: RegistryState) {
+        if self.conditions.registry != registry {
+            self.conditions.registry = registry;
+            self.report_all();
+        }
+    }
+
+    /// How many imports have which status of which condition: its type, its status, their number.
+    pub fn condition_counts(&self) -> impl Iterator<Item = (&str, &str, u64)> {
+        self.conditions.counts.numbers()
+    }
+
+    /// The sizes of the filters' configurations, in bytes.
+    pub fn config_bytes(&self) -> impl Iterator<Item = usize> {
+        self.egresses.values().filter_map(|egress| egress.filter.composed.as_ref()).map(|composed| composed.bytes)
+    }
+
+    /// Whether nothing is due, under way or waited for.
+    pub fn is_idle(&self) -> bool {
+        self.queue.next().is_none()
+    }
+
+    fn watched(&mut self, event: WatchEvent, now: Moment) {
+        let news = self.world.update(event, &mut self.objects.observed, now);
+        if let Some(version) = news.mcs_version {
+            self.conditions.mcs_version = version;
+            self.model.translator.serve_mcs(version);
+        }
+        if matches!(self.leadership, Leadership::Following) {
+            return;
+        }
+        for id in news.touched {
+            let work = match self.objects.desired.owner_of(&id) {
+                Some(key) => Work::Reconcile(key.clone()),
+                None => Work::Prune(id),
+            };
+            self.queue.add(work);
+        }
+        self.update(&news.changes, now);
+    }
+
+    /// Works out what changes concern, and gives it.
+    fn update(&mut self, changes: &[Change], now: Moment) -> Vec<ReconcileKey> {
+        if changes.is_empty() {
+            return Vec::new();
+        }
+        let affected = self.model.translator.update(&self.world.snapshot, changes);
+        self.conditions.counts.update(changes, &self.world.snapshot);
+        self.report_affected(changes, &affected);
+        for change in changes {
+            if let Change::GatewayPods(namespace) = change {
+                self.pods_changed(namespace, now);
+            }
+        }
+        let keys = ReconcileKey::affected(&affected);
+        for key in &keys {
+            self.queue.add(Work::Reconcile(key.clone()));
+        }
+        keys
+    }
+
+    /// Looks at everything anew, as one who begins to lead.
+    fn lead(&mut self, now: Moment) {
+        if matches!(self.leadership, Leadership::Following) {
+            self.leadership = Leadership::TakingOver(BTreeSet::new());
+            let keys = self.update(&[Change::Everything], now);
+            self.leadership = Leadership::TakingOver(keys.into_iter().collect());
+        }
+    }
+
+    /// Forgets what it was about to do: another one leads, and does as it sees fit.
+    fn follow(&mut self) {
+        self.leadership = Leadership::Following;
+        self.objects.stand_by();
+        self.queue = WorkQueue::default();
+        self.imports = Keyed::default();
+        self.egresses.clear();
+        self.announcements.clear();
+        self.conditions.under_way.clear();
+        self.model.problems.clear();
+    }
+
+    fn judge_module(&mut self, verdict: ModuleVerdict) {
+        if self.model.module == verdict {
+            return;
+        }
+        self.model.module = verdict;
+        let namespaces: Vec<_> = self.egresses.keys().cloned().collect();
+        for namespace in namespaces {
+            self.queue.add(Work::Reconcile(ReconcileKey::egress(&namespace)));
+        }
+        self.report_imports();
+    }
+
+    fn work(&mut self, now: Moment, step: &mut Step) {
+        for _ in 0..STEP_WORK {
+            if self.is_busy() {
+                return;
+            }
+            let Some(work) = self.queue.take(now) else { break };
+            match work {
+                Work::Reconcile(key) => {
+                    step.reconciled += 1;
+                    self.reconcile(&key, now, &mut step.commands);
+                }
+                Work::Ask(namespace) => self.ask(&namespace, now, &mut step.commands),
+                Work::Prune(id) => self.prune(id, now, &mut step.commands),
+                Work::Report(subject) => self.report(&subject, now, &mut step.commands),
+            }
+        }
+        self.finish_take_over(now);
+    }
+
+    /// Whether enough is under way.
+    fn is_busy(&self) -> bool {
+        self.objects.requests() + self.conditions.under_way.len() >= MOST_REQUESTS
+    }
+
+    fn reconcile(&mut self, key: &ReconcileKey, now: Moment, out: &mut Vec<Command>) {
+        match &key.part {
+            Part::Common | Part::Cluster => self.reconcile_shared(key, now, out),
+            Part::Import(_) => self.reconcile_import(key, now, out),
+            Part::Egress => self.reconcile_egress(&key.namespace, now, out),
+            Part::Ingress => self.reconcile_ingress(key, now, out),
+            Part::Export(_) => self.reconcile_export(key, now, out),
+        }
+        let is_looked_at = self.has_looked_at(key);
+        if let Leadership::TakingOver(unseen) = &mut self.leadership
+            && is_looked_at
+            && unseen.remove(key)
+            && matches!(key.part, Part::Import(_))
+        {
+            // Its namespace's filter waits for all of them.
+            self.queue.add(Work::Reconcile(ReconcileKey::egress(&key.namespace)));
+        }
+        self.report_reconciled(key);
+    }
+
+    fn answered(&mut self, answer: Answer, now: Moment, step: &mut Step) {
+        match answer {
+            Answer::Applied { id, desired, result } => {
+                let (key, outcome) = self.objects.applied(&id, desired, result, now);
+                if let Some(key) = key.filter(|_| !matches!(self.leadership, Leadership::Following)) {
+                    self.queue.add(Work::Reconcile(key));
+                }
+                step.outcomes.push((id, outcome));
+            }
+            Answer::Deleted { id, result } => {
+                let outcome = self.objects.deleted(&id, result, now);
+                self.was_deleted(&id, &outcome, now);
+                step.outcomes.push((id, outcome));
+            }
+            Answer::Read { id, result } => {
+                let (found, error) = match result {
+                    Ok(found) => (Some(found), None),
+                    Err(error) => (None, Some(error)),
+                };
+                let (key, outcome) = self.objects.was_read(&id, error, now);
+                if let (Some(key), Some(found)) = (&key, found) {
+                    self.was_read(key, &id, found.as_ref(), now);
+                }
+                step.outcomes.extend(outcome.map(|outcome| (id, outcome)));
+                if let Some(key) = key {
+                    self.queue.add(Work::Reconcile(key));
+                }
+            }
+            Answer::Asked { namespace, reports } => self.asked(&namespace, &reports, now, &mut step.commands),
+            Answer::StatusWritten { patch, result } => self.status_written(patch, result, now, &mut step.commands),
+        }
+    }
+
+    /// What is wrong with a part, as it was emitted.
+    fn keep_problems(&mut self, key: &ReconcileKey, problems: Vec<Problem>) {
+        if problems.is_empty() {
+            self.model.problems.remove(key);
+        } else {
+            self.model.problems.insert(key.clone(), problems);
+        }
+    }
+}

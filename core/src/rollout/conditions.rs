@@ -1,0 +1,420 @@
+//! What is said of the user's objects, and when.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use serde::Deserialize;
+
+use super::condition_counts::ConditionCounts;
+use super::event::{Command, ModuleVerdict};
+use super::gate::Gate;
+use super::key::{Part, ReconcileKey};
+use super::version::{Stage, Version, Versions};
+use super::{Leadership, Rollout, Work};
+use crate::api::{DataPlane, McsVersion, ServiceImportStatus, WanPolicyStatus};
+use crate::emit::kubernetes::names;
+use crate::emit::object::{Kind, ObjectId};
+use crate::liveness::RegistryState;
+use crate::moment::Moment;
+use crate::outcome::{NAMESPACE_TERMINATING, REFUSED_WAIT, WriteError, WriteOutcome};
+use crate::problem::Problem;
+use crate::snapshot::change::Change;
+use crate::snapshot::{Key, Snapshot};
+use crate::status::{self, Delivery, GatewayState, ModuleState, StatusKind, StatusPatch, Subject as Said};
+use crate::translate::gateway_pods::{gateway_of, is_ready};
+use crate::translate::{Affected, Import};
+
+/// How long what an import waits for may take before it is told: most of it takes a moment, and a condition that changes
+/// there and back tells nobody anything.
+const SETTLING: Duration = Duration::from_secs(10);
+/// When a status that could not be written is tried again.
+const STATUS_WAIT: Duration = Duration::from_secs(5);
+
+/// What is said of the user's objects.
+#[derive(Debug, Default)]
+pub(super) struct Conditions {
+    pub(super) mcs_version: McsVersion,
+    pub(super) registry: RegistryState,
+    pub(super) counts: ConditionCounts,
+    /// The time of the clock, for transition times.
+    pub(super) clock: Option<Time>,
+    /// What all imports and exports share and the API server does not take, as was said of them.
+    pub(super) refused: BTreeSet<ObjectId>,
+    /// Those that are being written.
+    pub(super) under_way: BTreeSet<Subject>,
+}
+
+/// An object that has a status.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Subject {
+    Policy(Key),
+    Import(Key),
+    Export(Key),
+}
+
+impl Rollout {
+    /// The time of the clock by now, which conditions tell.
+    pub fn set_clock(&mut self, clock: Time) {
+        self.conditions.clock = Some(clock);
+    }
+
+    /// Changes may have changed what is said.
+    pub(super) fn report_affected(&mut self, changes: &[Change], affected: &Affected) {
+        let touched = changes.iter().filter_map(|change| match change {
+            Change::ImportStatus(key) => Some(Subject::Import(key.clone())),
+            _ => None,
+        });
+        let touched: Vec<_> = touched.chain(affected.exports.iter().cloned().map(Subject::Export)).collect();
+        self.report_later(touched);
+        if affected.tiers {
+            self.report_policies();
+        }
+    }
+
+    /// A part was reconciled.
+    pub(super) fn report_reconciled(&mut self, key: &ReconcileKey) {
+        let named = |name| Key { namespace: std::sync::Arc::clone(&key.namespace), name: std::sync::Arc::clone(name) };
+        match &key.part {
+            Part::Common | Part::Cluster => {}
+            Part::Import(name) => self.report_later([Subject::Import(named(name))]),
+            Part::Export(name) => self.report_later([Subject::Export(named(name))]),
+            Part::Egress => self.report_namespace(&key.namespace),
+            Part::Ingress => {
+                let exports = self.world.snapshot.service_exports.in_namespace(&key.namespace);
+                let exports: Vec<_> = exports.map(|export| Subject::Export(Key::of(&export.metadata))).collect();
+                self.report_later(exports);
+                self.report_policies();
+            }
+        }
+    }
+
+    /// What is said of the imports of a namespace may have changed.
+    pub(super) fn report_namespace(&mut self, namespace: &str) {
+        let snapshot = &self.world.snapshot;
+        let readable = snapshot.service_imports.in_namespace(namespace).map(|import| &import.metadata);
+        let unreadable = snapshot.unreadable_imports.in_namespace(namespace).map(|import| &import.metadata);
+        let imports: Vec<_> = readable.chain(unreadable).map(Key::of).map(Subject::Import).collect();
+        self.report_later(imports);
+    }
+
+    /// What is said of every import may have changed.
+    pub(super) fn report_imports(&mut self) {
+        let snapshot = &self.world.snapshot;
+        let readable = snapshot.service_imports.iter().map(|import| &import.metadata);
+        let unreadable = snapshot.unreadable_imports.values().map(|import| &import.metadata);
+        let imports: Vec<_> = readable.chain(unreadable).map(Key::of).map(Subject::Import).collect();
+        self.report_later(imports);
+    }
+
+    /// What is said of every import and export may have changed.
+    pub(super) fn report_all(&mut self) {
+        self.report_imports();
+        let exports = self.world.snapshot.service_exports.iter();
+        let exports: Vec<_> = exports.map(|export| Subject::Export(Key::of(&export.metadata))).collect();
+        self.report_later(exports);
+    }
+
+    fn report_policies(&mut self) {
+        let policies = self.world.snapshot.wan_policies.iter();
+        let policies: Vec<_> = policies.map(|policy| Subject::Policy(Key::of(&policy.metadata))).collect();
+        self.report_later(policies);
+    }
+
+    fn report_later(&mut self, subjects: impl IntoIterator<Item = Subject>) {
+        for subject in subjects {
+            self.queue.add(Work::Report(subject));
+        }
+    }
+
+    /// Writes a status where it is to be another one, unless it will soon be yet another.
+    pub(super) fn report(&mut self, subject: &Subject, now: Moment, out: &mut Vec<Command>) {
+        if let Some(then) = self.settles(subject, now) {
+            if then > now {
+                self.queue.add_at(Work::Report(subject.clone()), then);
+            }
+            return;
+        }
+        if self.conditions.under_way.contains(subject) {
+            return;
+        }
+        if let Some(patch) = self.patch(subject) {
+            self.conditions.under_way.insert(subject.clone());
+            out.push(Command::WriteStatus { patch });
+        }
+    }
+
+    /// A status was written, or was not.
+    pub(super) fn status_written(
+        &mut self,
+        patch: StatusPatch,
+        result: Result<(), WriteError>,
+        now: Moment,
+        out: &mut Vec<Command>,
+    ) {
+        let subject = match patch.kind {
+            StatusKind::ServiceImport => Subject::Import(patch.key.clone()),
+            StatusKind::WanPolicy => Subject::Policy(patch.key.clone()),
+            StatusKind::ServiceExport(_) => Subject::Export(patch.key.clone()),
+        };
+        self.conditions.under_way.remove(&subject);
+        let wait = match result {
+            Ok(()) => {
+                // There may be more to say meanwhile.
+                self.queue.add(Work::Report(subject));
+                remember(&mut self.world.snapshot, &patch);
+                let changes = [Change::ImportStatus(patch.key.clone())];
+                if matches!(patch.kind, StatusKind::ServiceImport) {
+                    self.conditions.counts.update(&changes, &self.world.snapshot);
+                }
+                out.push(Command::Tell { patch });
+                return;
+            }
+            // There is no such object any more.
+            Err(WriteError::Conflict | WriteError::NotFound { .. }) => return,
+            Err(WriteError::Passing { after, .. }) => after.unwrap_or(STATUS_WAIT),
+            Err(WriteError::Lasting { .. }) => REFUSED_WAIT,
+            Err(WriteError::NotLeading) => Duration::from_secs(1),
+        };
+        self.queue.add_at(Work::Report(subject), now + wait);
+    }
+
+    /// Until when it is to be waited with a status, as what it tells is about to change. None: it may be written. A time
+    /// that is past: something else brings it here again.
+    fn settles(&self, subject: &Subject, now: Moment) -> Option<Moment> {
+        let is_due = |key: &ReconcileKey| self.queue.is_due(&Work::Reconcile(key.clone()));
+        let is_unseen = |key: &ReconcileKey| match &self.leadership {
+            Leadership::TakingOver(unseen) => unseen.contains(key),
+            Leadership::Following | Leadership::Leading => false,
+        };
+        let is_sent = |key: &ReconcileKey| {
+            let mut objects = self.objects.desired.objects_of(key).iter();
+            objects.any(|id| self.objects.is_on_its_way(id))
+        };
+        let is_moving = |key: &ReconcileKey| is_due(key) || is_unseen(key) || is_sent(key);
+        match subject {
+            Subject::Policy(_) => None,
+            Subject::Export(key) => {
+                let keys = [ReconcileKey::export(key), ReconcileKey::ingress(&key.namespace)];
+                let is_told = !self.announcements.contains_key(&keys[0])
+                    || self.objects_of_keys(&keys).iter().any(|id| self.objects.failure(id).is_some());
+                (!is_told || keys.iter().any(is_moving)).then_some(Moment::START)
+            }
+            Subject::Import(key) => {
+                let own = ReconcileKey::import(key);
+                let egress = ReconcileKey::egress(&key.namespace);
+                if [&own, &egress].into_iter().any(is_moving) {
+                    return Some(Moment::START);
+                }
+                if self.model.module == ModuleVerdict::Unchecked {
+                    return Some(Moment::START);
+                }
+                let state = self.imports.get(&key.namespace, &key.name)?;
+                if self.has_failed(key) {
+                    return None;
+                }
+                self.settles_at(&key.namespace, &state.versions).filter(|then| *then > now)
+            }
+        }
+    }
+
+    /// Until when it is to be waited for an import to come into force before that is told.
+    fn settles_at(&self, namespace: &str, versions: &Versions) -> Option<Moment> {
+        let newest = versions.newest()?;
+        let egress = self.egresses.get(namespace);
+        match (&newest.stage, newest.first) {
+            (Stage::Backing(progress) | Stage::Routed(progress), _) => Some(progress.since + SETTLING),
+            (Stage::Ready, None) => egress.map(|egress| egress.filter.shipped + SETTLING),
+            (Stage::Ready, Some(first)) => {
+                let filter = &egress?.filter;
+                let is_loading = filter.progress.is_none_or(|progress| progress.failing == 0);
+                (!filter.is_in_force(first) && filter.has_ready_pods() && is_loading)
+                    .then_some(filter.shipped + SETTLING)
+            }
+            (Stage::Closing | Stage::Draining(_), _) => None,
+        }
+    }
+
+    fn patch(&self, subject: &Subject) -> Option<StatusPatch> {
+        let (snapshot, translator, clock) =
+            (&self.world.snapshot, &self.model.translator, self.conditions.clock.as_ref()?);
+        let exports = translator.exports();
+        match subject {
+            Subject::Policy(key) => {
+                let policy = snapshot.wan_policies.get(&key.namespace, &key.name)?;
+                let emitted: Vec<_> = self.model.problems.values().flatten().cloned().collect();
+                status::wan_policy(Said::wan_policy(policy), exports, &emitted, clock)
+            }
+            Subject::Import(key) => {
+                let unreadable = snapshot.unreadable_imports.get(&key.namespace, &key.name);
+                let readable = snapshot.service_imports.get(&key.namespace, &key.name);
+                let said = match (readable, unreadable) {
+                    (Some(import), _) => Said::service_import(import),
+                    (None, Some(unreadable)) => {
+                        Said { metadata: &unreadable.metadata, conditions: &unreadable.conditions }
+                    }
+                    (None, None) => return None,
+                };
+                let import = translator.imports().get(&key.namespace, &key.name)?;
+                let delivery = self.delivery_of_import(import);
+                status::service_import(said, import, exports, &self.problems_of(key), &delivery, clock)
+            }
+            Subject::Export(key) => {
+                let export = snapshot.service_exports.get(&key.namespace, &key.name)?;
+                let outgoing = translator.outgoing().get(&key.namespace, &key.name)?;
+                let keys = [ReconcileKey::export(key), ReconcileKey::ingress(&key.namespace)];
+                let delivery = self.delivery(self.objects_of_keys(&keys));
+                let said = Said::service_export(export);
+                status::service_export(said, self.conditions.mcs_version, outgoing, exports, &delivery, clock)
+            }
+        }
+    }
+
+    fn problems_of(&self, import: &Key) -> Vec<Problem> {
+        let keys = [ReconcileKey::import(import), ReconcileKey::egress(&import.namespace)];
+        keys.iter().filter_map(|key| self.model.problems.get(key)).flatten().cloned().collect()
+    }
+
+    fn delivery_of_import(&self, import: &Import) -> Delivery {
+        let key = import.key();
+        let mut delivery = self.delivery(self.needs_of(import));
+        let versions = self.imports.get(&key.namespace, &key.name).map(|state| &state.versions);
+        let newest = versions.and_then(Versions::newest);
+        match self.model.settings.data_plane(import) {
+            DataPlane::Wasm => {
+                let module = &self.model.settings.module;
+                delivery.module = match &self.model.module {
+                    ModuleVerdict::Unchecked => ModuleState::Unknown,
+                    ModuleVerdict::Sound => ModuleState::Fetchable,
+                    ModuleVerdict::NotFetched(why) | ModuleVerdict::Unsound(why) => {
+                        ModuleState::NotFetched(format!("module {module}: {why}"))
+                    }
+                };
+                delivery.gateways = self.gateways_state(&key, newest);
+            }
+            DataPlane::Native => {
+                let mut pods = self.world.snapshot.gateway_pods.in_namespace(&key.namespace);
+                let gateway = names::NATIVE_EGRESS_GATEWAY;
+                if !pods.any(|pod| gateway_of(pod) == Some(gateway) && is_ready(pod)) {
+                    let message = format!("no pod of Gateway {}/{gateway} is ready", key.namespace);
+                    delivery.gateways = GatewayState::Waiting(message);
+                }
+            }
+        }
+        delivery
+    }
+
+    /// Whether gateways do what the newest version of an import says; else what is waited for.
+    fn gateways_state(&self, import: &Key, newest: Option<&Version>) -> GatewayState {
+        let waiting = |what: &str| GatewayState::Waiting(what.to_owned());
+        let namespace = &import.namespace;
+        let gateway = format!("Gateway {namespace}/{}", names::EGRESS_GATEWAY);
+        let Some(egress) = self.egresses.get(namespace) else { return waiting("nothing was sent to the gateway yet") };
+        let Some(newest) = newest else { return waiting("nothing was sent to the gateway yet") };
+        let filter = &egress.filter;
+        match (&newest.stage, newest.first) {
+            (Stage::Backing(_), _) => waiting("gateways are being told where its routes will lead"),
+            (Stage::Routed(_), _) => waiting("gateways are being told of its routes"),
+            (Stage::Ready, None) => match self.gate(namespace) {
+                Gate::Open => waiting("the filter is about to be told of it"),
+                gate => GatewayState::Waiting(format!("the filter is not told of it: {gate}")),
+            },
+            _ if !filter.has_ready_pods() => GatewayState::Waiting(format!("no pod of {gateway} is ready")),
+            (Stage::Ready, Some(first)) if filter.is_in_force(first) => GatewayState::InForce,
+            (Stage::Ready | Stage::Closing | Stage::Draining(_), _) => match filter.progress {
+                None => GatewayState::Waiting(format!("{gateway} is being asked")),
+                Some(progress) => {
+                    let all = progress.in_force + progress.awaited + progress.failing + progress.unknown;
+                    if progress.failing > 0 {
+                        let failing = progress.failing;
+                        GatewayState::Failed(format!("{failing} of {all} pods of {gateway} could not fetch the module"))
+                    } else {
+                        GatewayState::Waiting(format!(
+                            "{} of {all} pods of {gateway} have the rules in force, {} cannot be asked",
+                            progress.in_force, progress.unknown
+                        ))
+                    }
+                }
+            },
+        }
+    }
+
+    pub(super) fn objects_of_keys(&self, keys: &[ReconcileKey; 2]) -> Vec<&ObjectId> {
+        keys.iter().flat_map(|key| self.objects.desired.objects_of(key)).collect()
+    }
+
+    /// What an import needs: its own, and of what the imports of its namespace share what is not for others.
+    fn needs_of(&self, import: &Import) -> Vec<&ObjectId> {
+        let key = import.key();
+        let settings = &self.model.settings;
+        let gateway = settings.egress_gateway(import);
+        let is_native = settings.data_plane(import) == DataPlane::Native;
+        let mut objects = self.objects_of_keys(&[ReconcileKey::import(&key), ReconcileKey::egress(&key.namespace)]);
+        objects.retain(|id| match id.kind {
+            Kind::Gateway | Kind::ConfigMap => *id.key.name == *gateway,
+            Kind::WasmPlugin | Kind::TrafficExtension => !is_native,
+            // The routes of native imports are among what these share.
+            Kind::HttpRoute => names::is_route_of(&id.key.name, &key.name),
+            _ => true,
+        });
+        objects
+    }
+
+    /// Whether something that an import needs is not as it should be.
+    fn has_failed(&self, import: &Key) -> bool {
+        let import = self.model.translator.imports().get(&import.namespace, &import.name);
+        !self.objects.is_sound()
+            && import.is_some_and(|import| self.needs_of(import).iter().any(|id| self.objects.failure(id).is_some()))
+    }
+
+    /// How far objects have come. What the whole cluster shares counts only where it is not taken: it may be on its way
+    /// to a registry that is away, and works as it was meanwhile.
+    fn delivery(&self, objects: Vec<&ObjectId>) -> Delivery {
+        let registry = self.conditions.registry.clone();
+        let mut delivery = Delivery { gateways: GatewayState::InForce, registry, ..Delivery::default() };
+        let shared = self.objects_of_keys(&ReconcileKey::shared());
+        let is_lasting = |id: &&ObjectId| self.objects.failure(id).is_some_and(WriteOutcome::is_lasting);
+        for id in objects.into_iter().chain(shared.into_iter().filter(is_lasting)) {
+            match self.objects.failure(id) {
+                Some(WriteOutcome::Conflict) => delivery.conflicts.push(id.clone()),
+                Some(WriteOutcome::Refused { message, .. }) => delivery.refused.push((id.clone(), message.clone())),
+                // It may take long, as somebody's finalizer may keep the namespace.
+                Some(WriteOutcome::Retry { reason, message, .. }) if *reason == NAMESPACE_TERMINATING => {
+                    delivery.refused.push((id.clone(), message.clone()));
+                }
+                Some(WriteOutcome::Retry { .. } | WriteOutcome::NotLeading) => delivery.pending.push(id.clone()),
+                None if self.objects.is_on_its_way(id) => delivery.pending.push(id.clone()),
+                Some(WriteOutcome::Same | WriteOutcome::Applied | WriteOutcome::Deleted) | None => {}
+            }
+        }
+        delivery
+    }
+}
+
+/// Takes in conditions that were written: their echo may be long in coming.
+fn remember(snapshot: &mut Snapshot, patch: &StatusPatch) {
+    let Some(conditions) = patch.body.pointer("/status/conditions") else { return };
+    let Ok(written) = Vec::<Condition>::deserialize(conditions) else { return };
+    let Key { namespace, name } = &patch.key;
+    match patch.kind {
+        StatusKind::ServiceImport => {
+            if let Some(import) = snapshot.service_imports.get_mut(namespace, name) {
+                import.status = Some(ServiceImportStatus { conditions: written });
+            } else if let Some(unreadable) = snapshot.unreadable_imports.get_mut(namespace, name) {
+                unreadable.conditions = written;
+            }
+        }
+        StatusKind::WanPolicy => {
+            if let Some(policy) = snapshot.wan_policies.get_mut(namespace, name) {
+                policy.status = Some(WanPolicyStatus { conditions: written });
+            }
+        }
+        StatusKind::ServiceExport(_) => {
+            if let Some(export) = snapshot.service_exports.get_mut(namespace, name) {
+                let conditions = &mut export.status.conditions;
+                conditions.retain(|known| !written.iter().any(|new| new.type_ == known.type_));
+                conditions.extend(written);
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Exports: other clusters hear of one when its gateways know the route.
+//!
+//! The registry and a gateway's routes are two channels that know nothing of each other. Where an export comes back, pods
+//! of its gateway are ready already: they would answer 404 to a cluster that hears of the export before they have the
+//! route.
+
+use super::event::Command;
+use super::key::{Part, ReconcileKey};
+use super::objects::WriteState;
+use super::version::Progress;
+use super::{Rollout, Work};
+use crate::emit::kubernetes::export_objects;
+use crate::emit::object::{Kind, Object};
+use crate::moment::Moment;
+
+/// An export that other clusters have not heard of, and how far its routes are.
+#[derive(Debug)]
+pub(super) struct Announcement(Progress);
+
+impl Rollout {
+    pub(super) fn reconcile_export(&mut self, key: &ReconcileKey, now: Moment, out: &mut Vec<Command>) {
+        let Part::Export(name) = &key.part else { return };
+        let outgoing = self.model.translator.outgoing().get(&key.namespace, name);
+        let exported = outgoing.filter(|outgoing| outgoing.is_exported());
+        let objects = exported.map(|outgoing| export_objects(outgoing, &self.model.settings)).unwrap_or_default();
+        let ids: Vec<_> = objects.iter().map(|object| object.id.clone()).collect();
+        self.consists_of(key, &ids, now);
+        let (told, routes): (Vec<_>, Vec<_>) =
+            objects.into_iter().partition(|object| object.id.kind == Kind::ExportedService);
+        let is_known = told.iter().all(|object| self.is_there(&object.id));
+        let mut is_written = true;
+        for route in routes {
+            is_written &= self.write(key, route, now, out) == WriteState::Written;
+        }
+        if is_known || self.is_routed(key, is_written, now) {
+            self.announcements.remove(key);
+            for object in told {
+                self.tell(key, object, now, out);
+            }
+        }
+    }
+
+    /// Whether gateways know the routes of an export that is to be announced.
+    fn is_routed(&mut self, key: &ReconcileKey, is_written: bool, now: Moment) -> bool {
+        let is_heard = self.istiod_has_heard(key);
+        let Announcement(progress) =
+            self.announcements.entry(key.clone()).or_insert_with(|| Announcement(Progress::begin(now)));
+        progress.look(is_written, is_heard, now);
+        let Some(until) = progress.known(self.timing) else { return false };
+        self.queue.add_at(Work::Reconcile(key.clone()), until.max(now));
+        until <= now
+    }
+
+    fn tell(&mut self, key: &ReconcileKey, object: Object, now: Moment, out: &mut Vec<Command>) {
+        self.write(key, object, now, out);
+    }
+}

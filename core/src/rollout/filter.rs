@@ -1,0 +1,283 @@
+//! The configurations that the filter of a namespace was sent, and which of them gateways have.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::event::{GatewayPod, GatewayReport};
+use super::pods::{Progress, Record, Reload};
+use super::timing::FILTER_PERIOD;
+use crate::moment::Moment;
+use crate::observed::Digest;
+
+/// How many configurations are remembered: two a second for longer than any gateway should take.
+const MOST_SENT: usize = 128;
+
+/// The number of the configuration that one who takes over has found. Gateways may have what came before, too.
+pub(super) const FOUND: u64 = 1;
+
+/// The filter of a namespace.
+#[derive(Debug)]
+pub(super) struct Filter {
+    /// What was sent, the oldest first.
+    sent: Vec<Sent>,
+    pub(super) take_over: TakeOver,
+    /// What was composed last, so that it need not be composed again.
+    pub(super) composed: Option<Composed>,
+    pods: BTreeMap<Arc<str>, Pod>,
+    record: Record,
+    pub(super) reload: Reload,
+    /// How many ready pods have the newest configuration, once they were asked.
+    pub(super) progress: Option<Progress>,
+    /// When the newest was asked for first.
+    pub(super) shipped: Moment,
+}
+
+/// A configuration that was sent. Whether it was written may stay unknown, so it counts from then on.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    number: u64,
+    revision: u64,
+    at: Moment,
+    /// Since when the API server has it.
+    written: Option<Moment>,
+}
+
+/// What one who begins to lead knows of the filter that is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TakeOver {
+    /// It was not looked at.
+    Pending,
+    /// It is being read.
+    Reading,
+    /// It is not one that we know: it stays until all imports are ready, or until then.
+    Unknown(Moment),
+    /// What gateways may have of it is known.
+    Done,
+}
+
+/// A configuration that was composed.
+#[derive(Debug)]
+pub(super) struct Composed {
+    /// Of these imports, by the addresses of what is kept of them: the same address is the same import, as it is held here.
+    pub(super) imports: Vec<Arc<crate::translate::Import>>,
+    pub(super) digest: Digest,
+    pub(super) revision: u64,
+    pub(super) bytes: usize,
+    pub(super) problems: Vec<crate::problem::Problem>,
+}
+
+/// What is known of a pod.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pod {
+    is_ready: bool,
+    /// The configuration that it has, or an earlier one; none: it never said.
+    number: Option<u64>,
+    /// Whether it answered when it was asked last.
+    answers: bool,
+}
+
+impl Filter {
+    /// Nothing is known yet.
+    pub(super) fn new(seed: u64) -> Self {
+        Self {
+            sent: Vec::new(),
+            take_over: TakeOver::Pending,
+            composed: None,
+            pods: BTreeMap::new(),
+            record: Record::default(),
+            reload: Reload::new(seed),
+            progress: None,
+            shipped: Moment::START,
+        }
+    }
+
+    /// Gateways may have a configuration with this revision from before.
+    pub(super) fn found(&mut self, revision: u64, now: Moment) {
+        self.sent = vec![Sent { number: FOUND, revision, at: now, written: Some(now) }];
+    }
+
+    /// When the next configuration may be sent.
+    pub(super) fn next(&self) -> Moment {
+        self.sent.last().filter(|sent| sent.number > 0).map_or(Moment::START, |sent| sent.at + FILTER_PERIOD)
+    }
+
+    /// A configuration with this revision is about to be sent, or is known to be there. Gives its number.
+    pub(super) fn send(&mut self, revision: u64, now: Moment) -> u64 {
+        if let Some(newest) = self.sent.last().filter(|newest| newest.revision == revision && newest.number > 0) {
+            return newest.number;
+        }
+        let number = self.number() + 1;
+        if self.sent.len() >= MOST_SENT {
+            self.sent.remove(0);
+        }
+        self.sent.push(Sent { number, revision, at: now, written: None });
+        self.progress = None;
+        self.shipped = now;
+        number
+    }
+
+    /// The API server has the newest configuration. Returns whether that is news.
+    pub(super) fn written(&mut self, now: Moment) -> bool {
+        let Some(newest) = self.sent.last_mut().filter(|newest| newest.written.is_none()) else { return false };
+        newest.written = Some(now);
+        self.shipped = now;
+        true
+    }
+
+    /// Whether the API server is known to have the newest configuration.
+    pub(super) fn is_written(&self) -> bool {
+        self.sent.last().is_some_and(|newest| newest.written.is_some())
+    }
+
+    /// The number of the newest configuration.
+    pub(super) fn number(&self) -> u64 {
+        self.sent.last().map_or(0, |newest| newest.number)
+    }
+
+    /// The revision of the newest configuration.
+    pub(super) fn revision(&self) -> Option<u64> {
+        self.sent.last().map(|newest| newest.revision)
+    }
+
+    /// These pods serve by now.
+    pub(super) fn serve(&mut self, pods: &[GatewayPod]) {
+        self.pods.retain(|name, _| pods.iter().any(|pod| pod.name == *name));
+        for pod in pods {
+            self.pods.entry(Arc::clone(&pod.name)).or_default().is_ready = pod.is_ready;
+        }
+    }
+
+    /// What pods have said. Gives how far the newest configuration is at those that are ready.
+    pub(super) fn heard(
+        &mut self,
+        reports: &[(GatewayPod, Option<GatewayReport>)],
+        now: Moment,
+        grace: Duration,
+    ) -> Progress {
+        let revision = self.revision().unwrap_or_default();
+        for (pod, report) in reports {
+            let Some(known) = self.pods.get(&pod.name) else { continue };
+            let number = report.and_then(|report| self.number_of(report.revision?, known.number, now, grace));
+            let answers = report.is_some();
+            if let Some(known) = self.pods.get_mut(&pod.name) {
+                known.answers = answers;
+                known.number = number.or(known.number);
+            }
+        }
+        let ready: Vec<_> = reports.iter().filter(|(pod, _)| pod.is_ready).cloned().collect();
+        let progress = Progress::of(revision, &self.record.since_success(revision, &ready));
+        self.progress = Some(progress);
+        progress
+    }
+
+    /// The configuration that a pod has which tells its revision: the earliest that it may have, as the same content may
+    /// have been sent twice. After the grace it is the latest.
+    fn number_of(&self, revision: u64, known: Option<u64>, now: Moment, grace: Duration) -> Option<u64> {
+        let least = known.unwrap_or_default();
+        let mut alike = self.sent.iter().filter(|sent| sent.revision == revision && sent.number >= least);
+        let first = alike.next()?;
+        let last = alike.next_back().filter(|last| last.written.is_some_and(|written| written + grace <= now));
+        Some(last.unwrap_or(first).number)
+    }
+
+    /// The configuration that every gateway has, or a later one. One that cannot be asked has what it was sent the grace
+    /// ago; `grace_ends`: whether a time lies that long back.
+    pub(super) fn confirmed(&self, grace_ends: impl Fn(Moment) -> bool) -> u64 {
+        let in_time = self.sent.iter().rev().find(|sent| sent.written.is_some_and(&grace_ends));
+        let in_time = in_time.map_or(0, |sent| sent.number);
+        let of_pod = |pod: &Pod| match pod.number {
+            Some(number) if pod.answers => number,
+            Some(number) => number.max(in_time),
+            None => in_time,
+        };
+        self.pods.values().map(of_pod).min().unwrap_or(in_time)
+    }
+
+    /// Whether every ready pod has the configuration with this number or a later one, and there is one.
+    pub(super) fn is_in_force(&self, number: u64) -> bool {
+        let mut ready = self.pods.values().filter(|pod| pod.is_ready).peekable();
+        ready.peek().is_some() && ready.all(|pod| pod.number.is_some_and(|known| known >= number))
+    }
+
+    /// Whether a pod is ready.
+    pub(super) fn has_ready_pods(&self) -> bool {
+        self.pods.values().any(|pod| pod.is_ready)
+    }
+
+    /// When the grace of the newest configuration that is not confirmed by then ends.
+    pub(super) fn grace_ends(&self, confirmed: u64, grace: Duration) -> Option<Moment> {
+        let waited = self.sent.iter().filter(|sent| sent.number > confirmed).filter_map(|sent| sent.written);
+        waited.map(|written| written + grace).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GRACE: Duration = Duration::from_secs(30);
+
+    fn at(second: u64) -> Moment {
+        Moment::after_start(Duration::from_secs(second))
+    }
+
+    fn mk_pod(name: &str) -> GatewayPod {
+        let address = "10.0.0.1".parse().unwrap();
+        GatewayPod { namespace: "secure".into(), name: name.into(), address, is_ready: true }
+    }
+
+    fn mk_report(revision: u64) -> Option<GatewayReport> {
+        Some(GatewayReport { revision: Some(revision), module_failures: 0 })
+    }
+
+    /// A filter that was sent these revisions, a second after the other, at one pod.
+    fn mk_filter(revisions: &[u64]) -> Filter {
+        let mut filter = Filter::new(1);
+        filter.serve(&[mk_pod("a")]);
+        for (second, revision) in (0..).zip(revisions) {
+            filter.send(*revision, at(second));
+            filter.written(at(second));
+        }
+        filter
+    }
+
+    fn confirmed(filter: &Filter, now: Moment) -> u64 {
+        filter.confirmed(|written| written + GRACE <= now)
+    }
+
+    #[test]
+    fn a_pod_has_a_configuration_or_a_later_one() {
+        let mut filter = mk_filter(&[7, 8, 9]);
+        assert_eq!(confirmed(&filter, at(3)), 0, "it was not asked");
+        filter.heard(&[(mk_pod("a"), mk_report(8))], at(3), GRACE);
+        assert_eq!(confirmed(&filter, at(3)), 2, "the second");
+        assert!(filter.is_in_force(1) && filter.is_in_force(2) && !filter.is_in_force(3));
+        assert_eq!(confirmed(&filter, at(99)), 2, "one that answers is waited for");
+        filter.heard(&[(mk_pod("a"), None)], at(99), GRACE);
+        assert_eq!(confirmed(&filter, at(99)), 3, "one that does not has it after the grace");
+    }
+
+    #[test]
+    fn the_same_content_sent_twice_is_the_earlier_until_the_grace() {
+        let mut filter = mk_filter(&[7, 8, 7]);
+        filter.heard(&[(mk_pod("a"), mk_report(7))], at(3), GRACE);
+        assert_eq!(confirmed(&filter, at(3)), 1, "the one between may be under way");
+        let mut other = mk_filter(&[7, 8, 7]);
+        other.heard(&[(mk_pod("a"), mk_report(8))], at(3), GRACE);
+        other.heard(&[(mk_pod("a"), mk_report(7))], at(4), GRACE);
+        assert_eq!(confirmed(&other, at(4)), 3, "it had the one between");
+        filter.heard(&[(mk_pod("a"), mk_report(7))], at(2) + GRACE, GRACE);
+        assert_eq!(confirmed(&filter, at(2) + GRACE), 3, "it is long ago");
+    }
+
+    #[test]
+    fn without_pods_the_grace_decides() {
+        let mut filter = mk_filter(&[7, 8]);
+        filter.serve(&[]);
+        assert_eq!(confirmed(&filter, at(1)), 0);
+        assert_eq!(confirmed(&filter, at(0) + GRACE), 1);
+        assert_eq!(confirmed(&filter, at(1) + GRACE), 2);
+        assert!(!filter.is_in_force(0), "there is nobody who could have it");
+    }
+}

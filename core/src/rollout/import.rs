@@ -1,0 +1,309 @@
+//! An import: each of its versions comes in stages, and goes in stages.
+
+use super::event::Command;
+use super::key::{Part, ReconcileKey};
+use super::objects::WriteState;
+use super::take_over::Found;
+use super::version::{MOST_VERSIONS, Progress, Stage, Versions};
+use super::{Rollout, Timing, Work};
+use crate::api::DataPlane;
+use crate::emit::kubernetes::{ImportObjects, ImportVersions, Places, Recovered, missing_grants};
+use crate::emit::object::{Kind, Object, ObjectId};
+use crate::moment::Moment;
+use crate::observed::Istiod;
+use crate::snapshot::Key;
+
+/// What is known of an import.
+#[derive(Debug, Default)]
+pub(super) struct ImportState {
+    pub(super) versions: Versions,
+    /// What its live routes say, for one who takes over.
+    pub(super) found: Found,
+}
+
+/// How far the objects of an import are.
+#[derive(Clone, Copy, Debug)]
+struct Written {
+    backing: bool,
+    routes: bool,
+    client: bool,
+}
+
+impl Progress {
+    /// From when on gateways know what is written: istiod has heard of it and had the lead to tell them, or has been silent
+    /// for the grace. None: it is not written.
+    pub(super) fn known(&self, timing: Timing) -> Option<Moment> {
+        let written = self.written? + timing.grace;
+        Some(self.heard.map_or(written, |heard| (heard + timing.lead).min(written.max(heard))))
+    }
+}
+
+impl Rollout {
+    pub(super) fn reconcile_import(&mut self, key: &ReconcileKey, now: Moment, out: &mut Vec<Command>) {
+        let Part::Import(name) = &key.part else { return };
+        let import = Key { namespace: std::sync::Arc::clone(&key.namespace), name: std::sync::Arc::clone(name) };
+        let wanted = self.model.translator.imports().get(&import.namespace, &import.name).cloned();
+        let is_gone = |all: &crate::snapshot::Objects<_>| all.get("", &import.namespace).is_none();
+        if self.world.snapshot.namespaces.as_ref().is_some_and(is_gone) {
+            // Its gateways went with it, and nobody is left who could be steered anywhere.
+            self.imports.remove(&import);
+        } else if wanted.is_some() && !self.look_at_live_routes(&import, now, out) {
+            return;
+        } else {
+            let settings = &self.model.settings;
+            let versions = &mut self.imports.entry(&import).versions;
+            let planes = [versions.import(), wanted.as_ref()].map(|import| Some(settings.data_plane(import?)));
+            if let [Some(before), Some(after)] = planes
+                && before != after
+            {
+                // Clients are led to another gateway, which has nothing of this one: it is a break.
+                *versions = Versions::default();
+            }
+            let is_news = versions.want(wanted.as_ref(), now);
+            if is_news {
+                self.queue.add(Work::Reconcile(ReconcileKey::egress(&import.namespace)));
+            }
+        }
+        // A stage may end as soon as it begins: then what comes of that is written at once. There are few stages.
+        for _ in 0..MOST_VERSIONS {
+            let is_other = self.write_import(key, &import, now, out);
+            if !(self.advance(key, &import, now) || is_other) {
+                break;
+            }
+        }
+    }
+
+    /// Writes what the versions of an import need. Returns whether they need something else now that it is there.
+    fn write_import(&mut self, key: &ReconcileKey, import: &Key, now: Moment, out: &mut Vec<Command>) -> bool {
+        let Some(state) = self.imports.get(&import.namespace, &import.name).filter(|state| !state.versions.is_gone())
+        else {
+            self.imports.remove(import);
+            self.keep_problems(key, Vec::new());
+            self.consists_of(key, &[], now);
+            return false;
+        };
+        let is_taken_over = self.is_taken_over(&import.namespace);
+        let mut places = state.versions.places.clone();
+        let objects = self.objects_of(&state.versions, is_taken_over, &mut places);
+        let newest = state.versions.newest().and_then(|newest| newest.import.clone());
+        let ImportObjects { backing, routes, client, mut problems } = objects;
+        if let Some(newest) = newest {
+            problems.extend(missing_grants(&newest, &self.world.snapshot.reference_grants));
+        }
+        let mut ids: Vec<ObjectId> =
+            backing.iter().chain(&routes).chain(&client).map(|object| object.id.clone()).collect();
+        if !is_taken_over {
+            // What there is for clients stays as it is until it is known what gateways have.
+            let services = self.objects.observed.of_import(Kind::Service, &import.namespace, import);
+            ids.extend(services.filter(|id| client.as_ref().is_none_or(|client| client.id != *id)));
+        }
+        self.keep_problems(key, problems);
+        self.consists_of(key, &ids, now);
+        let client = client.filter(|_| is_taken_over);
+        let all = |rollout: &mut Self, objects: Vec<Object>, out: &mut Vec<Command>| {
+            let states: Vec<_> = objects.into_iter().map(|object| rollout.write(key, object, now, out)).collect();
+            states.into_iter().all(|state| state == WriteState::Written)
+        };
+        let written = Written {
+            backing: all(self, backing, out) && self.has_listeners(import),
+            client: all(self, client.into_iter().collect(), out),
+            routes: all(self, routes, out),
+        };
+        let is_heard = self.istiod_has_heard(key);
+        if let Some(state) = self.imports.get_mut(&import.namespace, &import.name) {
+            state.versions.places = places;
+            return state.versions.look(written, is_heard, now);
+        }
+        false
+    }
+
+    /// The objects of an import, and where its rules stand.
+    fn objects_of(&self, versions: &Versions, is_taken_over: bool, places: &mut Places) -> ImportObjects {
+        let mut client_ports = versions.client_ports();
+        if let Some(newest) = versions.import()
+            && (!is_taken_over || self.model.settings.data_plane(newest) == DataPlane::Native)
+        {
+            client_ports.extend(&newest.ports);
+        }
+        // Of what was found, the rules go first.
+        let found = versions.found().map(|(recovered, is_routed)| match is_routed {
+            true => recovered.clone(),
+            false => Recovered { rules: Vec::new(), services: recovered.services.clone() },
+        });
+        let recovered = found.as_ref();
+        let versions =
+            ImportVersions { backing: versions.backed(), routed: versions.routed(), recovered, client_ports };
+        versions.objects(&self.model.settings, places)
+    }
+
+    /// Goes on to the next stage of a version, if one is due; else sees to it that it is looked at then.
+    fn advance(&mut self, key: &ReconcileKey, import: &Key, now: Moment) -> bool {
+        let timing = self.timing;
+        let is_native = self.is_native(import);
+        let is_taken_over = self.is_taken_over(&import.namespace);
+        let native_written = self.egresses.get(&import.namespace).and_then(|egress| egress.native_written);
+        let Some(state) = self.imports.get_mut(&import.namespace, &import.name) else { return false };
+        let versions = &mut state.versions;
+        let mut due: Option<Moment> = None;
+        let mut wait = |then: Moment| due = Some(due.map_or(then, |due| due.min(then)));
+        let mut is_news = false;
+        let mut is_ready = false;
+
+        let (needs_backing, needs_routes) = (versions.needs_backing(), versions.needs_routes());
+        let known = versions.known_values();
+        if let Some(newest) = versions.list.last_mut() {
+            match &mut newest.stage {
+                Stage::Backing(progress) => {
+                    let longest = progress.since + timing.grace;
+                    let until = match progress.written {
+                        _ if newest.import.is_none() || !needs_backing => now,
+                        Some(written) => (written + timing.lead).min(longest),
+                        None => longest,
+                    };
+                    if until <= now {
+                        newest.stage = Stage::Routed(Progress::begin(now));
+                        is_news = true;
+                    } else {
+                        wait(until);
+                    }
+                }
+                Stage::Routed(progress) => {
+                    let refused = progress.since + timing.grace;
+                    let until = match progress.known(timing) {
+                        _ if newest.import.is_none() || is_native || !needs_routes => Some(now),
+                        known => known,
+                    };
+                    if until.is_some_and(|until| until <= now) && is_taken_over {
+                        newest.stage = Stage::Ready;
+                        (is_news, is_ready) = (true, true);
+                    } else if until.is_none() && refused <= now && is_taken_over {
+                        let values = newest.import.as_ref().map(|import| import.steering_values()).unwrap_or_default();
+                        newest.missing = values.difference(&known).cloned().collect();
+                        newest.stage = Stage::Ready;
+                        (is_news, is_ready) = (true, true);
+                    } else if is_taken_over {
+                        wait(until.unwrap_or(refused));
+                    }
+                }
+                Stage::Ready if !newest.missing.is_empty() => {
+                    // Its routes may be taken after all.
+                    let progress = versions.late.get_or_insert(Progress::begin(now));
+                    match progress.known(timing) {
+                        Some(until) if until <= now => {
+                            newest.missing.clear();
+                            newest.first = None;
+                            versions.late = None;
+                            (is_news, is_ready) = (true, true);
+                        }
+                        Some(until) => wait(until),
+                        None => {}
+                    }
+                }
+                Stage::Ready | Stage::Closing | Stage::Draining(_) => {}
+            }
+        }
+        // No filter says of native imports what gateways have: their routes do, once they are written.
+        if is_native
+            && let Some(ready) = versions.ready()
+            && ready > 0
+            && let Some(written) = native_written
+        {
+            if written + timing.lead <= now {
+                is_news |= versions.close_before(ready);
+            } else {
+                wait(written + timing.lead);
+            }
+        }
+        for version in &mut versions.list {
+            if let Stage::Draining(progress) = version.stage
+                && let Some(until) = progress.known(timing)
+                && until > now
+            {
+                wait(until);
+            }
+        }
+        is_news |= versions.drop_drained(now, timing);
+        if let Some(due) = due {
+            self.queue.add_at(Work::Reconcile(key.clone()), due);
+        }
+        if is_ready || is_news {
+            self.queue.add(Work::Reconcile(ReconcileKey::egress(&import.namespace)));
+        }
+        is_news
+    }
+
+    /// Whether the routes of a part are as istiod has heard of them, as far as it says anything at all.
+    pub(super) fn istiod_has_heard(&self, key: &ReconcileKey) -> bool {
+        let objects = &self.objects;
+        let routes = objects.desired.objects_of(key).iter().filter(|id| id.kind == Kind::HttpRoute);
+        let mut states = routes.filter_map(|id| objects.observed.get(id)).map(|live| live.istiod);
+        states.all(|istiod| match istiod {
+            Istiod::UpToDate => true,
+            Istiod::Behind => false,
+            Istiod::Silent => !self.world.has_istiod,
+        })
+    }
+
+    fn is_native(&self, import: &Key) -> bool {
+        let state = self.imports.get(&import.namespace, &import.name);
+        let newest = state.and_then(|state| state.versions.import());
+        newest.is_some_and(|newest| self.model.settings.data_plane(newest) == DataPlane::Native)
+    }
+
+    /// Whether the gateway listens on every port of an import that it is to listen on.
+    fn has_listeners(&self, import: &Key) -> bool {
+        let Some(state) = self.imports.get(&import.namespace, &import.name) else { return true };
+        let Some(newest) = state.versions.newest().and_then(|newest| newest.import.as_ref()) else { return true };
+        let Some(egress) = self.egresses.get(&import.namespace) else { return newest.ports.is_empty() };
+        newest.ports.iter().all(|port| egress.listens(*port))
+    }
+}
+
+impl Versions {
+    /// Takes in how far the objects are. Returns whether other ones are to be there now.
+    fn look(&mut self, written: Written, is_heard: bool, now: Moment) -> bool {
+        let Written { backing, routes, client } = written;
+        let mut is_other = false;
+        for version in &mut self.list {
+            match &mut version.stage {
+                Stage::Backing(progress) => progress.look(backing, true, now),
+                Stage::Routed(progress) => progress.look(routes, is_heard, now),
+                Stage::Ready => {}
+                Stage::Closing if client => {
+                    version.stage = Stage::Draining(Progress::begin(now));
+                    is_other = true;
+                }
+                Stage::Closing => {}
+                // Other routes may have been on the way to the same Services: gateways must know that they are not any more.
+                Stage::Draining(progress) => progress.look(routes, is_heard, now),
+            }
+        }
+        if let Some(late) = &mut self.late {
+            late.look(routes, is_heard, now);
+        }
+        is_other
+    }
+
+    /// Lets the versions before this one go.
+    fn close_before(&mut self, newest: usize) -> bool {
+        let ready = self.list.iter_mut().take(newest).filter(|version| version.stage == Stage::Ready);
+        ready.map(|version| version.stage = Stage::Closing).count() > 0
+    }
+
+    /// Forgets versions of which nothing is left.
+    fn drop_drained(&mut self, now: Moment, timing: Timing) -> bool {
+        let before = self.list.len();
+        self.list.retain(|version| match version.stage {
+            Stage::Draining(progress) => {
+                let has_services = version.import.is_some() || version.first == Some(0);
+                has_services && progress.known(timing).is_none_or(|until| until > now)
+            }
+            Stage::Closing => version.import.is_some() || version.first == Some(0),
+            Stage::Backing(_) | Stage::Routed(_) | Stage::Ready => true,
+        });
+        if self.list.first().is_none_or(|oldest| oldest.first != Some(0)) {
+            self.recovered = None;
+        }
+        self.list.len() < before
+    }
+}

@@ -1,0 +1,311 @@
+//! What is written, what is on its way, and what has failed.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
+
+use fastrand::Rng;
+
+use super::desired::Desired;
+use super::event::{ApplyError, Command};
+use super::key::ReconcileKey;
+use crate::backoff::Backoff;
+use crate::emit::object::{Kind, Object, ObjectId};
+use crate::moment::Moment;
+use crate::observed::{Comparison, Digest, Live, Observed};
+use crate::outcome::{REFUSED_WAIT, WriteError, WriteOutcome};
+
+/// The waits after failures.
+const WAITS: Backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(30));
+/// When it is looked again whether an object is gone, if no event says so.
+const DELETING_WAIT: Duration = Duration::from_secs(10);
+
+/// The objects that are to be, and how far they are.
+#[derive(Debug)]
+pub(super) struct Objects {
+    /// What the API server has of the kinds that we write.
+    pub(super) observed: Observed,
+    /// What is to be.
+    pub(super) desired: Desired,
+    requests: HashMap<ObjectId, ReconcileKey>,
+    /// How many requests of a part are under way: when none is, it is looked at again.
+    under_way: HashMap<ReconcileKey, usize>,
+    failures: HashMap<ObjectId, Failure>,
+    /// The kinds of which the API server has made something else than we applied.
+    unsettled: BTreeSet<Kind>,
+    rng: Rng,
+}
+
+/// What did not work.
+#[derive(Debug)]
+struct Failure {
+    /// What was to be written; none: it was to be read or deleted.
+    wanted: Option<Digest>,
+    backoff: Backoff,
+    /// It is left alone until then.
+    until: Moment,
+    /// Whether the API server was asked: what is known without may change without.
+    was_asked: bool,
+    outcome: WriteOutcome,
+}
+
+/// How far an object is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WriteState {
+    /// It is there as it is to be.
+    Written,
+    /// It has just been sent.
+    Sent,
+    /// Something of it is under way.
+    OnItsWay,
+    /// It is left alone until then, because it failed.
+    Failed(Moment),
+}
+
+impl Objects {
+    /// Nothing is known yet. `seed`: of the jitter of waits.
+    pub(super) fn new(seed: u64) -> Self {
+        Self {
+            observed: Observed::default(),
+            desired: Desired::default(),
+            requests: HashMap::new(),
+            under_way: HashMap::new(),
+            failures: HashMap::new(),
+            unsettled: BTreeSet::new(),
+            rng: Rng::with_seed(seed),
+        }
+    }
+
+    /// How many requests are under way.
+    pub(super) fn requests(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// Whether something of an object is under way.
+    pub(super) fn is_on_its_way(&self, id: &ObjectId) -> bool {
+        self.requests.contains_key(id)
+    }
+
+    /// Sends an object where it is not there as it is to be.
+    pub(super) fn write(
+        &mut self,
+        key: &ReconcileKey,
+        object: Object,
+        now: Moment,
+        out: &mut Vec<Command>,
+    ) -> WriteState {
+        let desired = Digest::of_desired(&object.body);
+        if self.requests.contains_key(&object.id) {
+            return WriteState::OnItsWay;
+        }
+        let uid = match self.observed.compare(&object.id, desired) {
+            Comparison::Same => {
+                self.failures.remove(&object.id);
+                return WriteState::Written;
+            }
+            Comparison::Foreign => return self.failed(&object.id, Some(desired), WriteError::Conflict, now),
+            Comparison::Deleting => {
+                let after = Some(DELETING_WAIT);
+                let message = "the object of that name is being deleted".to_owned();
+                let error = WriteError::Passing { reason: "Deleting", message, after };
+                return self.failed(&object.id, Some(desired), error, now);
+            }
+            Comparison::Missing => None,
+            Comparison::Different { uid } => Some(uid),
+        };
+        if let Some(until) = self.is_left_alone(&object.id, Some(desired), now) {
+            return WriteState::Failed(until);
+        }
+        self.begin(&object.id, key);
+        out.push(Command::Apply { object, desired, uid });
+        WriteState::Sent
+    }
+
+    /// Asks for an object, unless that is under way.
+    pub(super) fn read(
+        &mut self,
+        key: &ReconcileKey,
+        id: &ObjectId,
+        now: Moment,
+        out: &mut Vec<Command>,
+    ) -> WriteState {
+        if self.requests.contains_key(id) {
+            return WriteState::OnItsWay;
+        }
+        if let Some(until) = self.is_left_alone(id, None, now) {
+            return WriteState::Failed(until);
+        }
+        self.begin(id, key);
+        out.push(Command::Read { id: id.clone() });
+        WriteState::Sent
+    }
+
+    /// Deletes an object of ours that nobody wants.
+    pub(super) fn delete(
+        &mut self,
+        key: &ReconcileKey,
+        id: &ObjectId,
+        now: Moment,
+        out: &mut Vec<Command>,
+    ) -> WriteState {
+        let Some(live) = self.observed.get(id).filter(|live| live.is_ours() && !live.deleting) else {
+            return WriteState::Written;
+        };
+        if self.requests.contains_key(id) {
+            return WriteState::OnItsWay;
+        }
+        let live = live.clone();
+        if let Some(until) = self.is_left_alone(id, None, now) {
+            return WriteState::Failed(until);
+        }
+        self.begin(id, key);
+        out.push(Command::Delete { id: id.clone(), live });
+        WriteState::Sent
+    }
+
+    /// An object was applied, or was not. Gives what it was of, and what became of it.
+    pub(super) fn applied(
+        &mut self,
+        id: &ObjectId,
+        desired: Digest,
+        result: Result<Live, ApplyError>,
+        now: Moment,
+    ) -> (Option<ReconcileKey>, WriteOutcome) {
+        let key = self.end(id);
+        let outcome = match result {
+            Ok(live) => {
+                self.failures.remove(id);
+                if !self.observed.applied(id, desired, live) && self.unsettled.insert(id.kind) {
+                    // The manifest lacks a default. It is applied once more after each start, and no harm is done.
+                    tracing::warn!(kind = id.kind.name(), key = %id.key, "the API server makes something else of what we apply");
+                }
+                WriteOutcome::Applied
+            }
+            Err(ApplyError::Found(found)) => {
+                let error = match found {
+                    Some(live) if !live.is_ours() => WriteError::Conflict,
+                    Some(live) => {
+                        self.observed.changed(id.kind, &id.key, live);
+                        WriteError::passing("Changed", "the object has just been written")
+                    }
+                    None => {
+                        self.observed.deleted(id.kind, &id.key, None);
+                        WriteError::passing("Changed", "the object has just been deleted")
+                    }
+                };
+                self.keep(id, Some(desired), error, now)
+            }
+            Err(ApplyError::Failed(error)) => self.keep(id, Some(desired), error, now),
+        };
+        (key, outcome)
+    }
+
+    /// An object was deleted, or was not.
+    pub(super) fn deleted(&mut self, id: &ObjectId, result: Result<(), WriteError>, now: Moment) -> WriteOutcome {
+        self.end(id);
+        match result {
+            Ok(()) => {
+                self.failures.remove(id);
+                self.observed.going(id);
+                WriteOutcome::Deleted
+            }
+            Err(error) => self.keep(id, None, error, now),
+        }
+    }
+
+    /// An object was read, or was not. Gives what it was read for, and why it was not.
+    pub(super) fn was_read(
+        &mut self,
+        id: &ObjectId,
+        error: Option<WriteError>,
+        now: Moment,
+    ) -> (Option<ReconcileKey>, Option<WriteOutcome>) {
+        let key = self.end(id);
+        let outcome = error.map(|error| self.keep(id, None, error, now));
+        if outcome.is_none() {
+            self.failures.remove(id);
+        }
+        (key, outcome)
+    }
+
+    /// We do not lead any more, and nobody waits for answers.
+    pub(super) fn stand_by(&mut self) {
+        self.requests.clear();
+        self.under_way.clear();
+        self.failures.clear();
+        self.desired = Desired::default();
+    }
+
+    /// What is wrong with an object that is to be, or to go.
+    pub(super) fn failure(&self, id: &ObjectId) -> Option<&WriteOutcome> {
+        self.failures.get(id).map(|failure| &failure.outcome)
+    }
+
+    /// Whether nothing is wrong with anything.
+    pub(super) fn is_sound(&self) -> bool {
+        self.failures.is_empty()
+    }
+
+    /// An object is not to be any more, nor to go: of it nothing is wrong.
+    pub(super) fn forget(&mut self, id: &ObjectId) {
+        self.failures.remove(id);
+    }
+
+    /// Another part of what we emit has the name of an object: the first has it.
+    pub(super) fn taken(&mut self, object: &Object, now: Moment) -> WriteState {
+        self.failed(&object.id, Some(Digest::of_desired(&object.body)), WriteError::Conflict, now)
+    }
+
+    fn begin(&mut self, id: &ObjectId, key: &ReconcileKey) {
+        self.requests.insert(id.clone(), key.clone());
+        *self.under_way.entry(key.clone()).or_default() += 1;
+    }
+
+    /// A request was answered. Gives what it was of, if that was the last of it.
+    fn end(&mut self, id: &ObjectId) -> Option<ReconcileKey> {
+        let key = self.requests.remove(id)?;
+        let left = self.under_way.get_mut(&key)?;
+        *left = left.saturating_sub(1);
+        if *left > 0 {
+            return None;
+        }
+        self.under_way.remove(&key);
+        Some(key)
+    }
+
+    fn is_left_alone(&self, id: &ObjectId, wanted: Option<Digest>, now: Moment) -> Option<Moment> {
+        let failure = self.failures.get(id).filter(|failure| failure.was_asked && failure.wanted == wanted)?;
+        (failure.until > now).then_some(failure.until)
+    }
+
+    /// What stands in the way is known without a request.
+    fn failed(&mut self, id: &ObjectId, wanted: Option<Digest>, error: WriteError, now: Moment) -> WriteState {
+        if let Some(known) = self.failures.get(id).filter(|known| known.wanted == wanted && known.until > now) {
+            return WriteState::Failed(known.until);
+        }
+        self.keep(id, wanted, error, now);
+        let Some(failure) = self.failures.get_mut(id) else { return WriteState::Failed(now + REFUSED_WAIT) };
+        failure.was_asked = false;
+        WriteState::Failed(failure.until)
+    }
+
+    fn keep(&mut self, id: &ObjectId, wanted: Option<Digest>, error: WriteError, now: Moment) -> WriteOutcome {
+        let mut backoff = self.failures.get(id).map_or(WAITS, |failure| failure.backoff);
+        let (outcome, wait) = match error {
+            WriteError::Passing { reason, message, after } => {
+                let after = backoff.failed(self.rng.f64()).max(after.unwrap_or_default());
+                (WriteOutcome::Retry { after, reason, message }, after)
+            }
+            WriteError::NotFound { message } => {
+                let after = backoff.failed(self.rng.f64());
+                let message = format!("{} is not installed: {message}", id.kind.name());
+                (WriteOutcome::Retry { after, reason: "NotInstalled", message }, after)
+            }
+            WriteError::Lasting { reason, message } => (WriteOutcome::Refused { reason, message }, REFUSED_WAIT),
+            WriteError::Conflict => (WriteOutcome::Conflict, REFUSED_WAIT),
+            WriteError::NotLeading => (WriteOutcome::NotLeading, Duration::from_secs(1)),
+        };
+        let failure = Failure { wanted, backoff, until: now + wait, was_asked: true, outcome: outcome.clone() };
+        self.failures.insert(id.clone(), failure);
+        outcome
+    }
+}

@@ -1,0 +1,91 @@
+//! What is ours and nobody wants goes, once it is known what everybody wants.
+
+use std::time::Duration;
+
+use super::event::Command;
+use super::key::ReconcileKey;
+use super::{Leadership, Rollout, Work};
+use crate::api::TIER_NAMESPACE;
+use crate::emit::kubernetes::{guarded_by, names};
+use crate::emit::object::{Kind, ObjectId};
+use crate::moment::Moment;
+use crate::outcome::WriteOutcome;
+
+/// How soon it is looked again whether what an object guards is gone.
+const GUARD_WAIT: Duration = Duration::from_secs(1);
+
+impl Rollout {
+    /// Deletes an object if it is ours and nobody wants it.
+    pub(super) fn prune(&mut self, id: ObjectId, now: Moment, out: &mut Vec<Command>) {
+        if !matches!(self.leadership, Leadership::Leading) {
+            // What takes over looks at everything in the end.
+            return;
+        }
+        if self.objects.desired.owner_of(&id).is_some() || self.is_held(&id) {
+            return;
+        }
+        let is_guard = guarded_by(&id, self.model.settings.filter).is_some_and(|guarded| self.is_there(&guarded));
+        if is_guard {
+            self.queue.add_at(Work::Prune(id), now + GUARD_WAIT);
+            return;
+        }
+        let key = ReconcileKey::egress(&id.key.namespace);
+        if let super::objects::WriteState::Failed(until) = self.objects.delete(&key, &id, now, out) {
+            self.queue.add_at(Work::Prune(id), until);
+        }
+    }
+
+    /// Whether gateways may be steered to an object that one who took over has found.
+    fn is_held(&self, id: &ObjectId) -> bool {
+        let Some(import) = self.objects.observed.get(id).and_then(|live| live.import.as_deref()) else { return false };
+        let Some(state) = self.imports.get(&import.namespace, &import.name) else { return false };
+        let Some((recovered, _)) = state.versions.found() else { return false };
+        let is_of = |service: &String| *id.key.name == **service || names::is_slice_of(&id.key.name, service);
+        *id.key.namespace == *TIER_NAMESPACE && recovered.services.iter().any(is_of)
+    }
+
+    /// An object was deleted, or was not.
+    pub(super) fn was_deleted(&mut self, id: &ObjectId, outcome: &WriteOutcome, now: Moment) {
+        match outcome.retry_after() {
+            Some(after) => self.queue.add_at(Work::Prune(id.clone()), now + after),
+            // Somebody may want one of that name by now, and a rival may have waited for it to go.
+            None => {
+                if let Some(owner) = self.objects.desired.owner_of(id) {
+                    self.queue.add(Work::Reconcile(owner.clone()));
+                }
+                self.queue.add(Work::Reconcile(ReconcileKey::egress(&id.key.namespace)));
+            }
+        }
+    }
+
+    /// Everything has been looked at: what of ours nobody wants goes. What filters of before may steer to stays for as long
+    /// as gateways may have these.
+    pub(super) fn finish_take_over(&mut self, now: Moment) {
+        let Leadership::TakingOver(unseen) = &self.leadership else { return };
+        if !unseen.is_empty() {
+            return;
+        }
+        self.leadership = Leadership::Leading;
+        let grace = self.timing.grace;
+        let strays: Vec<_> = Kind::ALL.into_iter().flat_map(|kind| self.objects.observed.ours(kind)).collect();
+        for id in strays.into_iter().filter(|id| self.objects.desired.owner_of(id).is_none()) {
+            let then = if is_behind_a_filter(id.kind) { now + grace } else { now };
+            self.queue.add_at(Work::Prune(id), then);
+        }
+    }
+}
+
+/// Whether a filter may steer to objects of a kind, or to what is behind them.
+fn is_behind_a_filter(kind: Kind) -> bool {
+    match kind {
+        Kind::ReferenceGrant | Kind::DestinationRule | Kind::Service | Kind::EndpointSlice | Kind::HttpRoute => true,
+        Kind::ConfigMap
+        | Kind::AuthorizationPolicy
+        | Kind::Telemetry
+        | Kind::WasmPlugin
+        | Kind::TrafficExtension
+        | Kind::Gateway
+        | Kind::WanCluster
+        | Kind::ExportedService => false,
+    }
+}

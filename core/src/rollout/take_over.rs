@@ -1,0 +1,256 @@
+//! What one who begins to lead finds: live routes and filters that another one wrote, which gateways may have.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::event::Command;
+use super::filter::{FOUND, TakeOver};
+use super::key::{Part, ReconcileKey};
+use super::objects::WriteState;
+use super::version::{Stage, Version};
+use super::{Rollout, Work};
+use crate::api::DataPlane;
+use crate::emit::kubernetes::{ImportVersions, Places, Provenance, Recovered, filter_object, sealed_config};
+use crate::emit::object::{Kind, ObjectId};
+use crate::moment::Moment;
+use crate::snapshot::Key;
+use crate::translate::Import;
+
+/// What is known of the live routes of an import.
+#[derive(Debug, Default)]
+pub(super) enum Found {
+    /// They were not looked at.
+    #[default]
+    Unknown,
+    /// These are still to be read; what those that were read say.
+    Reading {
+        /// The routes.
+        left: BTreeSet<ObjectId>,
+        /// What was found, and where it stands.
+        found: Box<(Recovered, Places)>,
+    },
+    /// Everything.
+    Known,
+}
+
+impl Rollout {
+    /// Whether it is known what the live routes of an import say; sees to it that it will be. They are read once, where they
+    /// are not as they are to be.
+    pub(super) fn look_at_live_routes(&mut self, import: &Key, now: Moment, out: &mut Vec<Command>) -> bool {
+        let key = ReconcileKey::import(import);
+        if matches!(self.imports.entry(import).found, Found::Unknown) {
+            let left = self.differing_routes(import);
+            let services = self.objects.observed.of_import(Kind::Service, crate::api::TIER_NAMESPACE, import);
+            let services =
+                if left.is_empty() { BTreeSet::new() } else { services.map(|id| id.key.name.to_string()).collect() };
+            let found = (Recovered { rules: Vec::new(), services }, Places::new());
+            self.imports.entry(import).found = Found::Reading { left, found: Box::new(found) };
+        }
+        let left = match &self.imports.entry(import).found {
+            Found::Unknown => return false,
+            Found::Known => return true,
+            Found::Reading { left, .. } => left.clone(),
+        };
+        if left.is_empty() {
+            let state = self.imports.entry(import);
+            if let Found::Reading { found, .. } = std::mem::replace(&mut state.found, Found::Known) {
+                let (recovered, places) = *found;
+                if !recovered.rules.is_empty() {
+                    state.versions.list.insert(0, Version::told(None));
+                    state.versions.recovered = Some(Box::new(recovered));
+                    state.versions.places = places;
+                }
+            }
+            return true;
+        }
+        let mut ids: Vec<_> = self.objects.desired.objects_of(&key).to_vec();
+        ids.extend(left.iter().cloned());
+        self.consists_of(&key, &ids, now);
+        for id in left {
+            if let WriteState::Failed(until) = self.objects.read(&key, &id, now, out) {
+                self.queue.add_at(Work::Reconcile(key.clone()), until);
+            }
+        }
+        false
+    }
+
+    /// The live routes of an import that are not as they would be if it had never been otherwise.
+    fn differing_routes(&self, import: &Key) -> BTreeSet<ObjectId> {
+        let Some(wanted) = self.model.translator.imports().get(&import.namespace, &import.name) else {
+            return BTreeSet::new();
+        };
+        if self.model.settings.data_plane(wanted) == DataPlane::Native {
+            return BTreeSet::new();
+        }
+        let objects = ImportVersions::of(wanted).objects(&self.model.settings, &mut Places::new());
+        let is_same =
+            |id: &ObjectId| objects.routes.iter().any(|route| route.id == *id && self.objects.observed.is_same(route));
+        let live: BTreeSet<_> = self.objects.observed.of_import(Kind::HttpRoute, &import.namespace, import).collect();
+        if live.iter().all(is_same) && (live.is_empty() || live.len() == objects.routes.len()) {
+            return BTreeSet::new();
+        }
+        live
+    }
+
+    /// An object was read.
+    pub(super) fn was_read(&mut self, key: &ReconcileKey, id: &ObjectId, found: Option<&Value>, now: Moment) {
+        match &key.part {
+            Part::Import(name) => {
+                self.route_was_read(&Key { namespace: Arc::clone(&key.namespace), name: Arc::clone(name) }, id, found)
+            }
+            Part::Egress => self.filter_was_read(&key.namespace, found, now),
+            Part::Common | Part::Cluster | Part::Ingress | Part::Export(_) => {}
+        }
+    }
+
+    fn route_was_read(&mut self, import: &Key, id: &ObjectId, route: Option<&Value>) {
+        let steering_key = self.model.translator.steering_key().clone();
+        let Some(state) = self.imports.get_mut(&import.namespace, &import.name) else { return };
+        let Found::Reading { left, found } = &mut state.found else { return };
+        left.remove(id);
+        let (recovered, places) = &mut **found;
+        let services = recovered.services.clone();
+        let provenance = Provenance {
+            namespace: &import.namespace,
+            name: &import.name,
+            steering_key: &steering_key,
+            services: &services,
+        };
+        if let Some(route) = route {
+            recovered.read(&import.name, route, places, |rule| provenance.is_own(rule));
+        }
+    }
+
+    /// Finds out what gateways of a namespace may have of a filter that another one sent.
+    pub(super) fn take_over_filter(&mut self, namespace: &Arc<str>, now: Moment, out: &mut Vec<Command>) {
+        let Some(egress) = self.egresses.get_mut(namespace) else { return };
+        if !matches!(egress.filter.take_over, TakeOver::Pending | TakeOver::Reading) {
+            return;
+        }
+        egress.filter.serve(&super::pods::serving(namespace, &self.world.snapshot));
+        if !self.has_seen(namespace) || self.is_reading(namespace) {
+            return;
+        }
+        let key = ReconcileKey::egress(namespace);
+        let id = self.model.settings.filter.object_id(namespace);
+        if !self.is_there(&id) {
+            self.taken_over(namespace, TakeOver::Done);
+            return;
+        }
+        let newest = self.newest_of(namespace);
+        let refs: Vec<&Import> = newest.iter().map(|import| &**import).collect();
+        let steering_key = self.model.translator.steering_key();
+        let filter = filter_object(namespace, &refs, &self.model.settings, steering_key);
+        if filter.object.as_ref().is_some_and(|object| self.objects.observed.is_same(object)) {
+            self.everything_is_in_force(namespace, filter.revision, now);
+            return;
+        }
+        if let Some(egress) = self.egresses.get_mut(namespace) {
+            egress.filter.take_over = TakeOver::Reading;
+        }
+        if let WriteState::Failed(until) = self.objects.read(&key, &id, now, out) {
+            self.queue.add_at(Work::Reconcile(key), until);
+        }
+    }
+
+    /// Whether everything is known of what one who takes over finds of a part.
+    pub(super) fn has_looked_at(&self, key: &ReconcileKey) -> bool {
+        match &key.part {
+            Part::Import(name) => {
+                self.imports.get(&key.namespace, name).is_none_or(|state| !matches!(state.found, Found::Reading { .. }))
+            }
+            Part::Egress => !self.is_reading(&key.namespace) && !self.is_being_taken_over(&key.namespace),
+            Part::Common | Part::Cluster | Part::Ingress | Part::Export(_) => true,
+        }
+    }
+
+    /// Whether it is not known yet what gateways of a namespace have from before.
+    pub(super) fn is_being_taken_over(&self, namespace: &str) -> bool {
+        let egress = self.egresses.get(namespace);
+        egress.is_some_and(|egress| matches!(egress.filter.take_over, TakeOver::Pending | TakeOver::Reading))
+    }
+
+    /// Whether live routes of imports of a namespace are being read.
+    pub(super) fn is_reading(&self, namespace: &str) -> bool {
+        self.imports.in_namespace(namespace).any(|state| !matches!(state.found, Found::Known))
+    }
+
+    /// What is wanted of the imports of a namespace whose rules the filter applies, the oldest first.
+    fn newest_of(&self, namespace: &str) -> Vec<Arc<Import>> {
+        let wanted = self.model.translator.imports_of(namespace).into_iter().cloned();
+        wanted.filter(|import| self.model.settings.data_plane(import) == DataPlane::Wasm).collect()
+    }
+
+    /// The live filter is what is wanted: the one before us has told gateways everything.
+    fn everything_is_in_force(&mut self, namespace: &Arc<str>, revision: u64, now: Moment) {
+        let Some(egress) = self.egresses.get_mut(namespace) else { return };
+        let number = egress.filter.send(revision, now);
+        egress.filter.written(now);
+        egress.has_other_module = false;
+        for import in self.newest_of(namespace) {
+            let state = self.imports.entry(&import.key());
+            if let Some(newest) = state.versions.list.last_mut() {
+                newest.stage = Stage::Ready;
+                newest.first = Some(number);
+            }
+        }
+        self.taken_over(namespace, TakeOver::Done);
+        self.queue.add(Work::Ask(Arc::clone(namespace)));
+    }
+
+    fn filter_was_read(&mut self, namespace: &Arc<str>, live: Option<&Value>, now: Moment) {
+        let Some(live) = live else {
+            self.taken_over(namespace, TakeOver::Done);
+            return;
+        };
+        let kind = self.model.settings.filter;
+        let has_other_module = kind.module_of(live).as_ref() != Some(&self.model.settings.module);
+        let config = sealed_config(kind, live, self.model.translator.steering_key());
+        if let Some(egress) = self.egresses.get_mut(namespace) {
+            egress.has_other_module = has_other_module;
+        }
+        let Some(config) = config else {
+            self.taken_over(namespace, TakeOver::Unknown(now + self.timing.grace));
+            return;
+        };
+        if let Some(egress) = self.egresses.get_mut(namespace) {
+            egress.filter.found(config.revision.unwrap_or_default(), now);
+        }
+        for wire in config.imports {
+            let Some(state) = self.imports.get_mut(namespace, &wire.name) else { continue };
+            let versions = &mut state.versions;
+            let Some(newest) = versions.list.last_mut() else { continue };
+            let Some(import) = newest.import.clone() else { continue };
+            if import.wire == wire {
+                // What is wanted is what gateways have: so they have its routes.
+                newest.stage = Stage::Ready;
+                newest.first = Some(FOUND);
+                continue;
+            }
+            let told = Arc::new(import.told(wire));
+            match versions.list.first_mut().filter(|oldest| oldest.first == Some(0)) {
+                Some(oldest) => oldest.import = Some(told),
+                None => versions.list.insert(0, Version::told(Some(told))),
+            }
+        }
+        self.taken_over(namespace, TakeOver::Done);
+    }
+
+    fn taken_over(&mut self, namespace: &Arc<str>, take_over: TakeOver) {
+        if let Some(egress) = self.egresses.get_mut(namespace) {
+            egress.filter.take_over = take_over;
+        }
+        let imports: Vec<_> = self
+            .imports
+            .in_namespace(namespace)
+            .filter_map(|state| state.versions.import())
+            .map(|import| import.key())
+            .collect();
+        for import in imports {
+            self.queue.add(Work::Reconcile(ReconcileKey::import(&import)));
+        }
+        self.queue.add(Work::Reconcile(ReconcileKey::egress(namespace)));
+    }
+}

@@ -1,0 +1,24 @@
+//! How long gateways and API servers get.
+
+use std::time::Duration;
+
+/// What the order of routes and plugins takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Timing {
+    /// How long gateways may take to have a new target in their routes before the filter steers to it, and a new export
+    /// before other clusters hear of it: istiod has told them, and a little more.
+    pub lead: Duration,
+    /// How long gateways that cannot be asked may take to have a new configuration of the filter before the targets that
+    /// it no longer names leave the routes, and how long an import waits for a route that the API server does not take.
+    pub grace: Duration,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self { lead: Duration::from_secs(1), grace: Duration::from_secs(30) }
+    }
+}
+
+/// Between two configurations of one filter: each costs a gateway a table, and where rules change all the time the last of
+/// them is what counts.
+pub(super) const FILTER_PERIOD: Duration = Duration::from_millis(500);

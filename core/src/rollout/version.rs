@@ -1,0 +1,244 @@
+//! The versions of an import, and how far each is.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::emit::kubernetes::{Places, Recovered, tier_services};
+use crate::moment::Moment;
+use crate::translate::Import;
+
+/// How many versions of an import are kept at most: while gateways hold on to the oldest, newer wishes wait. A gateway that
+/// is so far behind has lost its istiod.
+pub(super) const MOST_VERSIONS: usize = 16;
+
+/// The versions of an import, the oldest first. The last is what the resources want; of those before, gateways may still
+/// have some.
+#[derive(Debug, Default)]
+pub(super) struct Versions {
+    pub(super) list: Vec<Version>,
+    /// Where rules stand.
+    pub(super) places: Places,
+    /// What one who took over has found.
+    pub(super) recovered: Option<Box<Recovered>>,
+    /// How far routes are that a version has gone without.
+    pub(super) late: Option<Progress>,
+}
+
+/// One version of an import.
+#[derive(Debug)]
+pub(super) struct Version {
+    /// The import; none: there is to be none.
+    pub(super) import: Option<Arc<Import>>,
+    pub(super) stage: Stage,
+    /// The first configuration of the filter that carries it, by its number.
+    pub(super) first: Option<u64>,
+    /// The steering values of targets without a route, which the API server did not take: the filter refuses what would
+    /// take them.
+    pub(super) missing: BTreeSet<String>,
+}
+
+/// How far a version is. What is behind a filter comes before it and goes after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// What its routes lead to is written, and so are listeners.
+    Backing(Progress),
+    /// Its routes are written.
+    Routed(Progress),
+    /// Gateways know its routes: the filter may steer there.
+    Ready,
+    /// No gateway steers there any more: its ports go from what clients call, then its routes go.
+    Closing,
+    /// Its routes are gone: what they led to goes once gateways know.
+    Draining(Progress),
+}
+
+/// How far a stage is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Progress {
+    /// When it began.
+    pub(super) since: Moment,
+    /// Since when everything is written.
+    pub(super) written: Option<Moment>,
+    /// Since when istiod has heard of it, too.
+    pub(super) heard: Option<Moment>,
+}
+
+impl Progress {
+    /// A stage that begins now.
+    pub(super) fn begin(now: Moment) -> Self {
+        Self { since: now, written: None, heard: None }
+    }
+
+    /// Takes note of whether everything is written, and istiod has heard of it.
+    pub(super) fn look(&mut self, is_written: bool, is_heard: bool, now: Moment) {
+        self.written = is_written.then(|| self.written.unwrap_or(now));
+        self.heard = (is_written && is_heard).then(|| self.heard.unwrap_or(now));
+    }
+}
+
+impl Version {
+    /// A version that is wanted from now on.
+    pub(super) fn wanted(import: Option<Arc<Import>>, now: Moment) -> Self {
+        Self { import, stage: Stage::Backing(Progress::begin(now)), first: None, missing: BTreeSet::new() }
+    }
+
+    /// What a filter of before may carry; none: it is not known yet, or it carries nothing of the import.
+    pub(super) fn told(import: Option<Arc<Import>>) -> Self {
+        Self { import, stage: Stage::Ready, first: Some(0), missing: BTreeSet::new() }
+    }
+
+    /// Whether its routes are to be there.
+    fn is_routed(&self) -> bool {
+        matches!(self.stage, Stage::Routed(_) | Stage::Ready | Stage::Closing)
+    }
+
+    /// The import as the filter is told of it; none: it is told of none.
+    pub(super) fn carried(&self) -> Option<Arc<Import>> {
+        let import = self.import.as_ref()?;
+        Some(if self.missing.is_empty() { Arc::clone(import) } else { Arc::new(import.without(&self.missing)) })
+    }
+}
+
+impl Versions {
+    /// What the resources want now. Returns whether that is another version than before.
+    pub(super) fn want(&mut self, wanted: Option<&Arc<Import>>, now: Moment) -> bool {
+        if let Some(newest) = self.list.last_mut() {
+            if newest.import.as_ref() == wanted {
+                // One copy of what is the same.
+                newest.import = wanted.cloned();
+                return false;
+            }
+            if self.list.len() >= MOST_VERSIONS {
+                return false;
+            }
+        } else if wanted.is_none() {
+            return false;
+        }
+        if let Some(newest) = self.list.last_mut()
+            && newest.first.is_none()
+        {
+            match newest.stage {
+                // Nobody knows of it.
+                Stage::Backing(_) => drop(self.list.pop()),
+                // No filter steers to its targets, but routes that others share may lead to what is behind it.
+                Stage::Routed(_) | Stage::Ready => newest.stage = Stage::Closing,
+                Stage::Closing | Stage::Draining(_) => {}
+            }
+        }
+        self.list.push(Version::wanted(wanted.cloned(), now));
+        true
+    }
+
+    /// Nothing of it is left, nor wanted.
+    pub(super) fn is_gone(&self) -> bool {
+        self.list.iter().all(|version| version.import.is_none())
+    }
+
+    /// The newest version.
+    pub(super) fn newest(&self) -> Option<&Version> {
+        self.list.last()
+    }
+
+    /// What is known of the import itself: its newest version that is one.
+    pub(super) fn import(&self) -> Option<&Arc<Import>> {
+        self.list.iter().rev().find_map(|version| version.import.as_ref())
+    }
+
+    /// Every version that is there in some form, the newest first.
+    pub(super) fn backed(&self) -> Vec<&Import> {
+        self.list.iter().rev().filter_map(|version| version.import.as_deref()).collect()
+    }
+
+    /// What was found in live routes, as long as gateways may be steered there, and whether it still has routes.
+    pub(super) fn found(&self) -> Option<(&Recovered, bool)> {
+        let oldest = self.list.first().filter(|oldest| oldest.first == Some(0))?;
+        Some((self.recovered.as_deref()?, oldest.is_routed()))
+    }
+
+    /// Every version that has routes, the newest first.
+    pub(super) fn routed(&self) -> Vec<&Import> {
+        let routed = self.list.iter().rev().filter(|version| version.is_routed());
+        routed.filter_map(|version| version.import.as_deref()).collect()
+    }
+
+    /// The ports that clients may use: those of versions that a filter carries.
+    pub(super) fn client_ports(&self) -> BTreeSet<u16> {
+        let carried = self.list.iter().filter(|version| version.stage == Stage::Ready && version.first.is_some());
+        carried.filter_map(|version| version.import.as_ref()).flat_map(|import| import.ports.iter().copied()).collect()
+    }
+
+    /// The newest version that gateways may be steered to, by its place.
+    pub(super) fn ready(&self) -> Option<usize> {
+        self.list.iter().rposition(|version| version.stage == Stage::Ready)
+    }
+
+    /// Whether the newest version needs tier services or listeners that no version before it has made known.
+    pub(super) fn needs_backing(&self) -> bool {
+        let Some(wanted) = self.newest().and_then(|newest| newest.import.as_ref()) else { return false };
+        let known = self.known();
+        let services: BTreeSet<_> = known.iter().flat_map(|import| tier_services(import)).collect();
+        let ports: BTreeSet<_> = known.iter().flat_map(|import| &import.ports).collect();
+        !tier_services(wanted).is_subset(&services) || wanted.ports.iter().any(|port| !ports.contains(port))
+    }
+
+    /// Whether the newest version needs routes that no version before it has made known.
+    pub(super) fn needs_routes(&self) -> bool {
+        let Some(wanted) = self.newest().and_then(|newest| newest.import.as_ref()) else { return false };
+        let known = self.known();
+        let ports: BTreeSet<_> = known.iter().flat_map(|import| &import.ports).collect();
+        !wanted.steering_values().is_subset(&self.known_values())
+            || wanted.ports.iter().any(|port| !ports.contains(port))
+    }
+
+    /// The steering values that gateways have routes for.
+    pub(super) fn known_values(&self) -> BTreeSet<String> {
+        let found = self.found().filter(|(_, is_routed)| *is_routed).map(|(recovered, _)| &recovered.rules);
+        let recovered = found.into_iter().flatten().map(|rule| rule.value.clone());
+        self.known().iter().flat_map(|import| import.steering_values()).chain(recovered).collect()
+    }
+
+    /// The versions before the newest of which gateways know everything.
+    fn known(&self) -> Vec<&Import> {
+        let before = self.list.len().saturating_sub(1);
+        let known = self.list.iter().take(before).filter(|version| version.stage == Stage::Ready);
+        known.filter(|version| version.missing.is_empty()).filter_map(|version| version.import.as_deref()).collect()
+    }
+
+    /// The newest version before one that a filter was told of.
+    pub(super) fn told_before(&self, place: usize) -> Option<usize> {
+        let told = |version: &Version| version.stage == Stage::Ready && version.first.is_some();
+        if self.list.get(place).is_some_and(|version| version.first.is_some()) {
+            return None;
+        }
+        self.list.iter().take(place).rposition(told)
+    }
+
+    /// The hosts that one version claims, and a later one does not.
+    pub(super) fn lost_hosts(&self, before: usize, after: usize) -> Vec<String> {
+        let hosts = |place: usize| {
+            let import = self.list.get(place).and_then(|version| version.import.as_ref());
+            import.map(|import| import.wire.hostnames.clone()).unwrap_or_default()
+        };
+        let kept = hosts(after);
+        hosts(before).into_iter().filter(|host| !kept.contains(host)).collect()
+    }
+
+    /// The hosts that the newest version claims, where gateways must not be steered to it yet.
+    pub(super) fn awaited_hosts(&self) -> Option<&[String]> {
+        let newest = self.newest().filter(|newest| matches!(newest.stage, Stage::Backing(_) | Stage::Routed(_)))?;
+        newest.import.as_ref().map(|import| &*import.wire.hostnames)
+    }
+
+    /// Every gateway has a configuration with this number, or a later one: what only older ones carried goes. Returns
+    /// whether anything does.
+    pub(super) fn confirm(&mut self, number: u64) -> bool {
+        let in_force = |version: &Version| version.first.is_some_and(|first| first <= number);
+        let Some(newest) = self.list.iter().rposition(in_force) else { return false };
+        let mut is_news = false;
+        for version in self.list.iter_mut().take(newest).filter(|version| version.stage == Stage::Ready) {
+            version.stage = Stage::Closing;
+            is_news = true;
+        }
+        is_news
+    }
+}
