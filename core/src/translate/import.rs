@@ -109,7 +109,7 @@ impl Import {
     }
 
     /// Whether it is older than another of the same gateway: of those without rules, by name.
-    pub(super) fn precedence(&self) -> impl Ord + use<'_> {
+    pub(crate) fn precedence(&self) -> impl Ord + use<'_> {
         (self.age.is_none(), &self.age, &self.wire.namespace, &self.wire.name)
     }
 

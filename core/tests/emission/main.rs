@@ -4,6 +4,7 @@ mod egress;
 mod families;
 mod import;
 mod ingress;
+mod names;
 mod native;
 mod stale;
 mod world;
