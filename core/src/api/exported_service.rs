@@ -10,7 +10,7 @@ use kube_derive::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{cel, pattern};
+use super::{cel, limits, pattern};
 
 /// A service that one cluster exports. It is named `CLUSTER.NAMESPACE.NAME`.
 #[derive(CustomResource, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -45,7 +45,7 @@ pub struct ExportedServiceSpec {
     /// When the `ServiceExport` was created. Of conflicting exports the oldest holds.
     pub exported_at: Time,
     /// The ports of the Service.
-    #[schemars(length(min = 1), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["port", "protocol"]))]
+    #[schemars(length(min = 1, max = limits::PORTS), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["port", "protocol"]))]
     pub ports: Vec<ExportedPort>,
     /// The tier of requests that no rule is for. The oldest export's holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]

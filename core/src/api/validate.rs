@@ -11,6 +11,7 @@ use std::collections::HashSet;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use mcwan_policy::limits;
 
+use super::limits as bounds;
 use super::{ExportedService, ServiceExport, ServiceImport, WanCluster, WanPolicy};
 use crate::problem::{ObjectRef, Problem};
 use check::Check;
@@ -79,6 +80,7 @@ pub fn exported_service(export: &ExportedService) -> Vec<Problem> {
     if spec.ports.is_empty() {
         check.error("spec.ports", "Missing", "there is no port");
     }
+    check.count("spec.ports", spec.ports.len(), bounds::PORTS);
     check.distinct("spec.ports", "port", spec.ports.iter().map(|port| (port.port, port.protocol)));
     check.problems
 }
@@ -184,7 +186,14 @@ mod tests {
 
     #[test]
     fn an_exported_service_by_itself() {
-        let table: [(String, &[&str], &str); 6] = [
+        let ports = |count| (1..=count).map(|port| format!("{{port: {port}}}")).collect::<Vec<_>>().join(", ");
+        let table: [(String, &[&str], &str); 8] = [
+            (
+                mk_export("c.ns.pay", &format!("ports: [{}]", ports(64))),
+                &[],
+                "as many ports as a Gateway has listeners",
+            ),
+            (mk_export("c.ns.pay", &format!("ports: [{}]", ports(65))), &["spec.ports"], "a port more"),
             (mk_export("c.ns.pay", "ports: [{port: 1}]"), &[], "sound"),
             (mk_export("c.ns.other", "ports: [{port: 1}]"), &["metadata.name"], "another name"),
             (mk_export("c.ns.pay", "ports: []"), &["spec.ports"], "no port"),

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
 use k8s_openapi::jiff::Timestamp;
 
-use crate::api::{ExportedPort, Protocol, REGISTRY_NAMESPACE, ServiceExport, WAN_POLICY_ANNOTATION};
+use crate::api::{ExportedPort, Protocol, REGISTRY_NAMESPACE, ServiceExport, WAN_POLICY_ANNOTATION, limits};
 use crate::problem::{ObjectRef, Problem};
 use crate::snapshot::{Key, Snapshot};
 
@@ -109,6 +109,11 @@ fn ports_of(service: &Service, object: &ObjectRef) -> Result<Vec<ExportedPort>, 
 fn ready_pods(snapshot: &Snapshot, service: &Key) -> u32 {
     let slices = snapshot.endpoint_slices_of(&service.namespace, &service.name);
     let endpoints = slices.filter(|slice| slice.address_type != "FQDN").flat_map(|slice| &slice.endpoints).flatten();
+    if ports.len() > limits::PORTS {
+        let message =
+            format!("{} has {} TCP ports, over the bound of {}", ObjectRef::of(service), ports.len(), limits::PORTS);
+        return Err(Box::new(Problem::error(object.clone(), "TooLarge", message)));
+    }
     let is_ready = |ready: Option<bool>| ready.unwrap_or(true);
     let ready = endpoints.filter(|endpoint| is_ready(endpoint.conditions.as_ref().and_then(|known| known.ready)));
     // In a dual-stack cluster a pod is in a slice of each family.

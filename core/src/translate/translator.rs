@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use crate::api::{ClusterTier, EgressGateway, McsVersion, WanClusterSpec};
+use mcwan_policy::listener_port;
+
+use crate::api::{ClusterTier, EgressGateway, McsVersion, WanClusterSpec, limits};
 use crate::liveness::Liveness;
 use crate::problem::Problem;
 use crate::snapshot::change::Change;
@@ -56,7 +58,7 @@ impl Translator {
     /// Brings everything up to date that the changes may concern.
     pub fn update<'c>(&mut self, snapshot: &Snapshot, changes: impl IntoIterator<Item = &'c Change>) -> Affected {
         let changes: BTreeSet<&Change> = changes.into_iter().collect();
-        let affected = if changes.contains(&Change::Everything) {
+        let mut affected = if changes.contains(&Change::Everything) {
             self.everything(snapshot)
         } else {
             let mut affected = Affected::default();
@@ -67,6 +69,9 @@ impl Translator {
         };
         for key in &affected.imports {
             self.translate_import(snapshot, key);
+        }
+        for namespace in affected.egress.clone() {
+            self.allot_listeners(&namespace, &mut affected);
         }
         for key in &affected.exports {
             self.translate_export(snapshot, key);
@@ -187,6 +192,38 @@ impl Translator {
         }
         for service in services.difference(&before) {
             self.referrers.entry(service).insert(key.clone());
+        }
+    }
+
+    /// Says of the imports of a namespace which ports no listener is left for. Whoever applies their rules, they have as
+    /// many as one Gateway together: which of its gateways serves an import is no part of what the import means.
+    fn allot_listeners(&mut self, namespace: &str, affected: &mut Affected) {
+        let of = |import: &Import| import.ports.iter().copied().map(listener_port).collect::<BTreeSet<_>>();
+        let all: BTreeSet<u16> = self.imports.in_namespace(namespace).flat_map(of).collect();
+        let is_all_served = self.imports.in_namespace(namespace).all(|import| import.unserved.is_empty());
+        if is_all_served && all.len() <= limits::PORTS {
+            return;
+        }
+        let mut listeners = BTreeSet::new();
+        let mut changed = Vec::new();
+        for import in self.imports_of(namespace) {
+            let mut unserved = BTreeSet::new();
+            for port in &import.ports {
+                if listeners.len() < limits::PORTS || listeners.contains(&listener_port(*port)) {
+                    listeners.insert(listener_port(*port));
+                } else {
+                    unserved.insert(*port);
+                }
+            }
+            if unserved != import.unserved {
+                changed.push((import.key(), unserved));
+            }
+        }
+        for (key, unserved) in changed {
+            if let Some(import) = self.imports.get_mut(&key.namespace, &key.name) {
+                import.unserved = unserved;
+            }
+            affected.import(key);
         }
     }
 

@@ -35,7 +35,7 @@ pub(super) fn served_ports<'i>(
         let message = format!("port {port} is the gateway's own, and port {} is taken, too", listener_port(*port));
         problems.push(Problem::error(import.object.clone(), "PortConflict", message));
     }
-    let served = import.ports.iter().filter(move |port| !is_taken(**port));
+    let served = import.ports.iter().filter(move |port| !is_taken(**port) && !import.unserved.contains(port));
     served.map(|port| (*port, listener_port(*port)))
 }
 
@@ -47,14 +47,18 @@ pub(super) fn listeners<'i>(
 ) -> BTreeSet<u16> {
     let mut listeners = BTreeSet::new();
     for import in imports {
+        let mut unserved = import.unserved.clone();
         for (port, listener) in served_ports(import, &mut Vec::new()) {
             if listeners.len() < LISTENERS || listeners.contains(&listener) {
                 listeners.insert(listener);
             } else {
-                let message = format!("no listener is left for port {port}: a Gateway has at most {LISTENERS}");
-                problems.push(Problem::error(import.object.clone(), "TooLarge", message));
+                unserved.insert(port);
             }
         }
+        problems.extend(unserved.into_iter().map(|port| {
+            let message = format!("no listener is left for port {port}: a Gateway has at most {LISTENERS}");
+            Problem::error(import.object.clone(), "TooLarge", message)
+        }));
     }
     listeners
 }

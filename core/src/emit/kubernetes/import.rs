@@ -20,7 +20,7 @@ use super::{Settings, gateway, names, route, tier};
 pub fn import_objects(import: &Import, settings: &Settings, live: &LiveRules) -> (Vec<Object>, Vec<Problem>) {
     let (mut objects, mut problems) = (Vec::new(), Vec::new());
     tier::objects(import, live, &mut objects, &mut problems);
-    if !import.ports.is_empty() {
+    if gateway::served_ports(import, &mut Vec::new()).next().is_some() {
         objects.push(clusterset_service(import, settings, &mut problems));
         if settings.data_plane(import) == DataPlane::Wasm {
             route::steered(import, live, &mut objects, &mut problems);
