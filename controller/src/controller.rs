@@ -32,7 +32,7 @@ use anyhow::{Context, bail};
 use kube::Client;
 use mcwan_core::api::{DataPlane, McsVersion, REGISTRY_NAMESPACE};
 use mcwan_core::emit::kubernetes::{AccessLog, FilterKind, Module, Settings};
-use mcwan_core::translate::{Options, Steering, SteeringKey};
+use mcwan_core::translate::{Options, Steering, SteeringKey, Trust};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -87,6 +87,8 @@ pub struct Config {
     pub timing: Timing,
     /// How hard the API server is worked.
     pub apply: apply::Options,
+    /// What is taken from other clusters.
+    pub trust: Trust,
     /// Where gateway pods serve their statistics.
     pub gateway_stats_port: u16,
 }
@@ -145,6 +147,7 @@ async fn work(
         steering_key,
         steering: Steering::RouteHeader,
         mcs_version: McsVersion::default(),
+        trust: config.trust,
     };
     let settings = Settings {
         cluster: Some(config.cluster),

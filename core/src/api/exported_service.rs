@@ -53,6 +53,7 @@ pub struct ExportedServiceSpec {
     pub default_tier: Option<String>,
     /// The addresses of the ready ingress gateway pods.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::ADDRESSES))]
     pub gateways: Vec<IpAddr>,
     /// How many ready pods stand behind the Service.
     #[serde(default)]
@@ -65,6 +66,7 @@ pub struct ExportedServiceSpec {
 pub struct ExportedPort {
     /// Its name; a Service with a single port may leave it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = limits::PORT_NAME))]
     pub name: Option<String>,
     /// The port that clients use.
     pub port: NonZeroU16,
@@ -73,6 +75,7 @@ pub struct ExportedPort {
     pub protocol: Protocol,
     /// The application protocol, as in a Service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = limits::APP_PROTOCOL))]
     pub app_protocol: Option<String>,
 }
 

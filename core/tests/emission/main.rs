@@ -8,4 +8,5 @@ mod ingress;
 mod names;
 mod native;
 mod stale;
+mod trust;
 mod world;

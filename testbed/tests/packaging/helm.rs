@@ -144,6 +144,8 @@ async fn values_that_are_wrong_are_refused_by_name() -> Result<()> {
         ("env[0].name=mcwan log level", "/env/0/name"),
         ("volumes[0].mode=x", "name"),
         ("crds=false", "/crds"),
+        ("imports.namespaces[0]=A", "/imports/namespaces/0"),
+        ("imports.denied=kube-*", "/imports"),
         ("registry.secret=mcwan-registry", "/registry"),
         ("registry.kubeconfigSecret=mcwan_registry", "/registry/kubeconfigSecret"),
     ] {

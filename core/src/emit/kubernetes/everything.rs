@@ -45,6 +45,7 @@ pub fn everything(translator: &Translator, snapshot: &Snapshot, settings: &Setti
         objects.extend(made);
         problems.extend(found);
     }
+    problems.extend(translator.cluster_problems(snapshot));
     objects.extend(cluster_object(&translator.cluster(snapshot), settings));
     objects.sort_by(|left, right| left.id.cmp(&right.id));
     (objects, problems)
