@@ -4,6 +4,7 @@
 mod progress;
 mod record;
 mod reload;
+mod restraint;
 mod stats;
 
 use std::net::{IpAddr, SocketAddr};
@@ -18,11 +19,17 @@ use crate::module::use_ring;
 pub use progress::Progress;
 pub use record::Record;
 pub use reload::Reload;
+use restraint::Restraint;
 pub use stats::GatewayReport;
 use stats::Stats;
 
 /// Where an istio-agent serves its statistics with Envoy's.
 pub const STATS_PORT: u16 = 15020;
+
+/// Where Envoy serves its own statistics, and a part of them if asked to (Istio, "Application Requirements").
+const ENVOY_PORT: u16 = 15090;
+/// The part that tells of the filter: a regular expression, for names as Envoy has them.
+const FILTER: &str = "filter=mcwan.config.revision";
 
 /// How long a pod may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -30,8 +37,9 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// How many pods are asked at a time.
 const CONCURRENCY: usize = 16;
 
-/// Bytes of an answer: an Envoy with thousands of clusters has some megabytes to say.
-const MAX_BYTES: usize = 64 << 20;
+/// Bytes of an answer that are read, and not kept. The pods are their namespace's: whoever may run one may say anything
+/// at any length. An Envoy with thousands of clusters has more to say, and is asked for what matters.
+const MAX_BYTES: usize = 1 << 20;
 
 /// A ready pod of an egress gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +59,17 @@ pub struct GatewayPod {
 pub struct GatewayReader {
     client: Client,
     port: u16,
+    envoy_port: u16,
+    restraint: Arc<Restraint>,
+}
+
+/// How an answer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    /// By itself.
+    Whole,
+    /// Where we stopped to read.
+    Cut,
 }
 
 /// Why a pod's report is unknown.
@@ -74,36 +93,60 @@ impl GatewayReader {
         // The pods are asked by plain HTTP: no certificate authority is of use, and none need be there.
         let client =
             Client::builder().timeout(TIMEOUT).redirect(redirect::Policy::none()).tls_certs_only([]).build()?;
-        Ok(Self { client, port })
+        Ok(Self { client, port, envoy_port: ENVOY_PORT, restraint: Arc::default() })
+    }
+
+    /// Asks Envoys for their own statistics on this port.
+    #[must_use]
+    pub fn with_envoy_port(self, envoy_port: u16) -> Self {
+        Self { envoy_port, ..self }
     }
 
     /// Asks pods, some at a time. The answers are in their order; none where a pod could not be asked,
-    /// which says nothing about its health.
+    /// which says nothing about its health. One that never comes to an end is not asked again for a while.
     pub async fn read(&self, pods: &[GatewayPod]) -> Vec<Option<GatewayReport>> {
+        self.restraint.keep(pods);
         let reports = stream::iter(pods.to_vec()).map(|pod| async move {
-            match self.read_one(pod.address).await {
-                Ok(report) => Some(report),
-                Err(error) => {
-                    debug!(namespace = &*pod.namespace, pod = &*pod.name, %error, "a gateway cannot be asked");
-                    None
-                }
+            if self.restraint.applies_to(&pod) {
+                return None;
             }
+            let report = self.read_one(pod.address).await;
+            self.restraint.learn(&pod, &report);
+            report
+                .inspect_err(|error| {
+                    debug!(namespace = &*pod.namespace, pod = &*pod.name, %error, "a gateway cannot be asked");
+                })
+                .ok()
         });
         reports.buffered(CONCURRENCY).collect().await
     }
 
     async fn read_one(&self, address: IpAddr) -> Result<GatewayReport, GatewayError> {
         let url = format!("http://{}/stats/prometheus", SocketAddr::new(address, self.port));
+        let (report, ending) = self.scan(&url).await?;
+        if ending == Ending::Whole || report.revision.is_some() {
+            return Ok(report);
+        }
+        // The agent's own numbers come before Envoy's: they were among what was read.
+        let url = format!("http://{}/stats/prometheus?{FILTER}", SocketAddr::new(address, self.envoy_port));
+        match self.scan(&url).await {
+            Ok((GatewayReport { revision, .. }, Ending::Whole)) => Ok(GatewayReport { revision, ..report }),
+            Ok((_, Ending::Cut)) | Err(_) => Err(GatewayError::TooLarge),
+        }
+    }
+
+    /// Reads an answer as far as we care to.
+    async fn scan(&self, url: &str) -> Result<(GatewayReport, Ending), GatewayError> {
         let mut response = self.client.get(url).send().await?.error_for_status()?;
         let mut stats = Stats::default();
         let mut bytes = 0;
         while let Some(piece) = response.chunk().await? {
             bytes += piece.len();
             if bytes > MAX_BYTES {
-                return Err(GatewayError::TooLarge);
+                return Ok((stats.cut(), Ending::Cut));
             }
             stats.read(&piece);
         }
-        Ok(stats.finish())
+        Ok((stats.finish(), Ending::Whole))
     }
 }

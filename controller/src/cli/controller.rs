@@ -53,7 +53,8 @@ pub(super) struct Controller {
     /// An OCI registry, as HOST[:PORT], that speaks plain HTTP; may be repeated
     #[arg(long, env = "MCWAN_INSECURE_REGISTRIES", value_name = "HOST", value_delimiter = ',')]
     insecure_registry: Vec<String>,
-    /// A docker config file with credentials for OCI registries, for the check of the module: gateways get none of them
+    /// A docker config file with credentials for OCI registries, for the check of the module: gateways get none of them,
+    /// and they are sent by TLS only
     #[arg(long, env = "MCWAN_REGISTRY_CONFIG", value_name = "FILE")]
     registry_config: Option<PathBuf>,
     /// A PEM file of certificate authorities to trust beside the usual ones
