@@ -38,7 +38,7 @@ use tokio::sync::watch;
 
 pub use timing::Timing;
 
-use crate::admin::{Admin, Health, Metrics};
+use crate::admin::{Admin, Health, IDLE_TURN, Metrics};
 use crate::apply::{self, Applier};
 use crate::backoff::Backoff;
 use crate::events::Events;
@@ -170,11 +170,12 @@ async fn work(
     let mut engine = Engine::new(world, options, settings, edges, config.timing);
     let mut is_active = false;
     loop {
+        health.turned(Instant::now());
         let mut news = News::default();
         let is_busy = is_active && engine.is_busy();
         let is_settling = is_active && engine.is_settling();
-        let wake_up = engine.next().filter(|_| is_active);
-        let wake_up = wake_up.into_iter().chain(engine.world.reach.next(Instant::now())).min();
+        let wake_up = engine.next().filter(|_| is_active).into_iter().chain(engine.world.reach.next(Instant::now()));
+        let wake_up = wake_up.chain([Instant::now() + IDLE_TURN]).min();
         tokio::select! {
             biased;
             event = watches.next(), if !is_busy && !is_settling => {

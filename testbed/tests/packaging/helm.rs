@@ -12,7 +12,7 @@ use super::{DIGEST, SYSTEM, columns, deployment, manifests, older, ours, run, va
 
 /// What makes up the controller.
 const CONTROLLER: &str = "deployments,services,serviceaccounts,poddisruptionbudgets,roles,rolebindings,clusterroles,\
-    clusterrolebindings";
+    clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings";
 
 /// What users' rules and their traffic need.
 const LASTING: &str = "namespaces,customresourcedefinitions";
