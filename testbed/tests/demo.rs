@@ -19,6 +19,12 @@ fn demo() -> Command {
     command
 }
 
+/// Nothing is wider than a terminal.
+fn fits(text: &str) {
+    let wide: Vec<_> = text.lines().filter(|line| line.chars().count() > 120).collect();
+    assert!(wide.is_empty(), "{wide:#?}");
+}
+
 fn printed(output: &Output) -> (String, String) {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     (text(&output.stdout), text(&output.stderr))
@@ -48,6 +54,8 @@ fn an_example_is_played_on_two_clusters() {
         "{log}"
     );
     every_request_is_told(&table);
+    fits(&table);
+    fits(&log);
 }
 
 /// The tiers of the payment example, and their ports.

@@ -3,6 +3,7 @@
 mod bounds;
 mod egress;
 mod families;
+mod filters;
 mod import;
 mod ingress;
 mod names;
