@@ -12,7 +12,7 @@ use mcwan_core::api::{DataPlane, McsVersion};
 use mcwan_core::emit::kubernetes::{AccessLog, FilterKind, Module, Settings, everything};
 use mcwan_core::emit::yaml;
 use mcwan_core::snapshot::change::Change;
-use mcwan_core::translate::{Options, Steering, Translator};
+use mcwan_core::translate::{Options, Steering, Translator, Trust};
 
 /// Fixed, so that steering values stay.
 const STEERING_KEY: &str = "golden-steering-key";
@@ -52,6 +52,7 @@ fn render(example: &str, data_plane: DataPlane) -> Result<String> {
         steering_key: STEERING_KEY.parse()?,
         steering: Steering::RouteHeader,
         mcs_version: McsVersion::default(),
+        trust: Trust::default(),
     };
     let settings = Settings {
         cluster,

@@ -6,6 +6,7 @@ mod metrics;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::Router;
 use axum::extract::State;
@@ -14,7 +15,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::net::TcpListener;
 
-pub use health::{Health, NotReady};
+pub use health::{Health, IDLE_TURN, NotReady, Stuck};
 pub use metrics::Metrics;
 
 /// The media type of what [`Metrics::encode`] writes.
@@ -40,7 +41,7 @@ impl Admin {
     /// The address cannot be had.
     pub async fn bind(address: SocketAddr, health: Arc<Health>, metrics: Arc<Metrics>) -> io::Result<Self> {
         let router = Router::new()
-            .route("/livez", get("ok\n"))
+            .route("/livez", get(livez))
             .route("/readyz", get(readyz))
             .route("/metrics", get(serve_metrics))
             .with_state(Shared { health, metrics });
@@ -55,6 +56,13 @@ impl Admin {
     /// Serves until it is dropped.
     pub async fn serve(self) -> io::Result<()> {
         axum::serve(self.listener, self.router).await
+    }
+}
+
+async fn livez(State(shared): State<Shared>) -> Response {
+    match shared.health.alive(Instant::now()) {
+        Ok(()) => "ok\n".into_response(),
+        Err(stuck) => (StatusCode::SERVICE_UNAVAILABLE, format!("{stuck}\n")).into_response(),
     }
 }
 

@@ -21,13 +21,13 @@ use mcwan_core::api::{DataPlane, McsVersion, REGISTRY_NAMESPACE};
 use mcwan_core::emit::kubernetes::{AccessLog, FilterKind, Module, Settings};
 use mcwan_core::moment::Moment;
 use mcwan_core::rollout::{Event, ModuleVerdict, Rollout, Step, WatchEvent};
-use mcwan_core::translate::{Options, Steering, SteeringKey};
+use mcwan_core::translate::{Options, Steering, SteeringKey, Trust};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 pub use mcwan_core::rollout::Timing;
 
-use crate::admin::{Admin, Health, Metrics};
+use crate::admin::{Admin, Health, IDLE_TURN, Metrics};
 use crate::apply::{self, Applier};
 use crate::backoff::Backoff;
 use crate::events::Events;
@@ -73,6 +73,8 @@ pub struct Config {
     pub timing: Timing,
     /// How hard the API server is worked.
     pub apply: apply::Options,
+    /// What is taken from other clusters.
+    pub trust: Trust,
     /// Where gateway pods serve their statistics.
     pub gateway_stats_port: u16,
 }
@@ -131,6 +133,7 @@ async fn work(
         steering_key,
         steering: Steering::RouteHeader,
         mcs_version: McsVersion::default(),
+        trust: config.trust,
     };
     let settings = Settings {
         cluster: Some(config.cluster),
@@ -153,7 +156,9 @@ async fn work(
     let mut rollout = Rollout::new(&source.cluster, lease, options, settings, config.timing, seed, now());
     let mut leads = false;
     loop {
+        health.turned(Instant::now());
         let wake_up = rollout.next(now()).map(|then| start + then.since_start());
+        let wake_up = wake_up.into_iter().chain([Instant::now() + IDLE_TURN]).min();
         let mut happened = Vec::new();
         tokio::select! {
             biased;

@@ -1,9 +1,11 @@
 //! What the gateway pods themselves say: which of the filter's configurations is in force, and whether
 //! the module could be fetched. Istio's own status says neither.
 
+mod restraint;
 mod stats;
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
@@ -12,10 +14,16 @@ use reqwest::{Client, redirect};
 use tracing::debug;
 
 use crate::module::use_ring;
+use restraint::Restraint;
 use stats::Stats;
 
 /// Where an istio-agent serves its statistics with Envoy's.
 pub const STATS_PORT: u16 = 15020;
+
+/// Where Envoy serves its own statistics, and a part of them if asked to (Istio, "Application Requirements").
+const ENVOY_PORT: u16 = 15090;
+/// The part that tells of the filter: a regular expression, for names as Envoy has them.
+const FILTER: &str = "filter=mcwan.config.revision";
 
 /// How long a pod may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -23,14 +31,26 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// How many pods are asked at a time.
 const CONCURRENCY: usize = 16;
 
-/// Bytes of an answer: an Envoy with thousands of clusters has some megabytes to say.
-const MAX_BYTES: usize = 64 << 20;
+/// Bytes of an answer that are read, and not kept. The pods are their namespace's: whoever may run one may say anything
+/// at any length. An Envoy with thousands of clusters has more to say, and is asked for what matters.
+const MAX_BYTES: usize = 1 << 20;
 
 /// Asks gateway pods.
 #[derive(Clone, Debug)]
 pub struct GatewayReader {
     client: Client,
     port: u16,
+    envoy_port: u16,
+    restraint: Arc<Restraint>,
+}
+
+/// How an answer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    /// By itself.
+    Whole,
+    /// Where we stopped to read.
+    Cut,
 }
 
 /// Why a pod's report is unknown.
@@ -54,13 +74,26 @@ impl GatewayReader {
         // The pods are asked by plain HTTP: no certificate authority is of use, and none need be there.
         let client =
             Client::builder().timeout(TIMEOUT).redirect(redirect::Policy::none()).tls_certs_only([]).build()?;
-        Ok(Self { client, port })
+        Ok(Self { client, port, envoy_port: ENVOY_PORT, restraint: Arc::default() })
     }
 
-    /// Asks pods, some at a time; none where a pod could not be asked, which says nothing about its health.
+    /// Asks Envoys for their own statistics on this port.
+    #[must_use]
+    pub fn with_envoy_port(self, envoy_port: u16) -> Self {
+        Self { envoy_port, ..self }
+    }
+
+    /// Asks pods, some at a time; none where a pod could not be asked, which says nothing about its health. One that never
+    /// comes to an end is not asked again for a while.
     pub async fn read(&self, pods: Vec<GatewayPod>) -> Vec<(GatewayPod, Option<GatewayReport>)> {
+        self.restraint.keep(&pods);
         let reports = stream::iter(pods).map(|pod| async move {
-            let report = self.read_one(pod.address).await.inspect_err(|error| {
+            if self.restraint.applies_to(&pod) {
+                return (pod, None);
+            }
+            let report = self.read_one(pod.address).await;
+            self.restraint.learn(&pod, &report);
+            let report = report.inspect_err(|error| {
                 debug!(namespace = &*pod.namespace, pod = &*pod.name, %error, "a gateway cannot be asked");
             });
             (pod, report.ok())
@@ -70,16 +103,30 @@ impl GatewayReader {
 
     async fn read_one(&self, address: IpAddr) -> Result<GatewayReport, GatewayError> {
         let url = format!("http://{}/stats/prometheus", SocketAddr::new(address, self.port));
+        let (report, ending) = self.scan(&url).await?;
+        if ending == Ending::Whole || report.revision.is_some() {
+            return Ok(report);
+        }
+        // The agent's own numbers come before Envoy's: they were among what was read.
+        let url = format!("http://{}/stats/prometheus?{FILTER}", SocketAddr::new(address, self.envoy_port));
+        match self.scan(&url).await {
+            Ok((GatewayReport { revision, .. }, Ending::Whole)) => Ok(GatewayReport { revision, ..report }),
+            Ok((_, Ending::Cut)) | Err(_) => Err(GatewayError::TooLarge),
+        }
+    }
+
+    /// Reads an answer as far as we care to.
+    async fn scan(&self, url: &str) -> Result<(GatewayReport, Ending), GatewayError> {
         let mut response = self.client.get(url).send().await?.error_for_status()?;
         let mut stats = Stats::default();
         let mut bytes = 0;
         while let Some(piece) = response.chunk().await? {
             bytes += piece.len();
             if bytes > MAX_BYTES {
-                return Err(GatewayError::TooLarge);
+                return Ok((stats.cut(), Ending::Cut));
             }
             stats.read(&piece);
         }
-        Ok(stats.finish())
+        Ok((stats.finish(), Ending::Whole))
     }
 }

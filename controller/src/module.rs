@@ -35,6 +35,9 @@ pub enum ModuleError {
     /// The server does not know us.
     #[error("{0} needs credentials, or others than we have")]
     Unauthorized(String),
+    /// It wants a login, and whoever listens would learn it.
+    #[error("{0} wants a login, and none is sent over plain HTTP: serve it by TLS")]
+    InsecureLogin(String),
     /// The file of credentials cannot be used.
     #[error("the credentials cannot be read: {0}")]
     Credentials(String),
@@ -67,6 +70,7 @@ impl ModuleError {
             Self::FetchFailed { .. } => "FetchFailed",
             Self::NotFound(_) => "NotFound",
             Self::Unauthorized(_) => "Unauthorized",
+            Self::InsecureLogin(_) => "InsecureLogin",
             Self::Credentials(_) => "InvalidCredentials",
             Self::DigestMismatch { .. } => "DigestMismatch",
             Self::TooLarge(_) => "TooLarge",
@@ -81,7 +85,11 @@ impl ModuleError {
             Self::DigestMismatch { .. } | Self::TooLarge(_) | Self::NotAModule(_) | Self::WireVersionMismatch(_) => {
                 true
             }
-            Self::FetchFailed { .. } | Self::NotFound(_) | Self::Unauthorized(_) | Self::Credentials(_) => false,
+            Self::FetchFailed { .. }
+            | Self::NotFound(_)
+            | Self::Unauthorized(_)
+            | Self::InsecureLogin(_)
+            | Self::Credentials(_) => false,
         }
     }
 

@@ -9,6 +9,7 @@ pub mod exported_service;
 pub mod http_filter;
 pub mod http_match;
 pub mod http_route;
+pub mod limits;
 pub mod pattern;
 pub mod service_export;
 pub mod service_import;

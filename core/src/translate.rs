@@ -17,6 +17,7 @@ mod steering_key;
 mod target;
 mod tier_service;
 mod translator;
+mod trust;
 
 pub use export::{Exports, Source, Tier};
 pub use families::Families;
@@ -26,6 +27,7 @@ pub use outgoing::Outgoing;
 pub use steering_key::{SteeringKey, SteeringKeyError};
 pub use target::{Destination, Forwarding, HeaderChanges, Mirror, Target};
 pub use translator::{Affected, Translator};
+pub use trust::{NamespaceList, NamespacePattern, NamespacePatternError, NamespaceRule, Trust};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube_core::Resource;
@@ -57,6 +59,8 @@ pub struct Options {
     pub steering: Steering,
     /// The version of the Multi-Cluster Services API that this cluster serves.
     pub mcs_version: McsVersion,
+    /// What it takes from the others.
+    pub trust: Trust,
 }
 
 /// What the resources mean.

@@ -151,6 +151,11 @@ pub(crate) fn without_port(authority: &str) -> &str {
     }
 }
 
+/// The port that an authority names.
+pub(crate) fn port_of(authority: &str) -> Option<u16> {
+    authority.strip_prefix(without_port(authority))?.strip_prefix(':')?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

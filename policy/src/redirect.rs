@@ -1,6 +1,7 @@
 //! Redirects (Gateway API, `HTTPRequestRedirectFilter`).
 
 use crate::host::{is_label, without_port};
+use crate::listener::client_port;
 use crate::modifier::ModifierError;
 use crate::path::RequestPath;
 use crate::request::{HeaderLine, Request};
@@ -80,18 +81,14 @@ impl Redirect {
                 if https { "https" } else { "http" }
             }
         };
-        let mut location = format!("{scheme}://").into_bytes();
-        if let Some(hostname) = &self.hostname {
-            location.extend_from_slice(hostname.as_bytes());
-        } else {
-            let authority = request.authority()?.unwrap_or_default();
-            let authority = str::from_utf8(&authority).unwrap_or_default();
-            location.extend_from_slice(without_port(authority).as_bytes());
-        }
+        let authority = request.authority()?.unwrap_or_default();
+        let authority = str::from_utf8(&authority).unwrap_or_default();
+        let hostname = self.hostname.as_deref().unwrap_or_else(|| without_port(authority));
+        let mut location = format!("{scheme}://{hostname}").into_bytes();
         let port = match (self.port, self.scheme) {
             (Some(port), _) => Some(port),
             (None, Some(_)) => None,
-            (None, None) => request.port()?,
+            (None, None) => request.port()?.map(|listener| client_port(listener, authority)),
         };
         let well_known = if scheme == "https" { 443 } else { 80 };
         if let Some(port) = port.filter(|port| *port != well_known) {

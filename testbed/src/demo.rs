@@ -23,6 +23,8 @@ use crate::testbed::{Performance, Testbed};
 const GOOD: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Red.on_default();
 const HEAD: Style = Style::new().bold();
+/// The sign before a row, and the space behind it.
+const MARGIN: usize = 2;
 const HEADINGS: [&str; 4] = ["request", "expected", "happened", "decided by"];
 
 /// Plays examples and prints a table for each. Returns whether everything was as expected; with
@@ -66,18 +68,20 @@ async fn play(example: &Example, testbed: &Testbed) -> Result<bool> {
         performances.push(testbed.perform(case).await?);
     }
     let rows: Vec<_> = performances.iter().map(row).collect();
-    Ok(table(example, HEADINGS, &rows, &performances.iter().collect::<Vec<_>>()))
+    Ok(table(example, HEADINGS, &rows, &performances.iter().collect::<Vec<_>>(), usize::MAX))
 }
 
-/// Prints the table of an example, a row a performance, and returns whether everything was as expected.
+/// Prints the table of an example, a row a performance and no line wider than this, and returns whether everything was as
+/// expected.
 fn table<const N: usize>(
     example: &Example,
     headings: [&str; N],
     rows: &[[String; N]],
     performances: &[&Performance<'_>],
+    width: usize,
 ) -> bool {
     let headings = headings.map(str::to_owned);
-    let columns = Columns::of(rows.iter().chain([&headings]));
+    let columns = Columns::of(rows.iter().chain([&headings])).within(width.saturating_sub(MARGIN));
     for line in columns.lay_out(&headings) {
         println!("  {HEAD}{line}{HEAD:#}");
     }

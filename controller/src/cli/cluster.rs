@@ -14,7 +14,7 @@ use kube::{Api, Client};
 use mcwan_core::api::DataPlane;
 use mcwan_core::emit::kubernetes::{AccessLog, FilterKind};
 use mcwan_core::snapshot::change::Change;
-use mcwan_core::translate::{Options, Steering, SteeringKey, Translator};
+use mcwan_core::translate::{NamespaceRule, Options, Steering, SteeringKey, Translator, Trust};
 use tokio::runtime::{Builder, Runtime};
 
 use super::connection::{Connection, from_file};
@@ -100,6 +100,7 @@ impl Cluster {
             steering_key: NO_KEY.parse::<SteeringKey>()?,
             steering: Steering::RouteHeader,
             mcs_version: live.mcs_version,
+            trust: Trust { import_namespaces: environment.import_namespaces(), ..Trust::default() },
         };
         if let Some(cluster) = &options.cluster {
             live.snapshot.judge(registry::stale_clusters(&registry, cluster).await?);
@@ -145,6 +146,16 @@ impl Environment {
         name.and_then(|name| name.parse().ok()).unwrap_or_default()
     }
 
+    /// Where other clusters' exports are imported.
+    fn import_namespaces(&self) -> NamespaceRule {
+        let NamespaceRule { allowed, denied } = NamespaceRule::default();
+        let list = |variable: &str| self.get(variable)?.parse().ok();
+        NamespaceRule {
+            allowed: list("MCWAN_IMPORT_NAMESPACES").unwrap_or(allowed),
+            denied: list("MCWAN_DENIED_IMPORT_NAMESPACES").unwrap_or(denied),
+        }
+    }
+
     pub(super) fn get(&self, variable: &str) -> Option<&str> {
         self.variables.get(variable).map(String::as_str)
     }
@@ -163,12 +174,15 @@ mod tests {
 
     #[test]
     fn the_controller_is_configured_by_its_environment() {
-        let env = json!([{"name": "MCWAN_CLUSTER_ID", "value": "c1"}, {"name": "MCWAN_DATA_PLANE", "value": "native"}]);
+        let env = json!([{"name": "MCWAN_CLUSTER_ID", "value": "c1"}, {"name": "MCWAN_DATA_PLANE", "value": "native"},
+            {"name": "MCWAN_IMPORT_NAMESPACES", "value": "shop"}, {"name": "MCWAN_DENIED_IMPORT_NAMESPACES", "value": ""}]);
         let pod = json!({"spec": {"containers": [{"name": "mcwan", "env": env}]}});
         let deployment = json!({"metadata": {}, "spec": {"selector": {}, "template": pod}});
         let environment = Environment::of(&serde_json::from_value(deployment).unwrap());
         assert_eq!(environment.get("MCWAN_CLUSTER_ID"), Some("c1"));
         assert_eq!(environment.data_plane(), DataPlane::Native);
         assert_eq!(Environment::default().data_plane(), DataPlane::Wasm, "nothing is known");
+        assert!(!Environment::default().import_namespaces().admits("kube-system"), "as by default");
+        assert!(!environment.import_namespaces().admits("other") && environment.import_namespaces().admits("shop"));
     }
 }

@@ -1,17 +1,20 @@
 //! `mcwan controller`.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
+use http::Uri;
 use kube::config::KubeConfigOptions;
 use kube::{Client, Config as KubeConfig};
 use mcwan_core::emit::kubernetes::AccessLog;
+use mcwan_core::translate::{NamespaceList, NamespaceRule, Trust};
+use tokio::net::lookup_host;
 use tokio::runtime::Builder;
-use tracing::Level;
+use tracing::{Level, warn};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -50,7 +53,8 @@ pub(super) struct Controller {
     /// An OCI registry, as HOST[:PORT], that speaks plain HTTP; may be repeated
     #[arg(long, env = "MCWAN_INSECURE_REGISTRIES", value_name = "HOST", value_delimiter = ',')]
     insecure_registry: Vec<String>,
-    /// A docker config file with credentials for OCI registries, for the check of the module: gateways get none of them
+    /// A docker config file with credentials for OCI registries, for the check of the module: gateways get none of them,
+    /// and they are sent by TLS only
     #[arg(long, env = "MCWAN_REGISTRY_CONFIG", value_name = "FILE")]
     registry_config: Option<PathBuf>,
     /// A PEM file of certificate authorities to trust beside the usual ones
@@ -63,6 +67,12 @@ pub(super) struct Controller {
     #[arg(long, env = "MCWAN_CLUSTER_LEASE_SECONDS", value_name = "SECONDS", default_value_t = 30,
         value_parser = clap::value_parser!(u64).range(3..=3_600))]
     cluster_lease_seconds: u64,
+    /// The namespaces that other clusters' exports are imported into, commas between them; a name may end in `*`
+    #[arg(long, env = "MCWAN_IMPORT_NAMESPACES", value_name = "NAMES", default_value = "*")]
+    import_namespaces: NamespaceList,
+    /// Those of them that nothing is imported into
+    #[arg(long, env = "MCWAN_DENIED_IMPORT_NAMESPACES", value_name = "NAMES", default_value = "kube-*")]
+    denied_import_namespaces: NamespaceList,
     /// The class of the Gateways
     #[arg(long, env = "MCWAN_GATEWAY_CLASS", value_name = "NAME", default_value = "istio")]
     gateway_class: String,
@@ -127,7 +137,7 @@ impl Controller {
     pub(super) fn run(&self) -> anyhow::Result<Answer> {
         self.start_log();
         use_ring();
-        let config = self.config()?;
+        let mut config = self.config()?;
         let runtime =
             Builder::new_multi_thread().worker_threads(2).enable_all().build().context("there is no runtime")?;
         runtime.block_on(async {
@@ -138,10 +148,14 @@ impl Controller {
                     let mut registry = from_file(file, &options).await.context("--registry-kubeconfig")?;
                     registry.connect_timeout = Some(CONNECT_TIMEOUT);
                     registry.read_timeout = Some(SILENCE);
-                    Some(client_of(registry)?)
+                    Some(registry)
                 }
                 None => None,
             };
+            for server in [Some(&kube), registry.as_ref()].into_iter().flatten() {
+                config.trust.refused_addresses.extend(addresses_of(&server.cluster_url).await);
+            }
+            let registry = registry.map(client_of).transpose()?;
             controller::run(client_of(kube)?, registry, config).await
         })?;
         Ok(Answer::Yes)
@@ -176,8 +190,13 @@ impl Controller {
                 grace: Duration::from_secs(self.target_grace_seconds),
             },
             apply: apply::Options { concurrency: self.concurrency, ..apply::Options::default() },
+            trust: Trust { import_namespaces: self.import_namespaces(), ..Trust::default() },
             gateway_stats_port: self.gateway_stats_port,
         })
+    }
+
+    fn import_namespaces(&self) -> NamespaceRule {
+        NamespaceRule { allowed: self.import_namespaces.clone(), denied: self.denied_import_namespaces.clone() }
     }
 
     /// Logs what we say at the level that is asked for, and of the libraries only what is wrong.
@@ -187,6 +206,18 @@ impl Controller {
         match self.log_format {
             LogFormat::Text => log.with_ansi(false).finish().with(levels).init(),
             LogFormat::Json => log.json().flatten_event(true).finish().with(levels).init(),
+        }
+    }
+}
+
+/// The addresses of an API server; none where its name leads nowhere, as then we do not reach it either.
+async fn addresses_of(server: &Uri) -> Vec<IpAddr> {
+    let host = server.host().unwrap_or_default().trim_matches(['[', ']']);
+    match lookup_host((host, 0)).await {
+        Ok(addresses) => addresses.map(|address| address.ip()).collect(),
+        Err(error) => {
+            warn!(host, %error, "the addresses of an API server are not known, and not refused as a gateway's");
+            Vec::new()
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use mcwan_core::api::McsVersion;
-use mcwan_core::translate::{Options, Steering, SteeringKey};
+use mcwan_core::translate::{Options, Steering, SteeringKey, Trust};
 use mcwan_policy::wire;
 
 /// What a gateway is like.
@@ -43,6 +43,7 @@ impl Gateway {
             steering_key,
             steering: self.steering(),
             mcs_version: McsVersion::default(),
+            trust: Trust::default(),
         }
     }
 

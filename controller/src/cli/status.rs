@@ -2,6 +2,7 @@
 
 mod age;
 mod chain;
+mod exported;
 mod found;
 mod import;
 mod leader;
@@ -19,6 +20,7 @@ use serde::Serialize;
 use super::answer::Answer;
 use super::cluster::{self, Cluster, World};
 use chain::Chain;
+use exported::Exported;
 use import::ImportStatus;
 use leader::Leader;
 
@@ -139,6 +141,13 @@ impl Status {
         namespace: &str,
         name: &str,
     ) -> anyhow::Result<Answer> {
+        if let Some(exported) = Exported::of(world, &leader, namespace, name) {
+            match self.output {
+                Form::Table | Form::Wide => exported.text(&leader, &mut anstream::stdout().lock())?,
+                Form::Json | Form::Yaml => self.print(&exported)?,
+            }
+            return Ok(if exported.ok { Answer::Yes } else { Answer::No });
+        }
         let Some(import) = world.translator.imports().get(namespace, name) else {
             let others: Vec<_> =
                 world.translator.imports().in_namespace(namespace).map(|import| import.wire.name.as_str()).collect();

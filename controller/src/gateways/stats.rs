@@ -35,6 +35,11 @@ impl Stats {
         self.report
     }
 
+    /// The same where the text goes on: its last line is not whole.
+    pub(super) fn cut(self) -> GatewayReport {
+        self.report
+    }
+
     fn end_line(&mut self) {
         let line = std::mem::take(&mut self.line);
         let Some((name, labels, value)) = std::str::from_utf8(&line).ok().and_then(sample) else { return };
@@ -93,6 +98,13 @@ envoy_server_uptime{} 12
             let (start, end) = TEXT.as_bytes().split_at(place);
             assert_eq!(read(&[start, end]), want, "cut at {place}");
         }
+    }
+
+    #[test]
+    fn a_line_that_is_cut_says_nothing() {
+        let mut stats = Stats::default();
+        stats.read(b"mcwan_config_revision{} 7\nmcwan_config_revision{} 1");
+        assert_eq!(stats.cut().revision, Some(7));
     }
 
     #[test]

@@ -13,6 +13,7 @@ use super::ModuleError;
 use super::http::send;
 
 /// A name and a password.
+#[derive(Clone)]
 pub(super) struct Login {
     name: String,
     password: String,
@@ -44,10 +45,11 @@ pub(super) fn login(config: &Path, host: &str) -> Result<Option<Login>, ModuleEr
     }
 }
 
-/// Answers the challenge of a registry that let nobody in (Distribution specification, "token
-/// authentication"); none where there is no answer.
+/// Answers the challenge of a registry that let nobody in to `url` (Distribution specification, "token
+/// authentication"); none where there is no answer. A login, and the token that it gets, goes by TLS only.
 pub(super) async fn authorize(
     client: &Client,
+    url: &str,
     challenge: &HeaderMap,
     repository: &str,
     login: Option<Login>,
@@ -55,23 +57,35 @@ pub(super) async fn authorize(
     let Some(text) = challenge.get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok()) else {
         return Ok(Authorization::None);
     };
+    let login = login.as_ref();
     let challenges = parse_challenges(text).unwrap_or_default();
     let find = |scheme: &str| challenges.iter().find(|challenge| challenge.scheme.eq_ignore_ascii_case(scheme));
     if let Some(realm) = find("Bearer").and_then(|bearer| token_url(bearer, repository)) {
         let request = client.get(realm.clone());
         let request = match login {
-            // Never a password in the clear, whatever a registry asks for.
-            Some(login) if realm.scheme() == "https" => request.basic_auth(login.name, Some(login.password)),
-            _ => request,
+            Some(Login { name, password }) => {
+                require_tls(url)?;
+                require_tls(realm.as_str())?;
+                request.basic_auth(name, Some(password))
+            }
+            None => request,
         };
         let body = send(request, realm.as_str()).await?.success(realm.as_str())?;
         let token: Token = serde_json::from_slice(&body).map_err(|error| ModuleError::fetch_failed(&realm, &error))?;
         return Ok(Authorization::Bearer(token.token));
     }
-    Ok(match login {
-        Some(login) if find("Basic").is_some() => Authorization::Basic(login),
-        _ => Authorization::None,
-    })
+    match login.filter(|_| find("Basic").is_some()) {
+        Some(login) => {
+            require_tls(url)?;
+            Ok(Authorization::Basic(login.clone()))
+        }
+        None => Ok(Authorization::None),
+    }
+}
+
+/// That nobody on the way can read what is sent.
+fn require_tls(url: &str) -> Result<(), ModuleError> {
+    if url.starts_with("https://") { Ok(()) } else { Err(ModuleError::InsecureLogin(url.to_owned())) }
 }
 
 fn token_url(bearer: &ChallengeRef<'_>, repository: &str) -> Option<Url> {
@@ -93,6 +107,34 @@ impl Authorization {
             Self::None => request,
             Self::Basic(Login { name, password }) => request.basic_auth(name, Some(password)),
             Self::Bearer(token) => request.bearer_auth(token),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::header::HeaderValue;
+
+    use super::super::http::client;
+    use super::*;
+
+    #[tokio::test]
+    async fn a_login_goes_by_tls_only() {
+        let client = client(None).unwrap();
+        let bearer = r#"Bearer realm="http://127.0.0.1/token""#;
+        for (url, challenge, is_known, expected, message) in [
+            ("https://a.io/v2/f", "Basic realm=\"a\"", true, Ok(true), "the login, by TLS"),
+            ("https://a.io/v2/f", "Basic realm=\"a\"", false, Ok(false), "there is none"),
+            ("http://a.io/v2/f", "Basic realm=\"a\"", false, Ok(false), "there is none to lose"),
+            ("http://a.io/v2/f", "Basic realm=\"a\"", true, Err("InsecureLogin"), "the registry is in the clear"),
+            ("https://a.io/v2/f", bearer, true, Err("InsecureLogin"), "who gives the token is in the clear"),
+            ("http://a.io/v2/f", "Negotiate", true, Ok(false), "nothing is asked for that we could give"),
+        ] {
+            let headers = HeaderMap::from_iter([(WWW_AUTHENTICATE, HeaderValue::from_static(challenge))]);
+            let login = is_known.then(|| Login { name: "me".to_owned(), password: "secret".to_owned() });
+            let answer = authorize(&client, url, &headers, "f", login).await;
+            let answer = answer.map(|answer| matches!(answer, Authorization::Basic(_)));
+            assert_eq!(answer.map_err(|error| error.reason()), expected, "{message}");
         }
     }
 }

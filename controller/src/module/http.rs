@@ -4,12 +4,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use reqwest::header::HeaderMap;
+use reqwest::redirect::{Attempt, Policy};
 use reqwest::{Certificate, Client, RequestBuilder, StatusCode};
 use rustls::crypto::ring;
 use webpki_root_certs::TLS_SERVER_ROOT_CERTS;
 
 use super::{MAX_BYTES, ModuleError};
 
+/// Redirects in a row, as many as clients usually follow.
+const REDIRECTS: usize = 10;
 const CONNECT: Duration = Duration::from_secs(5);
 /// Between two pieces of an answer.
 const READ: Duration = Duration::from_secs(10);
@@ -34,7 +37,20 @@ pub(super) fn client(authorities: Option<&Path>) -> Result<Client, ModuleError> 
         trusted.extend(Certificate::from_pem_bundle(&pem).map_err(|error| unusable(&error))?);
     }
     let client = Client::builder().connect_timeout(CONNECT).read_timeout(READ).tls_certs_merge(trusted);
+    let client = client.redirect(Policy::custom(follow));
     client.user_agent(concat!("mcwan/", env!("CARGO_PKG_VERSION"))).build().map_err(|error| unusable(&error))
+}
+
+/// Follows redirects, but not from TLS to plain HTTP: a login is taken off the request only where host or port differ.
+fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
+    let is_downgrade = attempt.previous().last().is_some_and(|from| from.scheme() == "https");
+    if is_downgrade && attempt.url().scheme() != "https" {
+        attempt.error("it redirects from TLS to plain HTTP")
+    } else if attempt.previous().len() > REDIRECTS {
+        attempt.error("it redirects without end")
+    } else {
+        attempt.follow()
+    }
 }
 
 /// The answer to a request.

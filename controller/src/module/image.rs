@@ -45,7 +45,7 @@ pub(super) async fn pull(
     let mut answer = send(get_manifest(), &url).await?;
     let mut authorization = Authorization::None;
     if answer.status == StatusCode::UNAUTHORIZED {
-        authorization = authorize(client, &answer.headers, &image.repository, login()?).await?;
+        authorization = authorize(client, &url, &answer.headers, &image.repository, login()?).await?;
         answer = send(authorization.apply(get_manifest()), &url).await?;
     }
     let manifest = answer.success(&url)?;

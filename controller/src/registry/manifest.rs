@@ -1,7 +1,7 @@
 //! What makes an API server a registry.
 
 use k8s_openapi::api::admissionregistration::v1::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding};
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::core::v1::{Namespace, ResourceQuota};
 use k8s_openapi::api::rbac::v1::Role;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use mcwan_core::api::{GROUP, REGISTRY_NAMESPACE};
@@ -56,7 +56,7 @@ impl Manifest {
 ///
 /// # Errors
 /// A file of `manifests/` is no YAML; the tests read each.
-pub fn manifests() -> Result<[Manifest; 6], serde_saphyr::Error> {
+pub fn manifests() -> Result<[Manifest; 7], serde_saphyr::Error> {
     let read = |target, file, shared| Ok(Manifest::new(target, serde_saphyr::from_str(file)?, shared));
     let kind = |plural, file| {
         let target = Target::global::<CustomResourceDefinition>(format!("{plural}.{GROUP}"));
@@ -80,6 +80,11 @@ pub fn manifests() -> Result<[Manifest; 6], serde_saphyr::Error> {
             Target::global::<ValidatingAdmissionPolicyBinding>(POLICY),
             include_str!("../../../manifests/registry/binding.yaml"),
             Shared::No,
+        )?,
+        read(
+            Target::of_registry::<ResourceQuota>(POLICY),
+            include_str!("../../../manifests/registry/quota.yaml"),
+            Shared::WithMcwan,
         )?,
         read(Target::of_registry::<Role>(ROLE), include_str!("../../../manifests/registry/role.yaml"), Shared::No)?,
     ])
@@ -113,8 +118,23 @@ mod tests {
     }
 
     #[test]
+    fn there_is_an_end_to_what_a_cluster_publishes() {
+        let quota = manifests().unwrap().into_iter().find(|manifest| manifest.target.resource.kind == "ResourceQuota");
+        let quota = quota.expect("the registry has a quota");
+        let bounds = quota.body["spec"]["hard"].as_object().unwrap();
+        for kind in ["exportedservices.mc-wan.l7mp.io", "wanclusters.mc-wan.l7mp.io", "leases.coordination.k8s.io"] {
+            let bound = bounds[&format!("count/{kind}")].as_str().unwrap().parse::<usize>().unwrap();
+            assert!((1..=mcwan_policy::limits::IMPORTS).contains(&bound), "{kind}: {bound}");
+        }
+        let chart = include_str!("../../../manifests/chart/templates/namespaces.yaml");
+        for (kind, bound) in bounds {
+            assert!(chart.contains(&format!("{kind}: {bound}")), "the chart's differs: {kind}");
+        }
+    }
+
+    #[test]
     fn the_policy_is_bound_and_guards_the_registry() {
-        let [_, _, _, policy, binding, _] = manifests().unwrap();
+        let [_, _, _, policy, binding, _, _] = manifests().unwrap();
         assert_eq!(binding.body["spec"]["policyName"], policy.target.name);
         let text = serde_json::to_string(&policy.body).unwrap();
         assert!(text.contains(&format!("system:serviceaccount:{REGISTRY_NAMESPACE}:")), "{text}");

@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use mcwan::admin::{Admin, Health, Metrics};
 use reqwest::header::CONTENT_TYPE;
@@ -44,6 +45,17 @@ async fn it_lives_before_it_is_ready() {
     running.health.module_checked();
     assert_eq!(running.get("/readyz").await.0, 200);
     assert_eq!(running.get("/healthz").await.0, 404);
+}
+
+#[tokio::test]
+async fn it_lives_no_longer_once_its_loop_is_stuck() {
+    let running = start().await;
+    let now = Instant::now();
+    running.health.turned(now.checked_sub(Duration::from_secs(61)).expect("the machine runs for a minute"));
+    let (status, _, body) = running.get("/livez").await;
+    assert_eq!((status, body.as_str()), (503, "the main loop has not turned for 61 seconds\n"));
+    running.health.turned(now);
+    assert_eq!(running.get("/livez").await.0, 200);
 }
 
 #[tokio::test]

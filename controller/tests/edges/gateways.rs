@@ -1,9 +1,13 @@
 //! What is read from gateway pods.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::RawQuery;
 use axum::http::StatusCode;
 use axum::routing::{MethodRouter, get};
 use mcwan::gateways::GatewayReader;
@@ -27,6 +31,11 @@ async fn serve(answers: Vec<MethodRouter>) -> (Vec<GatewayPod>, u16) {
     (pods, port)
 }
 
+/// What pods say, in their order.
+async fn reports_of(reader: &GatewayReader, pods: &[GatewayPod]) -> Vec<Option<GatewayReport>> {
+    reader.read(pods.to_vec()).await.into_iter().map(|(_, report)| report).collect()
+}
+
 fn mk_pod(address: Ipv4Addr) -> GatewayPod {
     GatewayPod {
         namespace: "secure".into(),
@@ -44,6 +53,50 @@ async fn reports_are_in_the_order_of_the_pods_and_silence_is_unknown() {
     let reports: Vec<_> = reports.into_iter().map(|(_, report)| report).collect();
     let reported = GatewayReport { revision: Some(7), module_failures: 2 };
     assert_eq!(reports, [Some(reported), None, Some(GatewayReport::default()), None]);
+}
+
+/// An answer without end that counts how often it is asked for and how many bytes of it are taken.
+fn endless(asked: &Arc<AtomicUsize>, taken: &Arc<AtomicUsize>) -> MethodRouter {
+    let (asked, taken) = (Arc::clone(asked), Arc::clone(taken));
+    get(async move || {
+        asked.fetch_add(1, Ordering::Relaxed);
+        let piece = move || {
+            let piece = Bytes::from("endless{} 1\n".repeat(1_000));
+            taken.fetch_add(piece.len(), Ordering::Relaxed);
+            Some(Ok::<_, std::io::Error>(piece))
+        };
+        Body::from_stream(futures_util::stream::iter(std::iter::from_fn(piece)))
+    })
+}
+
+#[tokio::test]
+async fn a_pod_that_never_ends_costs_a_mebibyte_and_is_asked_ever_less() {
+    let (asked, taken) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (pods, port) = serve(vec![endless(&asked, &taken), get(STATS)]).await;
+    let reader = GatewayReader::new(port).expect("a reader");
+    for _ in 0..10 {
+        let reports = reports_of(&reader, &pods).await;
+        assert!(matches!(reports.as_slice(), [None, Some(_)]), "{reports:?}");
+    }
+    assert_eq!(asked.load(Ordering::Relaxed), 1, "not again so soon");
+    let taken = taken.load(Ordering::Relaxed);
+    assert!(taken < 16 << 20, "{taken} bytes: a mebibyte, and what buffers on the way hold");
+}
+
+#[tokio::test]
+async fn a_pod_with_much_to_say_is_asked_for_the_one_number() {
+    let much = format!("{STATS}{}", "much{} 1\n".repeat(1 << 18)).replace("mcwan_config_revision", "other");
+    let one = get(async |RawQuery(query): RawQuery| match query.as_deref() {
+        Some("filter=mcwan.config.revision") => "mcwan_config_revision{} 7\n",
+        _ => "",
+    });
+    let (pods, port) = serve(vec![get(much)]).await;
+    let (_, envoy) = serve(vec![one]).await;
+    let reader = GatewayReader::new(port).expect("a reader").with_envoy_port(envoy);
+    for _ in 0..2 {
+        let report = GatewayReport { revision: Some(7), module_failures: 2 };
+        assert_eq!(reports_of(&reader, &pods).await, [Some(report)], "it is no worse for it");
+    }
 }
 
 #[tokio::test]

@@ -95,7 +95,7 @@ async fn an_anonymous_token_is_asked_for() {
 }
 
 #[tokio::test]
-async fn a_password_comes_from_the_registry_config() {
+async fn a_login_of_the_registry_config_is_not_sent_over_plain_http() {
     let (address, image) = registry("Basic bWU6c2VjcmV0", |_| r#"Basic realm="test""#.to_owned()).await;
     let module = format!("oci://{address}/{image}");
     let without = mk_check(address, &module).once().await;
@@ -106,20 +106,32 @@ async fn a_password_comes_from_the_registry_config() {
     let write = |content: &str| std::fs::write(&config, content).unwrap();
     let check = ModuleCheck { registry_config: Some(config.clone()), ..mk_check(address, &module) };
     for (what, content, want) in [
-        ("the right one", json!({"auths": {address.to_string(): {"auth": "bWU6c2VjcmV0"}}}).to_string(), Ok(())),
         (
-            "a wrong one",
-            json!({"auths": {address.to_string(): {"auth": "bWU6d3Jvbmc="}}}).to_string(),
-            Err("Unauthorized"),
+            "the right one",
+            json!({"auths": {address.to_string(): {"auth": "bWU6c2VjcmV0"}}}).to_string(),
+            "InsecureLogin",
         ),
-        ("another registry's", json!({"auths": {"a.io": {"auth": "bWU6c2VjcmV0"}}}).to_string(), Err("Unauthorized")),
-        ("no file of that kind", "auths:\n".to_owned(), Err("InvalidCredentials")),
+        ("another registry's", json!({"auths": {"a.io": {"auth": "bWU6c2VjcmV0"}}}).to_string(), "Unauthorized"),
+        ("no file of that kind", "auths:\n".to_owned(), "InvalidCredentials"),
     ] {
         write(&content);
-        assert_eq!(check.once().await.map_err(|error| error.reason()), want, "{what}");
+        assert_eq!(check.once().await.map_err(|error| error.reason()), Err(want), "{what}");
     }
     std::fs::remove_file(&config).unwrap();
     assert_eq!(check.once().await.map_err(|error| error.reason()), Err("InvalidCredentials"), "no file");
+}
+
+#[tokio::test]
+async fn a_token_that_a_login_would_get_is_not_asked_for_over_plain_http() {
+    let (address, image) = registry("Bearer t0k3n", bearer).await;
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("config.json");
+    let login = json!({"auths": {address.to_string(): {"auth": "bWU6c2VjcmV0"}}});
+    std::fs::write(&config, login.to_string()).unwrap();
+    let check = ModuleCheck { registry_config: Some(config), ..mk_check(address, &format!("oci://{address}/{image}")) };
+    let refused = check.once().await.expect_err("a token is as good as the login");
+    assert_eq!(refused.reason(), "InsecureLogin");
+    assert!(refused.to_string().contains(&format!("http://{address}/")), "it says where: {refused}");
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use kube_derive::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{cel, pattern};
+use super::{cel, limits, pattern};
 
 /// A service that one cluster exports. It is named `CLUSTER.NAMESPACE.NAME`.
 #[derive(CustomResource, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -45,7 +45,7 @@ pub struct ExportedServiceSpec {
     /// When the `ServiceExport` was created. Of conflicting exports the oldest holds.
     pub exported_at: Time,
     /// The ports of the Service.
-    #[schemars(length(min = 1), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["port", "protocol"]))]
+    #[schemars(length(min = 1, max = limits::PORTS), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["port", "protocol"]))]
     pub ports: Vec<ExportedPort>,
     /// The tier of requests that no rule is for. The oldest export's holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -53,6 +53,7 @@ pub struct ExportedServiceSpec {
     pub default_tier: Option<String>,
     /// The addresses of the ready ingress gateway pods.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::ADDRESSES))]
     pub gateways: Vec<IpAddr>,
     /// How many ready pods stand behind the Service.
     #[serde(default)]
@@ -65,6 +66,7 @@ pub struct ExportedServiceSpec {
 pub struct ExportedPort {
     /// Its name; a Service with a single port may leave it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = limits::PORT_NAME))]
     pub name: Option<String>,
     /// The port that clients use.
     pub port: NonZeroU16,
@@ -73,6 +75,7 @@ pub struct ExportedPort {
     pub protocol: Protocol,
     /// The application protocol, as in a Service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = limits::APP_PROTOCOL))]
     pub app_protocol: Option<String>,
 }
 

@@ -11,6 +11,7 @@ use std::collections::HashSet;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use mcwan_policy::limits;
 
+use super::limits as bounds;
 use super::{ExportedService, ServiceExport, ServiceImport, WanCluster, WanPolicy};
 use crate::problem::{ObjectRef, Problem};
 use check::Check;
@@ -79,6 +80,16 @@ pub fn exported_service(export: &ExportedService) -> Vec<Problem> {
     if spec.ports.is_empty() {
         check.error("spec.ports", "Missing", "there is no port");
     }
+    check.count("spec.ports", spec.ports.len(), bounds::PORTS);
+    check.count("spec.gateways", spec.gateways.len(), bounds::ADDRESSES);
+    for (index, port) in spec.ports.iter().enumerate() {
+        for (field, text, max) in
+            [("name", &port.name, bounds::PORT_NAME), ("appProtocol", &port.app_protocol, bounds::APP_PROTOCOL)]
+        {
+            let length = text.as_ref().map_or(0, |text| text.chars().count());
+            check.count(&format!("spec.ports[{index}].{field}"), length, max);
+        }
+    }
     check.distinct("spec.ports", "port", spec.ports.iter().map(|port| (port.port, port.protocol)));
     check.problems
 }
@@ -88,16 +99,17 @@ pub fn wan_cluster(cluster: &WanCluster) -> Vec<Problem> {
     let mut check = Check::new(ObjectRef::of(cluster));
     check.own_names();
     let tiers = &cluster.spec.tiers;
-    if tiers.len() > limits::TIERS {
-        check.error("spec.tiers", "TooLarge", format!("there are more than {} tiers", limits::TIERS));
-    }
+    check.count("spec.tiers", tiers.len(), bounds::TIERS);
     for (index, tier) in tiers.iter().enumerate() {
         check.label(&format!("spec.tiers[{index}].name"), &tier.name);
     }
     check.distinct("spec.tiers", "name", tiers.iter().map(|tier| &tier.name));
     check.distinct("spec.tiers", "port", tiers.iter().map(|tier| tier.port));
     let gateways = &cluster.spec.egress_gateways;
+    check.count("spec.egressGateways", gateways.len(), bounds::NAMESPACES);
     for (index, gateway) in gateways.iter().enumerate() {
+        let addresses = format!("spec.egressGateways[{index}].addresses");
+        check.count(&addresses, gateway.addresses.len(), bounds::ADDRESSES);
         check.label(&format!("spec.egressGateways[{index}].namespace"), &gateway.namespace);
     }
     check.distinct("spec.egressGateways", "namespace", gateways.iter().map(|gateway| &gateway.namespace));
@@ -184,7 +196,14 @@ mod tests {
 
     #[test]
     fn an_exported_service_by_itself() {
-        let table: [(String, &[&str], &str); 6] = [
+        let ports = |count| (1..=count).map(|port| format!("{{port: {port}}}")).collect::<Vec<_>>().join(", ");
+        let table: [(String, &[&str], &str); 8] = [
+            (
+                mk_export("c.ns.pay", &format!("ports: [{}]", ports(64))),
+                &[],
+                "as many ports as a Gateway has listeners",
+            ),
+            (mk_export("c.ns.pay", &format!("ports: [{}]", ports(65))), &["spec.ports"], "a port more"),
             (mk_export("c.ns.pay", "ports: [{port: 1}]"), &[], "sound"),
             (mk_export("c.ns.other", "ports: [{port: 1}]"), &["metadata.name"], "another name"),
             (mk_export("c.ns.pay", "ports: []"), &["spec.ports"], "no port"),
@@ -201,7 +220,17 @@ mod tests {
     fn a_cluster_by_itself() {
         let many: Vec<_> = (1..=17).map(|port| format!("{{name: t{port}, port: {port}}}")).collect();
         let (most, too_many) = (many[..16].join(", "), many.join(", "));
-        let table: [(String, &[&str], &str); 5] = [
+        let addresses = |count| vec!["10.0.0.1"; count].join(", ");
+        let gateway = |count| format!("{{egressGateways: [{{namespace: a, addresses: [{}]}}]}}", addresses(count));
+        let namespaces = |count| {
+            let gateways: Vec<_> = (0..count).map(|number| format!("{{namespace: n{number}}}")).collect();
+            format!("{{egressGateways: [{}]}}", gateways.join(", "))
+        };
+        let table: [(String, &[&str], &str); 9] = [
+            (gateway(256), &[], "256 addresses of a gateway"),
+            (gateway(257), &["spec.egressGateways[0].addresses"], "257 addresses"),
+            (namespaces(1_000), &[], "1,000 importing namespaces"),
+            (namespaces(1_001), &["spec.egressGateways"], "1,001 namespaces"),
             (format!("{{tiers: [{most}]}}"), &[], "16 tiers"),
             (format!("{{tiers: [{too_many}]}}"), &["spec.tiers"], "17 tiers"),
             ("{tiers: [{name: a, port: 1}, {name: a, port: 2}]}".to_owned(), &["spec.tiers[1].name"], "one name twice"),

@@ -9,7 +9,7 @@ use kube_derive::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{cel, pattern};
+use super::{cel, limits, pattern};
 
 /// One cluster. Its name is the cluster's name.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -32,12 +32,12 @@ use super::{cel, pattern};
 pub struct WanClusterSpec {
     /// The tiers that the cluster knows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    #[schemars(length(max = limits::TIERS), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     #[schemars(extend("x-kubernetes-validations" = [cel::distinct_ports()]))]
     pub tiers: Vec<ClusterTier>,
     /// Where the cluster's requests come from, by importing namespace.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["namespace"]))]
+    #[schemars(length(max = limits::NAMESPACES), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["namespace"]))]
     pub egress_gateways: Vec<EgressGateway>,
 }
 
@@ -61,5 +61,6 @@ pub struct EgressGateway {
     pub namespace: String,
     /// The addresses of the gateway's pods.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::ADDRESSES))]
     pub addresses: Vec<IpAddr>,
 }

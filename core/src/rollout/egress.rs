@@ -6,6 +6,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use mcwan_policy::listener_port;
+
 use super::event::{Command, GatewayPod, GatewayReport};
 use super::filter::{Composed, Filter, TakeOver};
 use super::gate::Gate;
@@ -38,8 +40,9 @@ impl Egress {
         Self { filter: Filter::new(seed), listeners: Default::default(), native_written: None, has_other_module: true }
     }
 
-    /// Whether the gateways listen on a port, as far as they are to.
+    /// Whether the gateways listen for requests to a port, as far as they are to.
     pub(super) fn listens(&self, port: u16) -> bool {
+        let port = listener_port(port);
         let [wanted, there] = &self.listeners;
         there.contains(&port) || !wanted.contains(&port)
     }

@@ -16,7 +16,7 @@ pub enum Effect {
 }
 
 /// Every reason that problems have, the weightiest first: a condition has one reason only.
-const EFFECTS: [(&str, Effect); 25] = [
+const EFFECTS: [(&str, Effect); 27] = [
     ("Unreadable", Effect::Refused),
     ("InvalidMatch", Effect::Refused),
     ("TooLarge", Effect::Refused),
@@ -26,6 +26,7 @@ const EFFECTS: [(&str, Effect); 25] = [
     ("Duplicate", Effect::Refused),
     ("Missing", Effect::Refused),
     ("HostConflict", Effect::Partial),
+    ("Conflict", Effect::Partial),
     ("UnsupportedFilter", Effect::Partial),
     ("InvalidFilter", Effect::Partial),
     ("BackendNotFound", Effect::Unresolved),
@@ -35,6 +36,7 @@ const EFFECTS: [(&str, Effect); 25] = [
     ("PortConflict", Effect::Unresolved),
     ("TierPortMismatch", Effect::Unresolved),
     ("ClusterNotFound", Effect::Unresolved),
+    ("NamespaceNotPermitted", Effect::Unresolved),
     ("InvalidAddress", Effect::Unresolved),
     ("NoAddress", Effect::Unresolved),
     ("NoService", Effect::Unresolved),

@@ -83,7 +83,7 @@ mod tests {
     use crate::snapshot::Gathered;
     use crate::snapshot::change::Change;
     use crate::status::ModuleState;
-    use crate::translate::{Options, Steering, Translator};
+    use crate::translate::{Options, Steering, Translator, Trust};
 
     const SERVICE: &str = "
 apiVersion: v1
@@ -164,6 +164,7 @@ metadata: {name: payment, namespace: secure}
             steering_key: "a key of many letters".parse().unwrap(),
             steering: Steering::RouteHeader,
             mcs_version: McsVersion::V1Alpha1,
+            trust: Trust::default(),
         });
         translator.update(&gathered.snapshot, &[Change::Everything]);
         let export = gathered.snapshot.service_exports.get("secure", "payment").unwrap();

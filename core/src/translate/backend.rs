@@ -63,8 +63,10 @@ pub(super) fn resolve(
     let Reference { group, kind, namespace, name, port } = reference;
     match (group, kind, namespace) {
         ("", "Service", Some(TIER_NAMESPACE)) => {
-            let service = |tier: &str| tier_service::name(exports, referrer.namespace, referrer.name, tier);
-            let Some(tier) = exports.tiers().find(|tier| service(tier) == name) else {
+            let Referrer { namespace: own_namespace, name: own_name, ports: _ } = referrer;
+            let is_named = |tier: &&str| tier_service::is_named(exports, own_namespace, own_name, tier, name);
+            let Some(tier) = exports.tiers().find(is_named) else {
+                let service = |tier: &str| tier_service::name(exports, own_namespace, own_name, tier);
                 let message = format!("{TIER_NAMESPACE}/{name} is no tier service of this import");
                 let known: Vec<_> = exports.tiers().map(service).collect();
                 return Err(Unresolved::not_found(message).hint(one_of("its tier services are", &known)));

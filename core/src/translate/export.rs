@@ -11,6 +11,7 @@ use crate::problem::{ObjectRef, Problem};
 use crate::snapshot::{Key, Keyed, Snapshot};
 
 use super::tier_service;
+use super::trust::{self, Trust};
 
 /// The exports of other clusters by service, and the tiers of this one.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +22,9 @@ pub struct Exports {
     services: Keyed<Vec<Export>>,
     /// The clusters that do not show that they are alive.
     stale: BTreeSet<String>,
+    trust: Trust,
+    /// The addresses of this cluster's own API servers.
+    api_servers: BTreeSet<IpAddr>,
     /// What is wrong with tiers and clusters.
     problems: Vec<Problem>,
 }
@@ -68,8 +72,13 @@ pub struct Tier {
 }
 
 impl Exports {
+    /// Knows of no export yet.
+    pub(super) fn none(trust: Trust) -> Self {
+        Self { trust, ..Self::default() }
+    }
+
     /// Everything that other clusters than `own_cluster` export.
-    pub(super) fn new(snapshot: &Snapshot, own_cluster: Option<&str>) -> Self {
+    pub(super) fn new(snapshot: &Snapshot, own_cluster: Option<&str>, trust: Trust) -> Self {
         let (tiers, mut problems) = validate::tiers(snapshot.wan_policies.by_age());
         let named = tiers.iter().filter_map(|tier| Some((tier.metadata.name.clone()?, tier.spec.port.get())));
         let tiers: BTreeMap<_, _> = named.collect();
@@ -80,7 +89,8 @@ impl Exports {
         });
         let shared_tiers = shared_tiers.collect();
         let stale = snapshot.stale_clusters.clone();
-        let mut all = Self { tiers, shared_tiers, services: Keyed::default(), stale, problems };
+        let api_servers = trust::api_servers(snapshot);
+        let mut all = Self { tiers, shared_tiers, services: Keyed::default(), stale, trust, api_servers, problems };
         for export in snapshot.exported_services.iter().filter(|export| is_foreign(export, own_cluster)) {
             all.add(export);
         }
@@ -121,23 +131,42 @@ impl Exports {
         services
     }
 
+    /// Whether the API servers of this cluster have other addresses than were known.
+    pub(super) fn misses_api_servers(&self, snapshot: &Snapshot) -> bool {
+        self.api_servers != trust::api_servers(snapshot)
+    }
+
     fn add(&mut self, export: &ExportedService) {
         let spec = &export.spec;
         let object = ObjectRef::of(export);
         let mut problems = Vec::new();
-        let is_used = self.shared_tiers.contains_key(&spec.cluster);
-        if !is_used {
+        let is_known = self.shared_tiers.contains_key(&spec.cluster);
+        let is_admitted = self.trust.import_namespaces.admits(&spec.namespace);
+        let is_used = is_known && is_admitted;
+        if !is_admitted {
+            let message = format!("nothing of other clusters is imported into namespace {}", spec.namespace);
+            let hint = "the controller's --import-namespaces and --denied-import-namespaces say where";
+            let problem = Problem::warning(object.clone(), "NamespaceNotPermitted", message);
+            problems.push(problem.at("spec.namespace").hint(hint));
+        }
+        if !is_known {
             let message = format!("there is no WANCluster {}, so the export is not used", spec.cluster);
             problems.push(Problem::error(object.clone(), "ClusterNotFound", message).at("spec.cluster"));
         }
         if spec.gateways.is_empty() && is_used {
             let message = "no ingress gateway has an address yet, so nothing can be sent there";
-            problems.push(Problem::warning(object, "NoAddress", message).at("spec.gateways"));
+            problems.push(Problem::warning(object.clone(), "NoAddress", message).at("spec.gateways"));
         }
+        let is_refused =
+            |address: &&IpAddr| self.trust.refused_addresses.contains(address) || self.api_servers.contains(address);
+        problems.extend(spec.gateways.iter().filter(is_refused).map(|address| {
+            let message = format!("nothing is sent to {address}: it is an API server's");
+            Problem::error(object.clone(), "InvalidAddress", message).at("spec.gateways")
+        }));
         let source = Source {
             cluster: spec.cluster.clone(),
             liveness: if self.stale.contains(&spec.cluster) { Liveness::Stale } else { Liveness::Live },
-            gateways: spec.gateways.clone(),
+            gateways: spec.gateways.iter().filter(|address| !is_refused(address)).copied().collect(),
             ready_pods: spec.ready_pods,
             ports: tcp_ports(export),
             default_tier: spec.default_tier.clone(),

@@ -28,6 +28,8 @@ pub(super) struct Filters<'f> {
 pub(super) struct FilterError {
     /// Index of the filter.
     pub(super) filter: usize,
+    /// Its field, where one alone is wrong.
+    pub(super) field: Option<&'static str>,
     pub(super) reason: RefuseReason,
     pub(super) message: String,
 }
@@ -37,10 +39,17 @@ impl<'f> Filters<'f> {
     pub(super) fn new(list: &'f [HttpFilter]) -> Result<Self, FilterError> {
         let mut filters = Self::default();
         for (index, filter) in list.iter().enumerate() {
-            let error = |reason, message: &str| FilterError { filter: index, reason, message: message.to_owned() };
+            let error =
+                |reason, message: &str| FilterError { filter: index, field: None, reason, message: message.to_owned() };
             let repeated = list.iter().take(index).any(|earlier| earlier.r#type == filter.r#type);
             if repeated && filter.r#type != FilterType::RequestMirror {
                 return Err(error(RefuseReason::InvalidFilter, "a second filter of this type"));
+            }
+            if let Some(field) = with_query(filter) {
+                // Envoy would put it before the request's own query in a rewrite, and in its place in a redirect; Gateway
+                // API knows neither: what it replaces is the path, and a query stays.
+                let message = "a path has no query: that of the request stays as it is";
+                return Err(FilterError { field: Some(field), ..error(RefuseReason::InvalidFilter, message) });
             }
             filters.add(filter).map_err(|(reason, message)| error(reason, &message))?;
         }
@@ -113,6 +122,21 @@ impl<'f> Filters<'f> {
             }
         }
         Ok(())
+    }
+}
+
+/// The field of a filter that would replace the query with the path.
+fn with_query(filter: &HttpFilter) -> Option<&'static str> {
+    let HttpFilter { url_rewrite, request_redirect, .. } = filter;
+    let has_query = |path: Option<&PathModifier>| {
+        path.and_then(|path| path.replace_full_path.as_ref()).is_some_and(|path| path.contains('?'))
+    };
+    if has_query(url_rewrite.as_ref().and_then(|rewrite| rewrite.path.as_ref())) {
+        Some("urlRewrite.path.replaceFullPath")
+    } else if has_query(request_redirect.as_ref().and_then(|redirect| redirect.path.as_ref())) {
+        Some("requestRedirect.path.replaceFullPath")
+    } else {
+        None
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use mcwan_policy::At;
 use mcwan_policy::wire::{self, Action, Forward, Refuse, RefuseReason};
 
-use crate::api::{DataPlane, HttpRule};
+use crate::api::{DataPlane, HttpRule, REGISTRY_NAMESPACE, limits};
 use crate::problem::{ObjectRef, Problem};
 use crate::snapshot::{Age, Key, Snapshot};
 
@@ -27,6 +27,8 @@ pub struct Import {
     pub rule_names: Vec<Option<String>>,
     /// The ports that clients use, ascending.
     pub ports: Vec<u16>,
+    /// Those of them that no listener is left for: older imports of the namespace have as many as a Gateway has.
+    pub unserved: BTreeSet<u16>,
     /// The routes behind the filter, by the index that actions name them by.
     pub targets: Vec<Target>,
     /// The tiers that it can be had over.
@@ -48,7 +50,11 @@ pub struct Import {
 impl Import {
     pub(super) fn new(front_end: FrontEnd<'_>, snapshot: &Snapshot, exports: &Exports, options: &Options) -> Self {
         let FrontEnd { object, namespace, name, hostnames, rules, no_match, data_plane, age, mut problems } = front_end;
-        let ports = ports(rules.unwrap_or_default(), snapshot, exports, namespace, name);
+        let mut export_problems: Vec<_> = exports.problems_of(namespace, name).cloned().collect();
+        let mut ports = exported_ports(exports, namespace, name, &mut export_problems);
+        if ports.is_empty() {
+            ports = local_ports(rules.unwrap_or_default(), snapshot, namespace, &object, &mut problems);
+        }
         if ports.is_empty() {
             let message = "no cluster exports it and its rules name no Service, so there is no port to serve it on";
             problems.push(Problem::error(object.clone(), "NoPort", message));
@@ -82,13 +88,14 @@ impl Import {
             wire,
             rule_names: rules.unwrap_or_default().iter().map(|rule| rule.name.clone()).collect(),
             ports,
+            unserved: BTreeSet::new(),
             targets,
             tiers: exports.tiers().filter_map(|tier| exports.tier(namespace, name, tier)).collect(),
             families: Families::of_egress(snapshot, namespace),
             data_plane,
             age,
             problems,
-            export_problems: exports.problems_of(namespace, name).cloned().collect(),
+            export_problems,
             services,
         }
     }
@@ -145,14 +152,37 @@ impl Import {
     }
 }
 
-/// The ports of the service in any cluster; without an export those that the rules name of local Services, and all
-/// of Services of which they name none.
-fn ports(rules: &[HttpRule], snapshot: &Snapshot, exports: &Exports, namespace: &str, name: &str) -> Vec<u16> {
-    let exported = exports.sources(namespace, name).flat_map(|source| &source.ports).copied();
-    let exported: BTreeSet<u16> = exported.collect();
-    if !exported.is_empty() {
-        return exported.into_iter().collect();
+/// The ports of the service in any cluster, ascending. Of more than a Gateway has listeners, those of the oldest exports.
+fn exported_ports(exports: &Exports, namespace: &str, name: &str, problems: &mut Vec<Problem>) -> Vec<u16> {
+    let mut ports = BTreeSet::new();
+    for source in exports.sources(namespace, name) {
+        let more: BTreeSet<u16> = source.ports.iter().copied().filter(|port| !ports.contains(port)).collect();
+        let mut more = more.into_iter();
+        ports.extend(more.by_ref().take(limits::PORTS.saturating_sub(ports.len())));
+        let refused: Vec<_> = more.map(|port| port.to_string()).collect();
+        if !refused.is_empty() {
+            let export = format!("{}.{namespace}.{name}", source.cluster);
+            let object = ObjectRef::namespaced("ExportedService", REGISTRY_NAMESPACE, export);
+            let message = format!(
+                "not served: {}, as older exports have other ports, and a service has at most {}",
+                refused.join(", "),
+                limits::PORTS
+            );
+            problems.push(Problem::error(object, "PortConflict", message).at("spec.ports"));
+        }
     }
+    ports.into_iter().collect()
+}
+
+/// The ports that rules name of local Services, and all of Services of which they name none, ascending. Of more than a
+/// Gateway has listeners, the lowest.
+fn local_ports(
+    rules: &[HttpRule],
+    snapshot: &Snapshot,
+    namespace: &str,
+    object: &ObjectRef,
+    problems: &mut Vec<Problem>,
+) -> Vec<u16> {
     let mut named = BTreeSet::new();
     for backend in rules.iter().flat_map(|rule| &rule.backend_refs) {
         let service = snapshot.services.get(backend.namespace.as_deref().unwrap_or(namespace), &backend.name);
@@ -162,7 +192,14 @@ fn ports(rules: &[HttpRule], snapshot: &Snapshot, exports: &Exports, namespace: 
             None => named.extend(all.filter_map(|port| u16::try_from(port.port).ok())),
         }
     }
-    named.into_iter().collect()
+    let mut named = named.into_iter();
+    let ports = named.by_ref().take(limits::PORTS).collect();
+    let refused: Vec<_> = named.map(|port| port.to_string()).collect();
+    if !refused.is_empty() {
+        let message = format!("not served: {}, as a service has at most {} ports", refused.join(", "), limits::PORTS);
+        problems.push(Problem::error(object.clone(), "TooLarge", message));
+    }
+    ports
 }
 
 /// Reports what the filter would find wrong with an import: it is what the filter compiles.

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
 use k8s_openapi::jiff::Timestamp;
 
-use crate::api::{ExportedPort, Protocol, REGISTRY_NAMESPACE, ServiceExport, WAN_POLICY_ANNOTATION};
+use crate::api::{ExportedPort, Protocol, REGISTRY_NAMESPACE, ServiceExport, WAN_POLICY_ANNOTATION, limits};
 use crate::problem::{ObjectRef, Problem};
 use crate::snapshot::{Key, Snapshot};
 
@@ -51,6 +51,13 @@ impl Outgoing {
             problems.push(*problem);
             Vec::new()
         });
+        let mut gateways = ready_addresses(snapshot, &key.namespace, &[INGRESS_GATEWAY]);
+        if gateways.len() > limits::ADDRESSES {
+            let message =
+                format!("its gateway has {} addresses, and takes requests by {}", gateways.len(), limits::ADDRESSES);
+            problems.push(Problem::error(object.clone(), "TooLarge", message));
+            gateways.truncate(limits::ADDRESSES);
+        }
         let default_tier = export.default_tier();
         if let Some(tier) = default_tier.filter(|tier| !exports.tiers().any(|known| known == *tier)) {
             let message = format!("there is no WANPolicy {tier}, the default tier");
@@ -66,7 +73,7 @@ impl Outgoing {
             exported_at: export.metadata.creation_timestamp.clone().unwrap_or(Time(Timestamp::UNIX_EPOCH)),
             ports,
             default_tier: default_tier.map(str::to_owned),
-            gateways: ready_addresses(snapshot, &key.namespace, &[INGRESS_GATEWAY]),
+            gateways,
             ready_pods: damped(told.map(|told| told.spec.ready_pods), ready_pods(snapshot, &key)),
             problems,
             object,
@@ -101,6 +108,11 @@ fn ports_of(service: &Service, object: &ObjectRef) -> Result<Vec<ExportedPort>, 
     if ports.is_empty() {
         let message = format!("{} has no TCP port", ObjectRef::of(service));
         return Err(Box::new(Problem::error(object.clone(), "InvalidServiceType", message)));
+    }
+    if ports.len() > limits::PORTS {
+        let message =
+            format!("{} has {} TCP ports, over the bound of {}", ObjectRef::of(service), ports.len(), limits::PORTS);
+        return Err(Box::new(Problem::error(object.clone(), "TooLarge", message)));
     }
     Ok(ports)
 }

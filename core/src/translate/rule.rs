@@ -268,8 +268,9 @@ impl Refusal {
         Self { field: field.to_owned(), reason, message, hint: None }
     }
 
-    fn filter(list: &str, FilterError { filter, reason, message }: FilterError) -> Self {
-        Self::new(&format!("{list}[{filter}]"), reason, message)
+    fn filter(list: &str, FilterError { filter, field, reason, message }: FilterError) -> Self {
+        let field = field.map(|field| format!(".{field}")).unwrap_or_default();
+        Self::new(&format!("{list}[{filter}]{field}"), reason, message)
     }
 }
 

@@ -5,12 +5,24 @@ use mcwan_policy::limits;
 use super::Exports;
 use super::target::hash;
 
-/// Hexadecimal digits of the hash that keeps a name apart.
-const HASH_DIGITS: usize = 8;
+/// Hexadecimal digits of the hash that keeps a name apart, in a namespace that tenants share: 80 bits, so that nobody
+/// finds a name of his own that another's hashes to.
+const HASH_DIGITS: usize = 20;
+/// The same in names that rules may still have from before.
+const FORMER_HASH_DIGITS: usize = 8;
 
 /// The name of the tier service of a service over a tier. Where the joined name is too long, or an export that is
 /// older joins to the same, it ends in a hash.
 pub(super) fn name(exports: &Exports, namespace: &str, name: &str, tier: &str) -> String {
+    named(exports, namespace, name, tier, HASH_DIGITS)
+}
+
+/// Whether a rule means this tier service by what it says.
+pub(super) fn is_named(exports: &Exports, namespace: &str, name: &str, tier: &str, said: &str) -> bool {
+    [HASH_DIGITS, FORMER_HASH_DIGITS].iter().any(|digits| named(exports, namespace, name, tier, *digits) == said)
+}
+
+fn named(exports: &Exports, namespace: &str, name: &str, tier: &str, digits: usize) -> String {
     let joined = join(namespace, name, tier);
     let is_taken = || {
         let own = age(exports, namespace, name);
@@ -21,8 +33,8 @@ pub(super) fn name(exports: &Exports, namespace: &str, name: &str, tier: &str) -
     if joined.len() <= limits::LABEL_BYTES && !is_taken() {
         return joined;
     }
-    let hash = hash(&format!("{namespace}/{name}/{tier}"), HASH_DIGITS);
-    let kept = joined.get(..limits::LABEL_BYTES - HASH_DIGITS - 1).unwrap_or(&joined);
+    let hash = hash(&format!("{namespace}/{name}/{tier}"), digits);
+    let kept = joined.get(..limits::LABEL_BYTES - digits - 1).unwrap_or(&joined);
     format!("{}-{hash}", kept.trim_end_matches('-'))
 }
 

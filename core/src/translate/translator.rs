@@ -4,14 +4,16 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use crate::api::{ClusterTier, EgressGateway, McsVersion, WanClusterSpec};
+use mcwan_policy::listener_port;
+
+use crate::api::{ClusterTier, EgressGateway, McsVersion, REGISTRY_NAMESPACE, WanClusterSpec, limits};
 use crate::liveness::Liveness;
-use crate::problem::Problem;
+use crate::problem::{ObjectRef, Problem};
 use crate::snapshot::change::Change;
 use crate::snapshot::{Key, Keyed, Snapshot};
 
 use super::gateway_pods::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, known_addresses};
-use super::{Exports, Families, Import, Options, Outgoing, SteeringKey, service_import, tier_service};
+use super::{Exports, Families, Import, Options, Outgoing, SteeringKey, service_import, tier_service, trust};
 
 /// What the resources mean, kept up to date.
 #[derive(Debug)]
@@ -45,8 +47,8 @@ impl Translator {
     /// Knows nothing yet.
     pub fn new(options: Options) -> Self {
         Self {
+            exports: Exports::none(options.trust.clone()),
             options,
-            exports: Exports::default(),
             imports: Keyed::default(),
             outgoing: Keyed::default(),
             referrers: Keyed::default(),
@@ -56,7 +58,14 @@ impl Translator {
     /// Brings everything up to date that the changes may concern.
     pub fn update<'c>(&mut self, snapshot: &Snapshot, changes: impl IntoIterator<Item = &'c Change>) -> Affected {
         let changes: BTreeSet<&Change> = changes.into_iter().collect();
-        let affected = if changes.contains(&Change::Everything) {
+        // Another address of an API server may be one that an export names.
+        let is_api_server = |change: &&Change| match change {
+            Change::Service(key) | Change::Endpoints(key) => trust::is_api_server(key),
+            _ => false,
+        };
+        let has_moved = changes.iter().any(is_api_server) && self.exports.misses_api_servers(snapshot);
+        let is_all = has_moved || changes.contains(&Change::Everything);
+        let mut affected = if is_all {
             self.everything(snapshot)
         } else {
             let mut affected = Affected::default();
@@ -67,6 +76,9 @@ impl Translator {
         };
         for key in &affected.imports {
             self.translate_import(snapshot, key);
+        }
+        for namespace in affected.egress.clone() {
+            self.allot_listeners(&namespace, &mut affected);
         }
         for key in &affected.exports {
             self.translate_export(snapshot, key);
@@ -90,7 +102,7 @@ impl Translator {
     }
 
     fn everything(&mut self, snapshot: &Snapshot) -> Affected {
-        self.exports = Exports::new(snapshot, self.options.cluster.as_deref());
+        self.exports = Exports::new(snapshot, self.options.cluster.as_deref(), self.options.trust.clone());
         let keys = |keyed: &mut dyn Iterator<Item = Key>| keyed.collect::<BTreeSet<_>>();
         let mut imports = keys(&mut self.imports.iter().map(|(key, _)| key));
         imports.extend(snapshot.service_imports.iter().map(|import| Key::of(&import.metadata)));
@@ -200,6 +212,38 @@ impl Translator {
         }
     }
 
+    /// Says of the imports of a namespace which ports no listener is left for. Whoever applies their rules, they have as
+    /// many as one Gateway together: which of its gateways serves an import is no part of what the import means.
+    fn allot_listeners(&mut self, namespace: &str, affected: &mut Affected) {
+        let of = |import: &Arc<Import>| import.ports.iter().copied().map(listener_port).collect::<BTreeSet<_>>();
+        let all: BTreeSet<u16> = self.imports.in_namespace(namespace).flat_map(of).collect();
+        let is_all_served = self.imports.in_namespace(namespace).all(|import| import.unserved.is_empty());
+        if is_all_served && all.len() <= limits::PORTS {
+            return;
+        }
+        let mut listeners = BTreeSet::new();
+        let mut changed = Vec::new();
+        for import in self.imports_of(namespace) {
+            let mut unserved = BTreeSet::new();
+            for port in &import.ports {
+                if listeners.len() < limits::PORTS || listeners.contains(&listener_port(*port)) {
+                    listeners.insert(listener_port(*port));
+                } else {
+                    unserved.insert(*port);
+                }
+            }
+            if unserved != import.unserved {
+                changed.push((import.key(), unserved));
+            }
+        }
+        for (key, unserved) in changed {
+            if let Some(import) = self.imports.get_mut(&key.namespace, &key.name) {
+                Arc::make_mut(import).unserved = unserved;
+            }
+            affected.import(key);
+        }
+    }
+
     fn translate_export(&mut self, snapshot: &Snapshot, key: &Key) {
         match snapshot.service_exports.get(&key.namespace, &key.name) {
             Some(export) => {
@@ -238,11 +282,43 @@ impl Translator {
             .exports
             .tier_ports()
             .filter_map(|(name, port)| Some(ClusterTier { name: name.to_owned(), port: port.try_into().ok()? }));
-        let egress_gateways = self.imports.namespaces().filter_map(|namespace| {
+        // What is over a bound would make the registry refuse all of it.
+        let mut egress_gateways = self.egress_gateways(snapshot);
+        egress_gateways.truncate(limits::NAMESPACES);
+        for gateway in &mut egress_gateways {
+            gateway.addresses.truncate(limits::ADDRESSES);
+        }
+        WanClusterSpec { tiers: tiers.collect(), egress_gateways }
+    }
+
+    /// What of [`Self::cluster`] the registry is not told, as it is too much: requests from there are refused elsewhere.
+    pub fn cluster_problems(&self, snapshot: &Snapshot) -> Vec<Problem> {
+        let cluster = self.options.cluster.clone().unwrap_or_default();
+        let object = ObjectRef::namespaced("WANCluster", REGISTRY_NAMESPACE, cluster);
+        let error = |message: String| Problem::error(object.clone(), "TooLarge", message).at("spec.egressGateways");
+        let gateways = self.egress_gateways(snapshot);
+        let mut problems = Vec::new();
+        if gateways.len() > limits::NAMESPACES {
+            let message = format!("{} namespaces import, over the bound of {}", gateways.len(), limits::NAMESPACES);
+            problems.push(error(message));
+        }
+        for EgressGateway { namespace, addresses } in &gateways {
+            if addresses.len() > limits::ADDRESSES {
+                let (count, bound) = (addresses.len(), limits::ADDRESSES);
+                let message = format!("the gateways of {namespace} have {count} addresses, over the bound of {bound}");
+                problems.push(error(message));
+            }
+        }
+        problems
+    }
+
+    /// Where requests leave this cluster.
+    fn egress_gateways(&self, snapshot: &Snapshot) -> Vec<EgressGateway> {
+        let gateways = self.imports.namespaces().filter_map(|namespace| {
             let addresses = known_addresses(snapshot, namespace, &[EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY]);
             (!addresses.is_empty()).then(|| EgressGateway { namespace: namespace.to_string(), addresses })
         });
-        WanClusterSpec { tiers: tiers.collect(), egress_gateways: egress_gateways.collect() }
+        gateways.collect()
     }
 
     /// The addresses that requests for exports of a namespace may come from: those of the egress gateways of that

@@ -1,10 +1,14 @@
 //! What a cluster is told: what each unit of emission consists of, and what cannot be said.
 
+mod bounds;
 mod egress;
 mod families;
+mod filters;
 mod import;
 mod ingress;
+mod names;
 mod native;
 mod provenance;
 mod stale;
+mod trust;
 mod world;

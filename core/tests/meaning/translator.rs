@@ -8,7 +8,7 @@ use mcwan_core::emit::object::{Kind, Object};
 use mcwan_core::problem::Problem;
 use mcwan_core::snapshot::change::{Change, Input, InputKind};
 use mcwan_core::snapshot::{Key, Keyed, Snapshot, input};
-use mcwan_core::translate::{Import, Options, Source, Steering, Translator};
+use mcwan_core::translate::{Import, Options, Source, Steering, Translator, Trust};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -128,6 +128,7 @@ fn mk_translator() -> Translator {
         steering_key: "0123456789abcdef".parse().unwrap(),
         steering: Steering::RouteHeader,
         mcs_version: McsVersion::default(),
+        trust: Trust::default(),
     })
 }
 

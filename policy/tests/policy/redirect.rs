@@ -88,6 +88,32 @@ fn without_port_and_scheme_it_is_the_listeners() {
 }
 
 #[test]
+fn a_listener_that_stands_in_for_a_port_names_that_port() {
+    let asked = |authority: &str, listener| http(listener).with_authority(authority);
+    let elsewhere = Redirect { hostname: Some("new.example.com".to_owned()), ..mk_redirect() };
+    check(&[
+        ("Istio's health", mk_redirect(), asked("payment.secure:15021", 65021), "302 http://payment.secure:15021/a"),
+        ("Envoy's admin", mk_redirect(), asked("payment.secure:15000", 65000), "302 http://payment.secure:15000/a"),
+        ("under another host", elsewhere, asked("payment.secure:15021", 65021), "302 http://new.example.com:15021/a"),
+        ("no port is said", mk_redirect(), asked("payment.secure", 65021), "302 http://payment.secure:15021/a"),
+        ("another port is said", mk_redirect(), asked("payment.secure:80", 65021), "302 http://payment.secure:15021/a"),
+        (
+            "the listener's own",
+            mk_redirect(),
+            asked("payment.secure:65021", 65021),
+            "302 http://payment.secure:65021/a",
+        ),
+        (
+            "none stands behind it",
+            mk_redirect(),
+            asked("payment.secure:15022", 65022),
+            "302 http://payment.secure:65022/a",
+        ),
+        ("no stand-in", mk_redirect(), asked("payment.secure:15021", 15021), "302 http://payment.secure:15021/a"),
+    ]);
+}
+
+#[test]
 fn the_default_port_of_the_resulting_scheme_is_left_out() {
     let to = |scheme, port| Redirect { scheme, port: Some(port), ..mk_redirect() };
     check(&[

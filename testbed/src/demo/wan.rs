@@ -17,6 +17,7 @@ use tokio::time::interval;
 use super::{curl, request, table};
 use crate::describe;
 use crate::example::{End, Example};
+use crate::table::TERMINAL;
 use crate::tools;
 use crate::wan::play::{Play, WanPerformance};
 use crate::wan::{Count, Plan, TestWan, Traffic};
@@ -89,7 +90,7 @@ async fn perform(wan: &TestWan, play: &Play, example: &Example) -> Result<bool> 
     println!();
     let rows: Vec<_> = performances.iter().map(|performance| row(performance, &tiers)).collect();
     let performances: Vec<_> = performances.iter().map(|performance| &performance.performance).collect();
-    let is_good = table(example, HEADINGS, &rows, &performances);
+    let is_good = table(example, HEADINGS, &rows, &performances, TERMINAL);
     println!("the router between the clusters counted, from cluster-{IMPORTER} to cluster-{EXPORTER}:");
     let ports = wan.traffic().since(&before).ports(IMPORTER, EXPORTER);
     for (port, Count { connections, packets, bytes, .. }) in ports {
@@ -150,7 +151,7 @@ async fn invite(wan: &TestWan, play: &Play, example: &Example) -> Result<()> {
     for arrives in [true, false] {
         let case = example.cases.iter().find(|case| matches!(case.expected.end, End::Upstream(_)) == arrives);
         if let Some(case) = case {
-            println!("  {inside} {}", curl(&case.request, gateway));
+            println!("  {inside} \\\n    {}", curl(&case.request, gateway));
         }
     }
     Ok(())

@@ -10,6 +10,12 @@ use mcwan_testbed::example::{Case, Destination, End, Example, Upstream};
 use crate::player::{Running, demo, printed};
 use crate::scene::blocking_turn;
 
+/// Nothing is wider than a terminal.
+fn fits(text: &str) {
+    let wide: Vec<_> = text.lines().filter(|line| line.chars().count() > 120).collect();
+    assert!(wide.is_empty(), "{wide:#?}");
+}
+
 #[test]
 fn an_example_is_played_on_two_clusters() {
     let _turn = blocking_turn();
@@ -23,6 +29,8 @@ fn an_example_is_played_on_two_clusters() {
         "{log}"
     );
     every_request_is_told(&table);
+    fits(&table);
+    fits(&log);
 }
 
 /// The tiers of the payment example, and their ports.

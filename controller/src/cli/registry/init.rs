@@ -11,8 +11,8 @@ use crate::registry::{Outcome, manifests};
 
 /// Prepare an API server for the registry
 ///
-/// Makes the namespace mc-wan-registry, the kinds of what clusters publish there, the rights of a cluster, and the
-/// admission policy that keeps each to what is its own. May be run again, to upgrade these. What came with mcwan itself,
+/// Makes the namespace mc-wan-registry, the kinds of what clusters publish there, the rights of a cluster, the admission
+/// policy that keeps each to what is its own, and the quota that bounds what all publish. May be run again, to upgrade these. What came with mcwan itself,
 /// where that is installed on the same API server, is left to it.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]

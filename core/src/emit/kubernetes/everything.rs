@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::emit::claims::Claims;
 use crate::emit::object::Object;
 use crate::problem::Problem;
 use crate::snapshot::Snapshot;
@@ -16,8 +17,12 @@ use super::{
 /// what the translation found.
 pub fn everything(translator: &Translator, snapshot: &Snapshot, settings: &Settings) -> (Vec<Object>, Vec<Problem>) {
     let (mut objects, mut problems) = (common_objects(), Vec::new());
-    for import in translator.imports().values() {
-        let (made, found) = ImportVersions::of(import).objects(settings, &mut Places::new()).into_all();
+    let mut claims = Claims::default();
+    let mut imports: Vec<_> = translator.imports().values().collect();
+    imports.sort_by(|left, right| left.precedence().cmp(&right.precedence()));
+    for import in imports {
+        let (mut made, found) = ImportVersions::of(import).objects(settings, &mut Places::new()).into_all();
+        problems.extend(claims.claim(&import.object, &import.object, &mut made));
         objects.extend(made);
         problems.extend(found);
         problems.extend(missing_grants(import, &snapshot.reference_grants));
@@ -31,7 +36,9 @@ pub fn everything(translator: &Translator, snapshot: &Snapshot, settings: &Setti
     }
     let mut exporting = BTreeSet::new();
     for export in translator.outgoing().values().filter(|export| export.is_exported()) {
-        objects.extend(export_objects(export, settings));
+        let mut made = export_objects(export, settings);
+        problems.extend(claims.claim(&export.object, &export.object, &mut made));
+        objects.extend(made);
         exporting.insert(&*export.key.namespace);
     }
     for namespace in exporting {
@@ -40,6 +47,7 @@ pub fn everything(translator: &Translator, snapshot: &Snapshot, settings: &Setti
         objects.extend(made);
         problems.extend(found);
     }
+    problems.extend(translator.cluster_problems(snapshot));
     objects.extend(cluster_object(&translator.cluster(snapshot), settings));
     objects.sort_by(|left, right| left.id.cmp(&right.id));
     (objects, problems)

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use mcwan_policy::{is_reserved_port, listener_port};
 use serde_json::json;
 
 use crate::emit::object::{Kind, Object};
@@ -15,12 +16,6 @@ use super::{Settings, names};
 /// Listeners of one Gateway (Gateway API, `GatewaySpec`).
 pub(super) const LISTENERS: usize = 64;
 
-/// Ports that a gateway pod needs for itself (Istio, "Application Requirements"): Envoy's admin server, the agent's
-/// debug server, its metrics, its health and Envoy's metrics.
-const RESERVED_PORTS: [u16; 5] = [15_000, 15_004, 15_020, 15_021, 15_090];
-/// How far from a reserved port the listener is that stands in for it.
-const STAND_IN: u16 = 50_000;
-
 /// Who may look at the numbers that the filter publishes, such as which config is in force: by default the agent
 /// shows none that are not Istio's.
 const STATS_ANNOTATION: (&str, &str) = ("sidecar.istio.io/statsInclusionPrefixes", "wasmcustom.mcwan");
@@ -29,28 +24,18 @@ const STATS_ANNOTATION: (&str, &str) = ("sidecar.istio.io/statsInclusionPrefixes
 /// soon as it has one, and until they do their gateways refuse it.
 const ADMISSION_SECONDS: u32 = 5;
 
-/// Whether a gateway cannot listen on a port.
-pub(super) fn is_reserved(port: u16) -> bool {
-    RESERVED_PORTS.contains(&port)
-}
-
-/// The port of the listener for a service port.
-pub(super) fn listener_port(port: u16) -> u16 {
-    if is_reserved(port) { port.wrapping_add(STAND_IN) } else { port }
-}
-
 /// The ports of an import with those of their listeners. A reserved port goes without where the import itself has
 /// the port that would stand in for it.
 pub(super) fn served_ports<'i>(
     import: &'i Import,
     problems: &mut Vec<Problem>,
 ) -> impl Iterator<Item = (u16, u16)> + use<'i> {
-    let is_taken = |port: u16| is_reserved(port) && import.ports.contains(&listener_port(port));
+    let is_taken = |port: u16| is_reserved_port(port) && import.ports.contains(&listener_port(port));
     for port in import.ports.iter().filter(|port| is_taken(**port)) {
         let message = format!("port {port} is the gateway's own, and port {} is taken, too", listener_port(*port));
         problems.push(Problem::error(import.object.clone(), "PortConflict", message));
     }
-    let served = import.ports.iter().filter(move |port| !is_taken(**port));
+    let served = import.ports.iter().filter(move |port| !is_taken(**port) && !import.unserved.contains(port));
     served.map(|port| (*port, listener_port(*port)))
 }
 
@@ -62,14 +47,18 @@ pub(super) fn listeners<'i>(
 ) -> BTreeSet<u16> {
     let mut listeners = BTreeSet::new();
     for (import, ports) in imports {
+        let mut unserved = import.unserved.clone();
         for (port, listener) in ports {
             if listeners.len() < LISTENERS || listeners.contains(&listener) {
                 listeners.insert(listener);
             } else {
-                let message = format!("no listener is left for port {port}: a Gateway has at most {LISTENERS}");
-                problems.push(Problem::error(import.object.clone(), "TooLarge", message));
+                unserved.insert(port);
             }
         }
+        problems.extend(unserved.into_iter().map(|port| {
+            let message = format!("no listener is left for port {port}: a Gateway has at most {LISTENERS}");
+            Problem::error(import.object.clone(), "TooLarge", message)
+        }));
     }
     listeners
 }

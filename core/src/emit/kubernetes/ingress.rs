@@ -23,7 +23,7 @@ pub fn ingress_objects<'t>(
 ) -> (Vec<Object>, Vec<Problem>) {
     let (mut listeners, mut problems) = (BTreeSet::new(), Vec::new());
     for (tier, port) in tiers {
-        if gateway::is_reserved(port) {
+        if mcwan_policy::is_reserved_port(port) {
             let message = format!("port {port} is the gateway's own: nothing can be received on it");
             let problem = Problem::error(ObjectRef::cluster("WANPolicy", tier), "PortConflict", message);
             problems.push(problem.at("spec.port"));

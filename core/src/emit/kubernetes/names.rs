@@ -14,18 +14,22 @@ pub const PLUGIN: &str = "mcwan";
 /// The `DestinationRule` of all tier services.
 pub const TIER_RULE: &str = "mcwan-tiers";
 
-/// Bytes of the hash that keeps names apart; each is two hexadecimal digits.
-const HASH_BYTES: usize = 4;
+/// Hexadecimal digits of the hash that keeps names apart in a namespace that tenants share: 80 bits, so that nobody finds
+/// parts of his own that another's hash to.
+const HASH_DIGITS: usize = 20;
+/// The same for names that clients use, in a namespace that is one tenant's.
+const OWN_HASH_DIGITS: usize = 8;
 
 /// The Service that clients of an import call.
 pub fn clusterset_service(name: &str) -> String {
     let joined = format!("{name}-clusterset");
-    if joined.len() <= limits::LABEL_BYTES { joined } else { hashed(&joined, &[name]) }
+    if joined.len() <= limits::LABEL_BYTES { joined } else { hashed(&joined, name, OWN_HASH_DIGITS) }
 }
 
 /// The tier service of one of several clusters that export a service.
 pub(super) fn source_service(namespace: &str, name: &str, tier: &str, cluster: &str) -> String {
-    hashed(&format!("{name}-{namespace}-{tier}-{cluster}"), &[name, namespace, tier, cluster])
+    let parts = [name, namespace, tier, cluster];
+    hashed(&parts.join("-"), &parts.join("/"), HASH_DIGITS)
 }
 
 /// The slice with the addresses of one cluster and family behind a tier service.
@@ -80,10 +84,10 @@ fn numbered(name: String, number: usize) -> String {
     if number == 0 { name } else { format!("{name}.{number:03}") }
 }
 
-/// A label that begins as the joined parts do and that no other parts have.
-fn hashed(joined: &str, parts: &[&str]) -> String {
-    let digest = Sha256::digest(parts.join("/"));
-    let hash = hex::encode(digest.get(..HASH_BYTES).unwrap_or_default());
+/// A label that begins as the joined parts do and ends in so many digits of a hash of what no other parts come to.
+fn hashed(joined: &str, parts: &str, digits: usize) -> String {
+    let mut hash = hex::encode(Sha256::digest(parts));
+    hash.truncate(digits);
     let kept = joined.get(..limits::LABEL_BYTES - hash.len() - 1).unwrap_or(joined);
     format!("{}-{hash}", kept.trim_end_matches('-'))
 }
@@ -109,6 +113,16 @@ mod tests {
         }
         let dash = format!("{}-a", "n".repeat(53));
         assert!(!clusterset_service(&dash).contains("--"), "no dash before the hash but ours");
+    }
+
+    #[test]
+    fn a_name_across_tenants_cannot_be_forced() {
+        for part in ["a", &"n".repeat(63)] {
+            let name = source_service(part, part, part, part);
+            let hash = name.rsplit('-').next().unwrap_or_default();
+            assert!(hash.len() * 4 >= 80, "{name} ends in 80 bits of hash or more");
+        }
+        assert_eq!(clusterset_service(&"n".repeat(60)).len(), 63, "clients call it by this name, so it stays");
     }
 
     #[test]

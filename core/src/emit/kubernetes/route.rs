@@ -70,7 +70,7 @@ pub type Places = BTreeMap<(u16, String), usize>;
 /// The ports of versions of an import, with those of their listeners.
 pub(super) fn ports(versions: &[&Import], recovered: &[RecoveredRule]) -> BTreeMap<u16, u16> {
     let served = versions.iter().flat_map(|import| gateway::served_ports(import, &mut Vec::new()));
-    let recovered = recovered.iter().map(|rule| (rule.port, gateway::listener_port(rule.port)));
+    let recovered = recovered.iter().map(|rule| (rule.port, mcwan_policy::listener_port(rule.port)));
     recovered.chain(served).collect()
 }
 

@@ -9,7 +9,7 @@ use crate::snapshot::Gathered;
 use crate::snapshot::change::Change;
 use crate::snapshot::{Key, Snapshot};
 use crate::status::{GatewayState, ModuleState, News, Outcome};
-use crate::translate::{Options, Steering, Translator};
+use crate::translate::{Options, Steering, Translator, Trust};
 
 const WORLD: &str = "
 apiVersion: mc-wan.l7mp.io/v1alpha1
@@ -63,6 +63,7 @@ fn patch_judged(
         steering_key: "a key of many letters".parse().unwrap(),
         steering: Steering::RouteHeader,
         mcs_version: McsVersion::default(),
+        trust: Trust::default(),
     });
     translator.update(&gathered.snapshot, &[Change::Everything]);
     let subject = Subject::service_import(gathered.snapshot.service_imports.get("secure", "payment").unwrap());

@@ -8,7 +8,7 @@ use mcwan_core::emit::object::{Kind, Object};
 use mcwan_core::problem::Problem;
 use mcwan_core::snapshot::Gathered;
 use mcwan_core::snapshot::change::Change;
-use mcwan_core::translate::{Import, Options, Steering, Translator};
+use mcwan_core::translate::{Import, Options, Steering, Translator, Trust};
 use serde_json::Value;
 
 const HEAD: &str = "apiVersion: mc-wan.l7mp.io/v1alpha1\nkind:";
@@ -22,6 +22,11 @@ pub(crate) struct World {
 impl World {
     /// A world with the tier `high`, and these documents.
     pub(crate) fn new(documents: &[String]) -> Self {
+        Self::trusting(Trust::default(), documents)
+    }
+
+    /// The same where the others are trusted as this says.
+    pub(crate) fn trusting(trust: Trust, documents: &[String]) -> Self {
         let tier = format!("{HEAD} WANPolicy\nmetadata: {{name: high}}\nspec: {{port: 31111}}\n");
         let gathered = Gathered::from_text("world.yaml", &[&[tier], documents].concat().join("---\n"));
         assert!(gathered.is_complete(), "{:?}", gathered.findings);
@@ -30,6 +35,7 @@ impl World {
             steering_key: "0123456789abcdef".parse().unwrap(),
             steering: Steering::RouteHeader,
             mcs_version: McsVersion::default(),
+            trust,
         };
         let mut translator = Translator::new(options);
         translator.update(&gathered.snapshot, &[Change::Everything]);

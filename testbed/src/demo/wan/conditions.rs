@@ -7,6 +7,7 @@ use kube::core::GroupVersionKind;
 use kube::{Api, ResourceExt};
 use serde_json::Value;
 
+use super::screen::GAP;
 use crate::wan::{TestWan, WanCluster};
 
 /// The kinds that have something to say.
@@ -57,7 +58,7 @@ fn said(object: &Value) -> String {
     let parents = list(object, "/status/parents").unwrap_or_default();
     let of_parents = parents.iter().filter_map(|parent| list(parent, "/conditions")).flatten();
     let conditions = list(object, "/status/conditions").into_iter().flatten().chain(of_parents);
-    conditions.filter_map(|condition| word(&condition)).collect::<Vec<_>>().join("  ")
+    conditions.filter_map(|condition| word(&condition)).collect::<Vec<_>>().join(GAP)
 }
 
 /// `Accepted ✓`, or `Programmed ✗ Pending`; nothing for what is bad if true, and is not.

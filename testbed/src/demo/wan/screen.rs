@@ -2,10 +2,14 @@
 
 use std::io::{IsTerminal, stderr};
 
+use anstream::adapter::strip_str;
 use anstream::{eprint, eprintln};
 
 use super::conditions::Row;
-use crate::table::Columns;
+use crate::table::{Columns, TERMINAL};
+
+/// What stands between two conditions.
+pub(super) const GAP: &str = "  ";
 
 /// A table on a terminal, drawn anew where it stands. Elsewhere each row that is new or has changed is a line.
 #[derive(Debug)]
@@ -44,12 +48,33 @@ impl Screen {
         let plain: Vec<_> = rows.iter().map(|[cluster, object, _]| [cluster.clone(), object.clone()]).collect();
         let columns = Columns::of(&plain);
         let news = rows.iter().zip(&plain).filter(|(row, _)| self.is_terminal || !self.shown.contains(row));
-        news.map(|([.., said], plain)| {
-            format!("  {:width$}  {said}", columns.lay_out(plain).concat(), width = columns.width())
-        })
-        .map(|line| line.trim_end().to_owned())
-        .collect()
+        let width = columns.width();
+        let mut lines = Vec::new();
+        for ([.., said], plain) in news {
+            let mut before = columns.lay_out(plain).concat();
+            for said in fitted(said, TERMINAL.saturating_sub(width + 4)) {
+                lines.push(format!("  {before:width$}  {said}").trim_end().to_owned());
+                before.clear();
+            }
+        }
+        lines
     }
+}
+
+/// What an object says in lines that are no wider than this, coloured as it is: each has some of the conditions, whole.
+fn fitted(said: &str, width: usize) -> Vec<String> {
+    let wide = |text: &str| strip_str(text).to_string().chars().count();
+    let mut lines = Vec::<String>::new();
+    for condition in said.split(GAP) {
+        match lines.last_mut() {
+            Some(line) if wide(line) + GAP.len() + wide(condition) <= width => {
+                line.push_str(GAP);
+                line.push_str(condition);
+            }
+            _ => lines.push(condition.to_owned()),
+        }
+    }
+    lines
 }
 
 #[cfg(test)]
@@ -58,6 +83,16 @@ mod tests {
 
     fn mk_row(object: &str, said: &str) -> Row {
         ["cluster-1".to_owned(), object.to_owned(), said.to_owned()]
+    }
+
+    #[test]
+    fn a_line_fits_the_terminal() {
+        let said = vec!["Accepted ✗ NoMatchingListenerHostname"; 6].join(GAP);
+        let lines = Screen::new().lines(&[mk_row("HTTPRoute secure/payment.8080", &said)]);
+        assert!(lines.iter().all(|line| line.chars().count() <= TERMINAL), "{lines:#?}");
+        assert_eq!(lines.concat().matches("Accepted").count(), 6, "nothing is lost: {lines:#?}");
+        assert!(lines[0].starts_with("  cluster-1  HTTPRoute") && lines[1].starts_with("             "), "{lines:#?}");
+        assert_eq!(fitted("", 10), [""], "what says nothing has a line, too");
     }
 
     #[test]

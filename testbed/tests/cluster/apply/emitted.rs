@@ -9,7 +9,7 @@ use mcwan_core::emit::kubernetes::{AccessLog, FilterKind, Module, Settings, ever
 use mcwan_core::emit::object::{Kind, Object, ObjectId};
 use mcwan_core::snapshot::Key;
 use mcwan_core::snapshot::change::Change;
-use mcwan_core::translate::{Options, Steering, Translator};
+use mcwan_core::translate::{Options, Steering, Translator, Trust};
 use serde_json::{Value, json};
 
 use super::edge::CLUSTER;
@@ -42,6 +42,7 @@ fn of_example(manifests: &Path, data_plane: DataPlane, filter: FilterKind) -> Ve
         steering_key: "a-key-of-the-tests".parse().unwrap(),
         steering: Steering::RouteHeader,
         mcs_version: McsVersion::default(),
+        trust: Trust::default(),
     };
     let url = format!("oci://registry.example.com/mcwan-filter@sha256:{}", "0".repeat(64));
     let module = Module { url, sha256: None };

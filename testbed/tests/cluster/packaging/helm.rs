@@ -12,7 +12,7 @@ use super::{DIGEST, SYSTEM, columns, deployment, manifests, older, ours, run, va
 
 /// What makes up the controller.
 const CONTROLLER: &str = "deployments,services,serviceaccounts,poddisruptionbudgets,roles,rolebindings,clusterroles,\
-    clusterrolebindings";
+    clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings";
 
 /// What users' rules and their traffic need.
 const LASTING: &str = "namespaces,customresourcedefinitions";
@@ -144,6 +144,8 @@ async fn values_that_are_wrong_are_refused_by_name() -> Result<()> {
         ("env[0].name=mcwan log level", "/env/0/name"),
         ("volumes[0].mode=x", "name"),
         ("crds=false", "/crds"),
+        ("imports.namespaces[0]=A", "/imports/namespaces/0"),
+        ("imports.denied=kube-*", "/imports"),
         ("registry.secret=mcwan-registry", "/registry"),
         ("registry.kubeconfigSecret=mcwan_registry", "/registry/kubeconfigSecret"),
     ] {

@@ -1,11 +1,14 @@
 //! What the controller's service account may do.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
 use kube::Api;
 use kube::api::PostParams;
 use mcwan_testbed::cluster::{Crds, TestCluster};
 use mcwan_testbed::tools;
+use mcwan_testbed::wait::until;
 use tokio::process::Command;
 
 use super::{SYSTEM, golden, kustomize, run};
@@ -102,6 +105,58 @@ async fn its_rights_are_these(cluster: &TestCluster) -> Result<()> {
         assert_eq!(may(cluster, &controller, question).await?, expected, "{question}");
     }
     Ok(())
+}
+
+#[tokio::test]
+async fn what_the_controller_has_not_made_it_may_not_write() -> Result<()> {
+    let cluster = TestCluster::start_with(&[]).await?;
+    kustomize::install(&cluster).await?;
+    let service = |name: &str, by: &str| {
+        format!(
+            "apiVersion: v1\nkind: Service\nmetadata: {{name: {name}, namespace: default, \
+             labels: {{app.kubernetes.io/managed-by: {by}}}}}\nspec: {{ports: [{{port: 80}}]}}\n"
+        )
+    };
+    cluster.apply(&service("theirs", "somebody")).await?;
+    cluster.apply(&service("ours", "mcwan")).await?;
+    let folder = tempfile::tempdir()?;
+    let file = |name: &str, manifest: &str| -> Result<String> {
+        let file = folder.path().join(name);
+        std::fs::write(&file, manifest)?;
+        Ok(file.to_string_lossy().into_owned())
+    };
+    let kubeconfig = cluster.kubeconfig(SYSTEM, "mcwan").await?;
+    let cache = folder.path().join("cache");
+    let attempt = async |task: &str| {
+        let mut kubectl = Command::new(tools::program("kubectl")?);
+        kubectl.arg("--kubeconfig").arg(&kubeconfig).arg("--cache-dir").arg(&cache);
+        run(kubectl.args(task.split(' ')).args(["--namespace", "default"])).await
+    };
+    let apply = "apply --server-side --force-conflicts --filename";
+    let (plain, marked) = (file("plain", &service("new", "somebody"))?, file("marked", &service("new", "mcwan"))?);
+    let taken = file("taken", &service("theirs", "mcwan"))?;
+    let given = file("given", &service("ours", "somebody"))?;
+    // What the API server has been told a moment ago, it does not enforce at once.
+    let is_refused = async || Ok(attempt("delete service theirs --dry-run=server").await.is_err());
+    until(Duration::from_mins(1), "the policy is in force", is_refused).await?;
+    for (task, expected, message) in [
+        (format!("{apply} {marked}"), true, "makes what has the label"),
+        (format!("{apply} {plain}"), false, "and takes it away"),
+        ("delete service new".to_owned(), true, "deletes what has it"),
+        (format!("{apply} {plain}"), false, "makes what has not"),
+        (format!("{apply} {taken}"), false, "takes over another's"),
+        (format!("{apply} {given}"), false, "gives away its own"),
+        ("delete service theirs".to_owned(), false, "deletes another's"),
+    ] {
+        let done = attempt(&task).await;
+        assert_eq!(done.is_ok(), expected, "{message}: {done:?}");
+        if let Err(refusal) = done {
+            let why = "mcwan's controller writes what has the label app.kubernetes.io/managed-by: mcwan";
+            assert!(refusal.to_string().contains(why), "{message}: {refusal}");
+        }
+    }
+    // Others are bound by their own rights.
+    cluster.kubectl(&["delete", "service", "theirs", "--namespace", "default"]).await.map(drop)
 }
 
 async fn whatever_it_emits_it_may_write_and_delete(cluster: &TestCluster) -> Result<()> {

