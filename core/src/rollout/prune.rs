@@ -21,7 +21,11 @@ impl Rollout {
             // What takes over looks at everything in the end.
             return;
         }
-        if self.objects.desired.owner_of(&id).is_some() || self.is_held(&id) {
+        if self.objects.desired.owner_of(&id).is_some() {
+            return;
+        }
+        if self.is_held(&id) {
+            self.queue.add_at(Work::Prune(id), now + self.timing.grace);
             return;
         }
         let is_guard = guarded_by(&id, self.model.settings.filter).is_some_and(|guarded| self.is_there(&guarded));
