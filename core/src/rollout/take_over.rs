@@ -46,7 +46,11 @@ impl Rollout {
             let services =
                 if left.is_empty() { BTreeSet::new() } else { services.map(|id| id.key.name.to_string()).collect() };
             let found = (Recovered { rules: Vec::new(), services }, Places::new());
-            self.imports.entry(import).found = Found::Reading { left, found: Box::new(found) };
+            let is_live = left.is_empty()
+                && self.objects.observed.of_import(Kind::HttpRoute, &import.namespace, import).next().is_some();
+            let state = self.imports.entry(import);
+            state.versions.is_live = is_live;
+            state.found = Found::Reading { left, found: Box::new(found) };
         }
         let left = match &self.imports.entry(import).found {
             Found::Unknown => return false,
@@ -229,8 +233,12 @@ impl Rollout {
                 newest.first = Some(FOUND);
                 continue;
             }
+            let is_known = |version: &Version| version.import.as_ref().is_some_and(|known| known.wire == wire);
+            if versions.list.iter().any(|version| version.first == Some(0) && is_known(version)) {
+                continue;
+            }
             let told = Arc::new(import.told(wire));
-            match versions.list.first_mut().filter(|oldest| oldest.first == Some(0)) {
+            match versions.list.first_mut().filter(|oldest| oldest.first == Some(0) && oldest.import.is_none()) {
                 Some(oldest) => oldest.import = Some(told),
                 None => versions.list.insert(0, Version::told(Some(told))),
             }
@@ -249,6 +257,7 @@ impl Rollout {
             .map(|import| import.key())
             .collect();
         for import in imports {
+            self.imports.entry(&import).versions.is_live = false;
             self.queue.add(Work::Reconcile(ReconcileKey::import(&import)));
         }
         self.queue.add(Work::Reconcile(ReconcileKey::egress(namespace)));

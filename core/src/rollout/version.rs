@@ -20,6 +20,8 @@ pub(super) struct Versions {
     pub(super) places: Places,
     /// What one who took over has found.
     pub(super) recovered: Option<Box<Recovered>>,
+    /// Whether one who took over has found live routes that are as wanted, and does not know yet what gateways have.
+    pub(super) is_live: bool,
     /// How far routes are that a version has gone without.
     pub(super) late: Option<Progress>,
 }
@@ -118,12 +120,17 @@ impl Versions {
             && newest.first.is_none()
         {
             match newest.stage {
+                // Its routes are live, so gateways may be steered there.
+                Stage::Backing(_) if self.is_live => (newest.stage, newest.first) = (Stage::Ready, Some(0)),
                 // Nobody knows of it.
                 Stage::Backing(_) => drop(self.list.pop()),
                 // No filter steers to its targets, but routes that others share may lead to what is behind it.
                 Stage::Routed(_) | Stage::Ready => newest.stage = Stage::Closing,
                 Stage::Closing | Stage::Draining(_) => {}
             }
+        }
+        if !self.list.is_empty() {
+            self.is_live = false;
         }
         self.list.push(Version::wanted(wanted.cloned(), now));
         true
@@ -232,7 +239,8 @@ impl Versions {
     /// Every gateway has a configuration with this number, or a later one: what only older ones carried goes. Returns
     /// whether anything does.
     pub(super) fn confirm(&mut self, number: u64) -> bool {
-        let in_force = |version: &Version| version.first.is_some_and(|first| first <= number);
+        // What was found from before is in force until something later is.
+        let in_force = |version: &Version| version.first.is_some_and(|first| 0 < first && first <= number);
         let Some(newest) = self.list.iter().rposition(in_force) else { return false };
         let mut is_news = false;
         for version in self.list.iter_mut().take(newest).filter(|version| version.stage == Stage::Ready) {
