@@ -372,7 +372,7 @@ impl Rollout {
                 }
             }
             Answer::Asked { namespace, reports } => self.asked(&namespace, &reports, now, &mut step.commands),
-            Answer::StatusWritten { patch, result } => self.status_written(patch, result, now, &mut step.commands),
+            Answer::StatusWritten { patch, result } => self.status_written(patch, &result, now, &mut step.commands),
         }
     }
 

@@ -87,10 +87,10 @@ impl Registry {
             Some(RegistryState::Unreachable(why)) => tracing::warn!(why, "the registry cannot be reached"),
             None => {}
         }
-        let state = reach.state().clone();
-        self.metrics.registry(&state);
+        let found = reach.state().clone();
+        self.metrics.registry(&found);
         let is_told = self.place == Place::Elsewhere || matches!(contact, Contact::Refuses(_));
-        rollout.say_of_registry(if is_told { state } else { RegistryState::Reachable });
+        rollout.say_of_registry(if is_told { found } else { RegistryState::Reachable });
         let [live, stale] = rollout.clusters().map(|count| u64::try_from(count).unwrap_or(u64::MAX));
         self.metrics.clusters(live, stale);
     }

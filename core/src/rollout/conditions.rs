@@ -148,7 +148,7 @@ impl Rollout {
     pub(super) fn status_written(
         &mut self,
         patch: StatusPatch,
-        result: Result<(), WriteError>,
+        result: &Result<(), WriteError>,
         now: Moment,
         out: &mut Vec<Command>,
     ) {
@@ -172,7 +172,7 @@ impl Rollout {
             }
             // There is no such object any more.
             Err(WriteError::Conflict | WriteError::NotFound { .. }) => return,
-            Err(WriteError::Passing { after, .. }) => after.unwrap_or(STATUS_WAIT),
+            Err(WriteError::Passing { after, .. }) => (*after).unwrap_or(STATUS_WAIT),
             Err(WriteError::Lasting { .. }) => REFUSED_WAIT,
             Err(WriteError::NotLeading) => Duration::from_secs(1),
         };

@@ -177,8 +177,8 @@ impl Filter {
         let least = known.unwrap_or_default();
         let mut alike = self.sent.iter().filter(|sent| sent.revision == revision && sent.number >= least);
         let first = alike.next()?;
-        let last = alike.next_back().filter(|last| last.written.is_some_and(|written| written + grace <= now));
-        Some(last.unwrap_or(first).number)
+        let is_old = |sent: &&Sent| sent.written.is_some_and(|written| written + grace <= now);
+        Some(alike.next_back().filter(is_old).unwrap_or(first).number)
     }
 
     /// The configuration that every gateway has, or a later one. One that cannot be asked has what it was sent the grace

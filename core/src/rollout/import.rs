@@ -126,9 +126,9 @@ impl Rollout {
             client_ports.extend(&newest.ports);
         }
         // Of what was found, the rules go first.
-        let found = versions.found().map(|(recovered, is_routed)| match is_routed {
-            true => recovered.clone(),
-            false => Recovered { rules: Vec::new(), services: recovered.services.clone() },
+        let found = versions.found().map(|(recovered, is_routed)| {
+            let rules = if is_routed { recovered.rules.clone() } else { Vec::new() };
+            Recovered { rules, services: recovered.services.clone() }
         });
         let recovered = found.as_ref();
         let versions =
@@ -267,15 +267,14 @@ impl Versions {
         for version in &mut self.list {
             match &mut version.stage {
                 Stage::Backing(progress) => progress.look(backing, true, now),
-                Stage::Routed(progress) => progress.look(routes, is_heard, now),
-                Stage::Ready => {}
+                // Where one drains, other routes may have been on the way to the same Services: gateways must know that
+                // they are not any more.
+                Stage::Routed(progress) | Stage::Draining(progress) => progress.look(routes, is_heard, now),
                 Stage::Closing if client => {
                     version.stage = Stage::Draining(Progress::begin(now));
                     is_other = true;
                 }
-                Stage::Closing => {}
-                // Other routes may have been on the way to the same Services: gateways must know that they are not any more.
-                Stage::Draining(progress) => progress.look(routes, is_heard, now),
+                Stage::Ready | Stage::Closing => {}
             }
         }
         if let Some(late) = &mut self.late {

@@ -50,15 +50,14 @@ impl Rollout {
 
     /// An object was deleted, or was not.
     pub(super) fn was_deleted(&mut self, id: &ObjectId, outcome: &WriteOutcome, now: Moment) {
-        match outcome.retry_after() {
-            Some(after) => self.queue.add_at(Work::Prune(id.clone()), now + after),
+        if let Some(after) = outcome.retry_after() {
+            self.queue.add_at(Work::Prune(id.clone()), now + after);
+        } else {
             // Somebody may want one of that name by now, and a rival may have waited for it to go.
-            None => {
-                if let Some(owner) = self.objects.desired.owner_of(id) {
-                    self.queue.add(Work::Reconcile(owner.clone()));
-                }
-                self.queue.add(Work::Reconcile(ReconcileKey::egress(&id.key.namespace)));
+            if let Some(owner) = self.objects.desired.owner_of(id) {
+                self.queue.add(Work::Reconcile(owner.clone()));
             }
+            self.queue.add(Work::Reconcile(ReconcileKey::egress(&id.key.namespace)));
         }
     }
 

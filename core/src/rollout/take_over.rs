@@ -102,7 +102,7 @@ impl Rollout {
     pub(super) fn was_read(&mut self, key: &ReconcileKey, id: &ObjectId, found: Option<&Value>, now: Moment) {
         match &key.part {
             Part::Import(name) => {
-                self.route_was_read(&Key { namespace: Arc::clone(&key.namespace), name: Arc::clone(name) }, id, found)
+                self.route_was_read(&Key { namespace: Arc::clone(&key.namespace), name: Arc::clone(name) }, id, found);
             }
             Part::Egress => self.filter_was_read(&key.namespace, found, now),
             Part::Common | Part::Cluster | Part::Ingress | Part::Export(_) => {}

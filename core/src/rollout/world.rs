@@ -120,7 +120,7 @@ impl World {
                 }
             }
             WatchEvent::Changed { kind: Watched::Emitted(Kind::WanCluster), key, .. } => {
-                self.judge.join(&key.name, now)
+                self.judge.join(&key.name, now);
             }
             WatchEvent::Deleted { kind: Watched::Emitted(Kind::WanCluster), key, .. } => self.judge.leave(&key.name),
             WatchEvent::Synced { kind } if kind.is_in_registry() => {

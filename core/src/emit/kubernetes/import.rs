@@ -56,9 +56,9 @@ impl<'v> ImportVersions<'v> {
         let none = Recovered::default();
         let recovered = self.recovered.unwrap_or(&none);
         let backing = tier::objects(&self.backing, &recovered.services, &mut problems);
-        let routed: Vec<_> =
-            self.routed.iter().copied().filter(|import| settings.data_plane(import) == DataPlane::Wasm).collect();
-        let routes = route::steered(&routed, &recovered.rules, places, &mut problems);
+        let is_steered = |import: &&Import| settings.data_plane(import) == DataPlane::Wasm;
+        let steered: Vec<_> = self.routed.iter().copied().filter(is_steered).collect();
+        let routes = route::steered(&steered, &recovered.rules, places, &mut problems);
         let client = self.backing.first().and_then(|newest| self.client(newest, settings, &mut problems));
         ImportObjects { backing, routes, client, problems }
     }

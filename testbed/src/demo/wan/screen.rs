@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_line_fits_the_terminal() {
-        let said = vec!["Accepted ✗ NoMatchingListenerHostname"; 6].join(GAP);
+        let said = ["Accepted ✗ NoMatchingListenerHostname"; 6].join(GAP);
         let lines = Screen::new().lines(&[mk_row("HTTPRoute secure/payment.8080", &said)]);
         assert!(lines.iter().all(|line| line.chars().count() <= TERMINAL), "{lines:#?}");
         assert_eq!(lines.concat().matches("Accepted").count(), 6, "nothing is lost: {lines:#?}");
