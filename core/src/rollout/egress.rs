@@ -329,12 +329,9 @@ impl Rollout {
             // The grace stands still while istiod is behind: gateways cannot have what it has not told them.
             filter.confirmed(|written| !is_behind && written + grace <= now)
         };
-        if let Some(then) = filter.grace_ends(confirmed, grace) {
-            let then = if is_behind { then.max(now + self.timing.lead) } else { then };
-            self.queue.add_at(
-                Work::Reconcile(ReconcileKey::egress(namespace)),
-                then.max(now + std::time::Duration::from_millis(1)),
-            );
+        let look_again = if is_behind { Some(now + self.timing.lead) } else { filter.grace_ends(confirmed, grace, now) };
+        if let Some(then) = look_again {
+            self.queue.add_at(Work::Reconcile(ReconcileKey::egress(namespace)), then);
         }
         for import in imports {
             let Some(state) = self.imports.get_mut(&import.namespace, &import.name) else { continue };

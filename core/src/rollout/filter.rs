@@ -205,10 +205,11 @@ impl Filter {
         self.pods.values().any(|pod| pod.is_ready)
     }
 
-    /// When the grace of the newest configuration that is not confirmed by then ends.
-    pub(super) fn grace_ends(&self, confirmed: u64, grace: Duration) -> Option<Moment> {
+    /// When the next grace of a configuration that is not confirmed by then ends. Where it has ended already, pods that
+    /// answer are waited for.
+    pub(super) fn grace_ends(&self, confirmed: u64, grace: Duration, now: Moment) -> Option<Moment> {
         let waited = self.sent.iter().filter(|sent| sent.number > confirmed).filter_map(|sent| sent.written);
-        waited.map(|written| written + grace).min()
+        waited.map(|written| written + grace).filter(|then| *then > now).min()
     }
 }
 
