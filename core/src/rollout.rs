@@ -363,6 +363,10 @@ impl Rollout {
         match answer {
             Answer::Applied { id, desired, result } => {
                 let (key, outcome) = self.objects.applied(&id, desired, result, now);
+                if self.objects.desired.owner_of(&id).is_none() {
+                    // Nobody wants any more what was on its way.
+                    self.queue.add(Work::Prune(id.clone()));
+                }
                 if let Some(key) = key.filter(|_| !matches!(self.leadership, Leadership::Following)) {
                     self.queue.add(Work::Reconcile(key));
                 }

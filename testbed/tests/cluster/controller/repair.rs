@@ -117,7 +117,14 @@ async fn a_route_that_cannot_be_written_holds_up_no_neighbour(scene: &Scene) -> 
     for id in [neighbour, "ExportedService mc-wan-registry/cluster-1.secure.till"] {
         scene.delete(id).await?;
     }
-    scene.until_gone("HTTPRoute secure/till.8080").await
+    // What its routes led to outlasts them.
+    for id in ["HTTPRoute secure/till.8080", "ReferenceGrant mc-wan/secure.till"] {
+        scene.until_gone(id).await?;
+    }
+    for tier in ["sd-wan-priority-high", "sd-wan-priority-low"] {
+        scene.until_gone(&format!("Service mc-wan/till-secure-{tier}")).await?;
+    }
+    Ok(())
 }
 
 /// One field of ours of each kind, as somebody may change it.
