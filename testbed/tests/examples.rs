@@ -10,7 +10,8 @@ use mcwan_testbed::setup::Setup;
 async fn assert_plays(name: &str, mode: Mode, refused_rules: &[usize]) {
     let example = Example::load(name).unwrap();
     let setup = Setup::of_example(&example, mode).unwrap();
-    let problems: Vec<_> = setup.problems.iter().map(|problem| (problem.reason, problem.field.as_deref())).collect();
+    let problems: Vec<_> =
+        setup.problems.iter().map(|problem| (problem.reason.as_str(), problem.field.as_deref())).collect();
     let fields: Vec<_> = refused_rules.iter().map(|rule| format!("spec.http.rules[{rule}].backendRefs[0]")).collect();
     let expected: Vec<_> = fields.iter().map(|field| ("UnsupportedFilter", Some(&**field))).collect();
     assert_eq!(problems, expected, "{name} ({mode}): what cannot be said");

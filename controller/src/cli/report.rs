@@ -68,7 +68,7 @@ impl<'f> From<&'f Finding> for Json<'f> {
             namespace: object.as_ref().and_then(|object| object.namespace.as_deref()),
             name: object.as_ref().map(|object| object.name.as_str()),
             field: field.as_deref(),
-            reason,
+            reason: reason.as_str(),
             message,
             hint: hint.as_deref(),
         }

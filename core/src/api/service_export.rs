@@ -57,14 +57,10 @@ pub struct ServiceExportStatus {
     pub conditions: Vec<Condition>,
 }
 
-/// The reasons of conditions that the Multi-Cluster Services API names.
+/// The reasons of conditions that the Multi-Cluster Services API names, beside those of problems.
 pub mod reason {
     /// `Valid`: the Service can be exported.
     pub const VALID: &str = "Valid";
-    /// Not `Valid`: there is no Service of this name.
-    pub const NO_SERVICE: &str = "NoService";
-    /// Not `Valid`: a Service of this type cannot be exported.
-    pub const INVALID_SERVICE_TYPE: &str = "InvalidServiceType";
     /// `Ready`: the registry has it.
     pub const EXPORTED: &str = "Exported";
     /// Not yet `Ready`.

@@ -6,7 +6,7 @@ use mcwan_policy::wire::{PluginConfig, UnknownHosts, VERSION};
 use mcwan_policy::{ConfigError, RouteTable, limits};
 use sha2::{Digest, Sha256};
 
-use crate::problem::Problem;
+use crate::problem::{Problem, Reason};
 use crate::translate::Import;
 
 /// A configuration as it ships, and what the filter will make of it.
@@ -60,7 +60,7 @@ impl Plugin {
                     continue;
                 };
                 let message = format!("host {} belongs to the older {}", claim.host, owner.borrow().object);
-                problems.push(Problem::error(import.object.clone(), "HostConflict", message));
+                problems.push(Problem::error(import.object.clone(), Reason::HostConflict, message));
             }
         }
         problems

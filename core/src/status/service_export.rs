@@ -30,7 +30,7 @@ fn valid(outgoing: &Outgoing) -> Saying {
     match outgoing.problems.first().filter(|_| !outgoing.is_exported()) {
         Some(problem) => {
             let message = message::of_problems([problem], &outgoing.object);
-            Saying::new(ServiceExport::VALID, false, problem.reason, message)
+            Saying::new(ServiceExport::VALID, false, problem.reason.as_str(), message)
         }
         None => Saying::new(ServiceExport::VALID, true, reason::VALID, "the Service can be exported"),
     }

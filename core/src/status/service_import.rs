@@ -7,10 +7,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use super::condition::{
     ACCEPTED, PARTIALLY_INVALID, PROGRAMMED, REGISTRY_UNREACHABLE, RESOLVED_REFS, STALE, Saying, Subject,
 };
-use super::effect::weight;
-use super::{Delivery, Effect, StatusKind, StatusPatch, message};
+use super::{Delivery, StatusKind, StatusPatch, message};
 use crate::liveness::{Liveness, RegistryState};
-use crate::problem::Problem;
+use crate::problem::{Effect, Problem, Reason};
 use crate::translate::{Exports, Import, Source};
 
 const OURS: [&str; 5] = [ACCEPTED, PARTIALLY_INVALID, RESOLVED_REFS, PROGRAMMED, STALE];
@@ -26,7 +25,7 @@ pub fn service_import(
     now: &Time,
 ) -> Option<StatusPatch> {
     let mut problems = problems(import, exports, emitted);
-    problems.sort_by_key(|problem| weight(problem));
+    problems.sort_by_key(|problem| problem.reason);
     let mut sayings = sayings(import, &problems, delivery);
     sayings.extend(stale(import, exports, delivery));
     subject.patch(StatusKind::ServiceImport, &OURS, sayings, now)
@@ -54,10 +53,10 @@ fn problems<'p>(import: &'p Import, exports: &'p Exports, emitted: &'p [Problem]
 }
 
 fn sayings(import: &Import, problems: &[&Problem], delivery: &Delivery) -> Vec<Saying> {
-    let of = |effect| problems.iter().copied().filter(move |problem| Effect::of(problem) == effect);
+    let of = |effect| problems.iter().copied().filter(move |problem| problem.reason.effect() == effect);
     let told = |list: &[&Problem]| message::of_problems(list.iter().copied(), &import.object);
     let bad = |condition, status, list: &[&Problem]| {
-        let reason = list.first().map_or("Invalid", |problem| problem.reason);
+        let reason = list.first().map_or("Invalid", |problem| problem.reason.as_str());
         Saying::new(condition, status, reason, told(list))
     };
     let partial: Vec<_> = of(Effect::Partial).collect();
@@ -119,7 +118,7 @@ fn nothing_is_left(import: &Import, partial: &[&Problem]) -> bool {
         rest.split_once(']')?.0.parse::<usize>().ok()
     };
     let rules: BTreeSet<_> = partial.iter().filter_map(rule).collect();
-    let taken = partial.iter().filter(|problem| problem.reason == "HostConflict").count();
+    let taken = partial.iter().filter(|problem| problem.reason == Reason::HostConflict).count();
     let own = mcwan_policy::standard_hosts(&import.wire.namespace, &import.wire.name);
     let hosts: BTreeSet<_> = own.iter().chain(&import.wire.hostnames).collect();
     (!rules.is_empty() && rules.len() == import.rule_names.len()) || taken >= hosts.len()

@@ -18,7 +18,7 @@ pub fn wan_policy(subject: Subject<'_>, exports: &Exports, emitted: &[Problem], 
     let saying = match problems.first() {
         Some(worst) => {
             let message = message::of_problems(problems.iter().copied(), &object);
-            Saying::new(ACCEPTED, worst.severity < Severity::Error, worst.reason, message)
+            Saying::new(ACCEPTED, worst.severity < Severity::Error, worst.reason.as_str(), message)
         }
         None => Saying::new(ACCEPTED, true, ACCEPTED, "services can be had over this tier"),
     };

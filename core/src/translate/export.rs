@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::api::{ExportedService, Protocol, WanCluster, validate};
 use crate::liveness::Liveness;
-use crate::problem::{ObjectRef, Problem};
+use crate::problem::{ObjectRef, Problem, Reason};
 use crate::snapshot::{Key, Keyed, Snapshot};
 
 use super::tier_service;
@@ -128,11 +128,11 @@ impl Exports {
         let is_used = self.shared_tiers.contains_key(&spec.cluster);
         if !is_used {
             let message = format!("there is no WANCluster {}, so the export is not used", spec.cluster);
-            problems.push(Problem::error(object.clone(), "ClusterNotFound", message).at("spec.cluster"));
+            problems.push(Problem::error(object.clone(), Reason::ClusterNotFound, message).at("spec.cluster"));
         }
         if spec.gateways.is_empty() && is_used {
             let message = "no ingress gateway has an address yet, so nothing can be sent there";
-            problems.push(Problem::warning(object, "NoAddress", message).at("spec.gateways"));
+            problems.push(Problem::warning(object, Reason::NoAddress, message).at("spec.gateways"));
         }
         let source = Source {
             cluster: spec.cluster.clone(),
@@ -226,7 +226,7 @@ fn shared_tiers(cluster: &WanCluster, own: &BTreeMap<String, u16>, problems: &mu
             Some(port) if *port == tier.port.get() => shared.push(tier.name.clone()),
             Some(port) => {
                 let message = format!("tier {} has port {} there and {port} here: withheld", tier.name, tier.port);
-                let problem = Problem::error(ObjectRef::of(cluster), "TierPortMismatch", message);
+                let problem = Problem::error(ObjectRef::of(cluster), Reason::TierPortMismatch, message);
                 problems.push(problem.at("spec.tiers"));
             }
             None => {}

@@ -7,7 +7,7 @@ use mcwan_policy::At;
 use mcwan_policy::wire;
 
 use crate::api::{DataPlane, HttpRule};
-use crate::problem::{ObjectRef, Problem};
+use crate::problem::{ObjectRef, Problem, Reason};
 use crate::snapshot::{Age, Key, Snapshot};
 
 use super::backend::Referrer;
@@ -55,7 +55,7 @@ impl Import {
         let ports = ports(rules.unwrap_or_default(), snapshot, exports, namespace, name);
         if ports.is_empty() {
             let message = "no cluster exports it and its rules name no Service, so there is no port to serve it on";
-            problems.push(Problem::error(object.clone(), "NoPort", message));
+            problems.push(Problem::error(object.clone(), Reason::NoPort, message));
         }
         let mut translated = Rules {
             object: object.clone(),
@@ -153,7 +153,7 @@ fn report_errors(import: &wire::Import, object: &ObjectRef, problems: &mut Vec<P
             At::Match(rule, index) => format!("{}.matches[{index}]", FrontEnd::rule_field(rule)),
             At::Rule(rule) | At::Actions(rule) | At::Action(rule, _) => FrontEnd::rule_field(rule),
         };
-        let problem = Problem::error(object.clone(), error.part.reason().as_str(), error.part.to_string()).at(field);
+        let problem = Problem::error(object.clone(), error.part.reason().into(), error.part.to_string()).at(field);
         if !problems.contains(&problem) {
             problems.push(problem);
         }

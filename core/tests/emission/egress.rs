@@ -96,7 +96,7 @@ fn what_does_not_fit_is_the_youngest() {
     assert_eq!(kept.len(), 20);
     assert!(kept.iter().enumerate().all(|(number, import)| import["name"] == format!("payment-{number}")));
     let left_out: Vec<_> =
-        egress.problems.iter().map(|problem| (problem.reason, problem.object.name.as_str())).collect();
+        egress.problems.iter().map(|problem| (problem.reason.as_str(), problem.object.name.as_str())).collect();
     let expected: Vec<_> = imports[20..].iter().map(|import| ("TooLarge", import.wire.name.as_str())).collect();
     assert_eq!(left_out, expected);
     let bytes = egress.shipped.unwrap().bytes;
@@ -125,7 +125,7 @@ fn a_gateway_has_64_listeners() {
     let gateway = of_kind(&egress.objects, Kind::Gateway)[0].1;
     assert_eq!(at(gateway, "/spec/listeners").as_array().unwrap().len(), 64);
     let left_out: Vec<_> =
-        egress.problems.iter().map(|problem| (problem.reason, problem.object.name.as_str())).collect();
+        egress.problems.iter().map(|problem| (problem.reason.as_str(), problem.object.name.as_str())).collect();
     assert_eq!(left_out, [("TooLarge", "payment-64"), ("TooLarge", "payment-65")]);
 }
 

@@ -96,7 +96,7 @@ pub(crate) fn at<'v>(value: &'v Value, pointer: &str) -> &'v Value {
 
 /// Reason and field of each problem.
 pub(crate) fn reasons(problems: &[Problem]) -> Vec<(&'static str, Option<&str>)> {
-    problems.iter().map(|problem| (problem.reason, problem.field.as_deref())).collect()
+    problems.iter().map(|problem| (problem.reason.as_str(), problem.field.as_deref())).collect()
 }
 
 /// The clusters that the tier service with the name that users see leads to.

@@ -7,7 +7,7 @@ use mcwan_policy::wire::UnknownHosts;
 use crate::api::DataPlane;
 use crate::emit::object::Object;
 use crate::emit::plugin::Plugin;
-use crate::problem::Problem;
+use crate::problem::{Problem, Reason};
 use crate::translate::Import;
 
 use super::filter::{self, Shipped};
@@ -56,7 +56,8 @@ fn native_routes(imports: &[&Import], objects: &mut Vec<Object>, problems: &mut 
     let plugin = match Plugin::new(imports, UnknownHosts::Pass) {
         Ok(plugin) => plugin,
         Err(error) => {
-            let all = imports.iter().map(|import| Problem::error(import.object.clone(), "TooLarge", error.to_string()));
+            let all =
+                imports.iter().map(|import| Problem::error(import.object.clone(), Reason::TooLarge, error.to_string()));
             problems.extend(all);
             return;
         }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::emit::object::{Kind, Object, ObjectId};
 use crate::emit::plugin::Plugin;
-use crate::problem::Problem;
+use crate::problem::{Problem, Reason};
 use crate::snapshot::Key;
 use crate::translate::Import;
 
@@ -88,7 +88,7 @@ pub(super) fn object(
     let (plugin, kept) = fitting(imports, &settings.module)?;
     for import in imports.iter().skip(kept) {
         let message = "the config of its namespace's gateway is full: older imports come first";
-        let problem = Problem::error(import.object.clone(), "TooLarge", message);
+        let problem = Problem::error(import.object.clone(), Reason::TooLarge, message);
         problems.push(problem.hint("shorten the rules, or use `dataPlane: Native` where they are simple"));
     }
     problems.extend(plugin.host_conflicts(imports.get(..kept).unwrap_or_default()));

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::api::DataPlane;
 use crate::emit::object::{Kind, Object};
-use crate::problem::Problem;
+use crate::problem::{Problem, Reason};
 use crate::translate::Import;
 use crate::translate::gateway_pods::GATEWAY_LABEL;
 
@@ -35,7 +35,7 @@ fn clusterset_service(import: &Import, settings: &Settings, problems: &mut Vec<P
     if name.len() - "-clusterset".len() != import.wire.name.len() {
         let host = format!("{name}.{}.svc.cluster.local", import.wire.namespace);
         let message = format!("its name is too long for a Service NAME-clusterset: the Service is called {name}");
-        let problem = Problem::warning(import.object.clone(), "NameTooLong", message);
+        let problem = Problem::warning(import.object.clone(), Reason::NameTooLong, message);
         problems.push(problem.hint(format!("clients that call it need {host} in `spec.hostnames`")));
     }
     let ports: Vec<_> = gateway::served_ports(import, problems).collect();

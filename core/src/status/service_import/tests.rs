@@ -194,12 +194,12 @@ fn every_problem_is_told_in_its_condition() {
 #[test]
 fn what_emission_finds_is_told_by_the_import_that_it_concerns() {
     let object = |name: &str| crate::problem::ObjectRef::namespaced("ServiceImport", "secure", name);
-    let full = |name: &str| Problem::error(object(name), "TooLarge", "the config is full");
+    let full = |name: &str| Problem::error(object(name), Reason::TooLarge, "the config is full");
     let told = summary(&patch(WORLD, &rules(SOUND), &[full("other"), full("payment")], &Delivery::default()));
     assert!(told.starts_with("Accepted=False/TooLarge"), "{told}");
     let told = summary(&patch(WORLD, &rules(SOUND), &[full("other")], &Delivery::default()));
     assert!(told.starts_with("Accepted=True/Accepted"), "{told}");
-    let host = Problem::error(object("payment"), "HostConflict", "host a belongs to the older b");
+    let host = Problem::error(object("payment"), Reason::HostConflict, "host a belongs to the older b");
     let told = summary(&patch(WORLD, &rules(SOUND), &[host], &Delivery::default()));
     assert!(told.starts_with("Accepted=True/Accepted PartiallyInvalid=True/HostConflict"), "{told}");
 }
