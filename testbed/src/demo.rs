@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use anstream::{eprintln, println};
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
-use mcwan_core::problem::Problem;
+use mcwan_core::problem::{FieldPath, Problem};
 
 use crate::client::Request;
 use crate::describe;
@@ -54,7 +54,8 @@ async fn start(example: &Example, mode: Mode) -> Result<Testbed> {
     eprintln!("{} ({mode}): starting Envoy", example.name);
     let setup = Setup::of_example(example, mode)?;
     for Problem { severity, object, field, message, .. } in &setup.problems {
-        eprintln!("{severity}: {object}: {}: {message}", field.as_deref().unwrap_or("spec"));
+        let field = field.as_ref().map_or_else(|| "spec".to_owned(), FieldPath::to_string);
+        eprintln!("{severity}: {object}: {field}: {message}");
     }
     setup.start().await
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_repr::{Deserialize_repr, Serialize_repr};
 
 use super::{HttpRule, cel, pattern};
+use crate::problem::FieldPath;
 
 /// The rules for the requests to an imported service. It is named like the Service that it imports.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -106,6 +107,19 @@ pub enum DataPlane {
     Wasm,
     /// The gateway itself, by plain routes.
     Native,
+}
+
+/// Where things stand in it, for problems.
+impl ServiceImport {
+    /// The rules, and what is said for all.
+    pub fn http_field() -> FieldPath {
+        FieldPath::spec("http")
+    }
+
+    /// A rule.
+    pub fn rule_field(index: usize) -> FieldPath {
+        Self::http_field().field("rules").index(index)
+    }
 }
 
 /// What the controller says of a `ServiceImport`.

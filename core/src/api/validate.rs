@@ -12,7 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use mcwan_policy::limits;
 
 use super::{ExportedService, ServiceExport, ServiceImport, WanCluster, WanPolicy};
-use crate::problem::{ObjectRef, Problem, Reason};
+use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 use check::Check;
 
 /// The tiers that hold, and what is wrong: of two with one port the older has it, but both are told, and there are at
@@ -29,7 +29,7 @@ pub fn tiers<'p>(policies: impl IntoIterator<Item = &'p WanPolicy>) -> (Vec<&'p 
                 Problem::warning(older, Reason::PortConflict, kept),
                 Problem::error(younger, Reason::PortConflict, refused),
             ];
-            let told = |problem: Problem| problem.at("spec.port").hint("give every tier a port of its own");
+            let told = |problem: Problem| problem.at(FieldPath::spec("port")).hint("give every tier a port of its own");
             problems.extend(both.map(told));
         } else if tiers.len() == limits::TIERS {
             let message = format!("there are already {} tiers", limits::TIERS);
@@ -55,9 +55,9 @@ pub fn service_import(import: &ServiceImport) -> Vec<Problem> {
     let rules = import.spec.http.as_ref().map_or(&[][..], |http| &http.rules);
     let mut names = HashSet::new();
     for (index, rule) in rules.iter().enumerate() {
-        let field = format!("spec.http.rules[{index}]");
+        let field = ServiceImport::rule_field(index);
         if let Some(name) = rule.name.as_deref().filter(|name| !names.insert(*name)) {
-            check.error(format!("{field}.name"), Reason::Duplicate, format!("an earlier rule is named `{name}`"));
+            check.error(field.clone().field("name"), Reason::Duplicate, format!("an earlier rule is named `{name}`"));
         }
         http_rule::check(&mut check, &field, rule);
     }
@@ -68,24 +68,24 @@ pub fn service_import(import: &ServiceImport) -> Vec<Problem> {
 pub fn exported_service(export: &ExportedService) -> Vec<Problem> {
     let mut check = Check::new(ObjectRef::of(export));
     let spec = &export.spec;
-    check.label("spec.cluster", &spec.cluster);
-    check.label("spec.namespace", &spec.namespace);
-    check.label("spec.name", &spec.name);
+    check.label(FieldPath::spec("cluster"), &spec.cluster);
+    check.label(FieldPath::spec("namespace"), &spec.namespace);
+    check.label(FieldPath::spec("name"), &spec.name);
     if let Some(tier) = &spec.default_tier {
-        check.label("spec.defaultTier", tier);
+        check.label(FieldPath::spec("defaultTier"), tier);
     }
     let expected = format!("{}.{}.{}", spec.cluster, spec.namespace, spec.name);
     if check.object.name != expected {
         check.error(
-            "metadata.name",
+            FieldPath::metadata("name"),
             Reason::InvalidName,
             format!("the name is not CLUSTER.NAMESPACE.NAME: `{expected}`"),
         );
     }
     if spec.ports.is_empty() {
-        check.error("spec.ports", Reason::Missing, "there is no port");
+        check.error(FieldPath::spec("ports"), Reason::Missing, "there is no port");
     }
-    check.distinct("spec.ports", "port", spec.ports.iter().map(|port| (port.port, port.protocol)));
+    check.distinct(&FieldPath::spec("ports"), "port", spec.ports.iter().map(|port| (port.port, port.protocol)));
     check.problems
 }
 
@@ -95,18 +95,18 @@ pub fn wan_cluster(cluster: &WanCluster) -> Vec<Problem> {
     check.own_names();
     let tiers = &cluster.spec.tiers;
     if tiers.len() > limits::TIERS {
-        check.error("spec.tiers", Reason::TooLarge, format!("there are more than {} tiers", limits::TIERS));
+        check.error(FieldPath::spec("tiers"), Reason::TooLarge, format!("there are more than {} tiers", limits::TIERS));
     }
     for (index, tier) in tiers.iter().enumerate() {
-        check.label(&format!("spec.tiers[{index}].name"), &tier.name);
+        check.label(FieldPath::spec("tiers").index(index).field("name"), &tier.name);
     }
-    check.distinct("spec.tiers", "name", tiers.iter().map(|tier| &tier.name));
-    check.distinct("spec.tiers", "port", tiers.iter().map(|tier| tier.port));
+    check.distinct(&FieldPath::spec("tiers"), "name", tiers.iter().map(|tier| &tier.name));
+    check.distinct(&FieldPath::spec("tiers"), "port", tiers.iter().map(|tier| tier.port));
     let gateways = &cluster.spec.egress_gateways;
     for (index, gateway) in gateways.iter().enumerate() {
-        check.label(&format!("spec.egressGateways[{index}].namespace"), &gateway.namespace);
+        check.label(FieldPath::spec("egressGateways").index(index).field("namespace"), &gateway.namespace);
     }
-    check.distinct("spec.egressGateways", "namespace", gateways.iter().map(|gateway| &gateway.namespace));
+    check.distinct(&FieldPath::spec("egressGateways"), "namespace", gateways.iter().map(|gateway| &gateway.namespace));
     check.problems
 }
 
@@ -123,11 +123,13 @@ pub fn service_export(export: &ServiceExport) -> Vec<Problem> {
 mod tests {
     use super::*;
     use crate::snapshot::Gathered;
+    use crate::snapshot::finding::Finding;
 
     /// The fields that errors name, of the only object in a document.
     fn fields(document: &str) -> Vec<String> {
         let gathered = Gathered::from_text("test.yaml", document);
-        gathered.findings.into_iter().map(|finding| finding.field.unwrap_or(finding.message)).collect()
+        let named = |finding: Finding| finding.field.map_or(finding.message, |field| field.to_string());
+        gathered.findings.into_iter().map(named).collect()
     }
 
     fn mk(kind: &str, name: &str, spec: &str) -> String {

@@ -3,7 +3,7 @@
 use mcwan_policy::Verdict;
 use mcwan_policy::wire::{Match, PathMatch, Value, ValueMatch};
 
-use crate::translate::Import;
+use crate::translate::{Import, Origin};
 
 /// One alternative of a rule, and what came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,6 +12,8 @@ pub struct Considered {
     pub rule: usize,
     /// The rule's name, where it has one.
     pub name: Option<String>,
+    /// Where the rule was written; none where nobody wrote it.
+    pub origin: Option<Origin>,
     /// The index of the match; none for a rule without matches.
     pub alternative: Option<usize>,
     /// Whether this one was taken.
@@ -28,7 +30,8 @@ impl Considered {
         let everything = Match::default();
         Self {
             rule: matched.rule,
-            name: import.rule_names.get(matched.rule).cloned().flatten(),
+            name: import.rule_name(matched.rule).map(str::to_owned),
+            origin: import.origin(matched.rule).cloned(),
             alternative: matched.alternative,
             taken: *verdict == Verdict::Taken,
             why: why(verdict, alternative.unwrap_or(&everything)),

@@ -2,9 +2,8 @@
 
 use serde::de::DeserializeOwned;
 
-use super::field::{FieldPath, Segment};
 use super::hint;
-use crate::problem::Reason;
+use crate::problem::{FieldPath, Reason, Segment};
 
 /// Faults of one object that are looked for in one run.
 const FAULTS: usize = 20;
@@ -25,7 +24,7 @@ pub(super) struct Fault {
 pub(super) fn read_ours<T: DeserializeOwned>(object: serde_json::Value) -> Result<T, Vec<Fault>> {
     let mut faults = Vec::new();
     if let Some(spec) = object.get("spec") {
-        nulls(&FieldPath::default().key("spec"), spec, &mut faults);
+        nulls(&FieldPath::root().field("spec"), spec, &mut faults);
     }
     if faults.is_empty() { read(object) } else { Err(faults) }
 }
@@ -100,7 +99,7 @@ impl Fault {
     /// A field that the type does not have.
     fn ignored(field: FieldPath) -> Option<Self> {
         let (Segment::Key(name), above) = field.split_last()? else { return None };
-        if above.is_empty() && ROOT_FIELDS.contains(&name.as_str()) {
+        if above.is_empty() && ROOT_FIELDS.contains(&&**name) {
             return None;
         }
         let known = if above.is_empty() { &ROOT_FIELDS[..] } else { &[] };
@@ -113,8 +112,8 @@ impl Fault {
 fn remove(object: &mut serde_json::Value, field: &FieldPath) -> bool {
     let Some((Segment::Key(key), above)) = field.split_last() else { return false };
     let parent = above.iter().try_fold(object, |value, segment| match segment {
-        Segment::Key(key) => value.get_mut(key),
+        Segment::Key(key) => value.get_mut(&**key),
         Segment::Index(index) => value.get_mut(index),
     });
-    parent.and_then(serde_json::Value::as_object_mut).is_some_and(|map| map.remove(key).is_some())
+    parent.and_then(serde_json::Value::as_object_mut).is_some_and(|map| map.remove(&**key).is_some())
 }

@@ -1,6 +1,6 @@
 //! The conditions of a `ServiceImport`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -9,7 +9,7 @@ use super::condition::{
 };
 use super::{Delivery, StatusKind, StatusPatch, message};
 use crate::liveness::{Liveness, RegistryState};
-use crate::problem::{Effect, Problem, Reason};
+use crate::problem::{Effect, ObjectRef, Problem, Reason, Segment};
 use crate::translate::{Exports, Import, Source};
 
 const OURS: [&str; 5] = [ACCEPTED, PARTIALLY_INVALID, RESOLVED_REFS, PROGRAMMED, STALE];
@@ -37,7 +37,9 @@ fn problems<'p>(import: &'p Import, exports: &'p Exports, emitted: &'p [Problem]
         exports.sources(&import.wire.namespace, &import.wire.name).map(|source| source.cluster.as_str()).collect();
     let of_cluster =
         |problem: &&Problem| problem.object.kind == "WANCluster" && sources.contains(problem.object.name.as_str());
-    let of_import = |problem: &&Problem| problem.object == import.object;
+    let objects: BTreeSet<&ObjectRef> =
+        import.rules.iter().map(|rule| &*rule.origin.object).chain([&import.object]).collect();
+    let of_import = |problem: &&Problem| objects.contains(&problem.object);
     let of_export = |problem: &&Problem| {
         let suffix = format!(".{}.{}", import.wire.namespace, import.wire.name);
         problem.object.kind == "ExportedService" && problem.object.name.ends_with(&suffix)
@@ -111,17 +113,25 @@ fn stale(import: &Import, exports: &Exports, delivery: &Delivery) -> Option<Sayi
     Some(Saying::new(STALE, true, "ClusterStale", message))
 }
 
+/// The object and the field of a rule.
+type Place<'p> = (&'p ObjectRef, &'p [Segment]);
+
+/// The rule that a problem is of: its field is the rule's, or below that.
+fn rule_of<'p>(problem: &'p Problem, rules: &HashSet<Place<'p>>) -> Option<Place<'p>> {
+    let field = problem.field.as_ref()?.segments();
+    let mut places = (0..=field.len()).rev().filter_map(|steps| Some((&problem.object, field.get(..steps)?)));
+    places.find(|place| rules.contains(place))
+}
+
 /// Whether problems that are partial by themselves leave no rule or no host.
 fn nothing_is_left(import: &Import, partial: &[&Problem]) -> bool {
-    let rule = |problem: &&Problem| {
-        let rest = problem.field.as_deref()?.strip_prefix("spec.http.rules[")?;
-        rest.split_once(']')?.0.parse::<usize>().ok()
-    };
-    let rules: BTreeSet<_> = partial.iter().filter_map(rule).collect();
+    let rules: HashSet<Place<'_>> =
+        import.rules.iter().map(|rule| (&*rule.origin.object, rule.origin.field.segments())).collect();
+    let refused: HashSet<_> = partial.iter().filter_map(|problem| rule_of(problem, &rules)).collect();
     let taken = partial.iter().filter(|problem| problem.reason == Reason::HostConflict).count();
     let own = mcwan_policy::standard_hosts(&import.wire.namespace, &import.wire.name);
     let hosts: BTreeSet<_> = own.iter().chain(&import.wire.hostnames).collect();
-    (!rules.is_empty() && rules.len() == import.rule_names.len()) || taken >= hosts.len()
+    (!rules.is_empty() && refused.len() == rules.len()) || taken >= hosts.len()
 }
 
 #[cfg(test)]

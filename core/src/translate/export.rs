@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::api::{ExportedService, Protocol, WanCluster, validate};
 use crate::liveness::Liveness;
-use crate::problem::{ObjectRef, Problem, Reason};
+use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 use crate::snapshot::{Key, Keyed, Snapshot};
 
 use super::tier_service;
@@ -128,11 +128,12 @@ impl Exports {
         let is_used = self.shared_tiers.contains_key(&spec.cluster);
         if !is_used {
             let message = format!("there is no WANCluster {}, so the export is not used", spec.cluster);
-            problems.push(Problem::error(object.clone(), Reason::ClusterNotFound, message).at("spec.cluster"));
+            problems
+                .push(Problem::error(object.clone(), Reason::ClusterNotFound, message).at(FieldPath::spec("cluster")));
         }
         if spec.gateways.is_empty() && is_used {
             let message = "no ingress gateway has an address yet, so nothing can be sent there";
-            problems.push(Problem::warning(object, Reason::NoAddress, message).at("spec.gateways"));
+            problems.push(Problem::warning(object, Reason::NoAddress, message).at(FieldPath::spec("gateways")));
         }
         let source = Source {
             cluster: spec.cluster.clone(),
@@ -227,7 +228,7 @@ fn shared_tiers(cluster: &WanCluster, own: &BTreeMap<String, u16>, problems: &mu
             Some(port) => {
                 let message = format!("tier {} has port {} there and {port} here: withheld", tier.name, tier.port);
                 let problem = Problem::error(ObjectRef::of(cluster), Reason::TierPortMismatch, message);
-                problems.push(problem.at("spec.tiers"));
+                problems.push(problem.at(FieldPath::spec("tiers")));
             }
             None => {}
         }

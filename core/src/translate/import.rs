@@ -3,29 +3,31 @@
 use std::collections::BTreeSet;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use mcwan_policy::At;
 use mcwan_policy::wire;
+use mcwan_policy::{At, ImportError};
 
-use crate::api::{DataPlane, HttpRule};
-use crate::problem::{ObjectRef, Problem, Reason};
+use crate::api::DataPlane;
+use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 use crate::snapshot::{Age, Key, Snapshot};
 
 use super::backend::Referrer;
 use super::export::{Exports, Tier};
 use super::families::Families;
 use super::rule::Rules;
-use super::service_import::FrontEnd;
-use super::{Options, Target};
+use super::service_import::{FrontEnd, WrittenRule};
+use super::{ImportFields, Options, Origin, RuleSource, Target};
 
 /// An imported service as this cluster sees it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Import {
-    /// The resource that its rules come from.
+    /// The resource that says what the import is.
     pub object: ObjectRef,
+    /// Where it says so.
+    pub fields: &'static ImportFields,
     /// What the filter is told of it.
     pub wire: wire::Import,
-    /// The names of its rules, by index.
-    pub rule_names: Vec<Option<String>>,
+    /// Its rules as they were written, by index; none where nobody wrote rules.
+    pub rules: Vec<RuleSource>,
     /// The ports that clients use, ascending.
     pub ports: Vec<u16>,
     /// The routes behind the filter, by the index that actions name them by.
@@ -50,9 +52,20 @@ pub struct Import {
 
 impl Import {
     pub(super) fn new(front_end: FrontEnd<'_>, snapshot: &Snapshot, exports: &Exports, options: &Options) -> Self {
-        let FrontEnd { object, namespace, name, hostnames, rules, no_match, data_plane, age, owner, mut problems } =
-            front_end;
-        let ports = ports(rules.unwrap_or_default(), snapshot, exports, namespace, name);
+        let FrontEnd {
+            object,
+            fields,
+            namespace,
+            name,
+            hostnames,
+            rules,
+            no_match,
+            data_plane,
+            age,
+            owner,
+            mut problems,
+        } = front_end;
+        let ports = ports(rules.as_deref().unwrap_or_default(), snapshot, exports, namespace, name);
         if ports.is_empty() {
             let message = "no cluster exports it and its rules name no Service, so there is no port to serve it on";
             problems.push(Problem::error(object.clone(), Reason::NoPort, message));
@@ -67,8 +80,8 @@ impl Import {
             services: BTreeSet::new(),
             problems: &mut problems,
         };
-        let wire_rules = match rules {
-            Some(rules) => rules.iter().enumerate().map(|(index, rule)| translated.translate(index, rule)).collect(),
+        let wire_rules = match &rules {
+            Some(rules) => rules.iter().map(|rule| translated.translate(rule)).collect(),
             None => vec![translated.default_tier()],
         };
         let Rules { targets, services, .. } = translated;
@@ -80,11 +93,12 @@ impl Import {
             targets: targets.iter().map(Target::wire).collect(),
             rules: wire_rules,
         };
-        report_errors(&wire, &object, &mut problems);
-        Self {
+        let source = |WrittenRule { origin, rule }| RuleSource { name: rule.name.clone(), origin };
+        let mut import = Self {
             object,
+            fields,
             wire,
-            rule_names: rules.unwrap_or_default().iter().map(|rule| rule.name.clone()).collect(),
+            rules: rules.unwrap_or_default().into_iter().map(source).collect(),
             ports,
             targets,
             tiers: exports.tiers().filter_map(|tier| exports.tier(namespace, name, tier)).collect(),
@@ -95,6 +109,50 @@ impl Import {
             problems,
             export_problems: exports.problems_of(namespace, name).cloned().collect(),
             services,
+        };
+        import.report_errors();
+        import
+    }
+
+    /// Reports what the filter would find wrong with it: it is what the filter compiles.
+    fn report_errors(&mut self) {
+        for ImportError { at, part } in mcwan_policy::check(&self.wire) {
+            let (reason, message) = (part.reason().into(), part.to_string());
+            let own = |field: &FieldPath| Problem::error(self.object.clone(), reason, &message).at(field.clone());
+            let problem = match at {
+                At::Import => own(&self.fields.rules),
+                At::Hostname(hostname) => own(&self.fields.hostnames.clone().index(hostname)),
+                At::Match(rule, index) => {
+                    self.rule_error_at(rule, FieldPath::root().field("matches").index(index), reason, &message)
+                }
+                At::Rule(rule) | At::Actions(rule) | At::Action(rule, _) => self.rule_error(rule, reason, &message),
+            };
+            if !self.problems.contains(&problem) {
+                self.problems.push(problem);
+            }
+        }
+    }
+
+    /// Where one of its rules was written; none where nobody wrote it.
+    pub fn origin(&self, rule: usize) -> Option<&Origin> {
+        self.rules.get(rule).map(|rule| &rule.origin)
+    }
+
+    /// The name of one of its rules, where it has one.
+    pub fn rule_name(&self, rule: usize) -> Option<&str> {
+        self.rules.get(rule)?.name.as_deref()
+    }
+
+    /// An error of one of its rules.
+    pub fn rule_error(&self, rule: usize, reason: Reason, message: impl Into<String>) -> Problem {
+        self.rule_error_at(rule, FieldPath::root(), reason, message)
+    }
+
+    /// An error of a field of one of its rules.
+    pub fn rule_error_at(&self, rule: usize, field: FieldPath, reason: Reason, message: impl Into<String>) -> Problem {
+        match self.origin(rule) {
+            Some(origin) => origin.error_at(field, reason, message),
+            None => Problem::error(self.object.clone(), reason, message),
         }
     }
 
@@ -126,14 +184,14 @@ impl Import {
 
 /// The ports of the service in any cluster; without an export those that the rules name of local Services, and all
 /// of Services of which they name none.
-fn ports(rules: &[HttpRule], snapshot: &Snapshot, exports: &Exports, namespace: &str, name: &str) -> Vec<u16> {
+fn ports(rules: &[WrittenRule<'_>], snapshot: &Snapshot, exports: &Exports, namespace: &str, name: &str) -> Vec<u16> {
     let exported = exports.sources(namespace, name).flat_map(|source| &source.ports).copied();
     let exported: BTreeSet<u16> = exported.collect();
     if !exported.is_empty() {
         return exported.into_iter().collect();
     }
     let mut named = BTreeSet::new();
-    for backend in rules.iter().flat_map(|rule| &rule.backend_refs) {
+    for backend in rules.iter().flat_map(|written| &written.rule.backend_refs) {
         let service = snapshot.services.get(backend.namespace.as_deref().unwrap_or(namespace), &backend.name);
         let all = service.and_then(|service| service.spec.as_ref()?.ports.as_ref()).into_iter().flatten();
         match backend.port {
@@ -142,20 +200,4 @@ fn ports(rules: &[HttpRule], snapshot: &Snapshot, exports: &Exports, namespace: 
         }
     }
     named.into_iter().collect()
-}
-
-/// Reports what the filter would find wrong with an import: it is what the filter compiles.
-fn report_errors(import: &wire::Import, object: &ObjectRef, problems: &mut Vec<Problem>) {
-    for error in mcwan_policy::check(import) {
-        let field = match error.at {
-            At::Import => "spec.http".to_owned(),
-            At::Hostname(hostname) => FrontEnd::hostname_field(hostname),
-            At::Match(rule, index) => format!("{}.matches[{index}]", FrontEnd::rule_field(rule)),
-            At::Rule(rule) | At::Actions(rule) | At::Action(rule, _) => FrontEnd::rule_field(rule),
-        };
-        let problem = Problem::error(object.clone(), error.part.reason().into(), error.part.to_string()).at(field);
-        if !problems.contains(&problem) {
-            problems.push(problem);
-        }
-    }
 }

@@ -6,14 +6,14 @@ use std::iter;
 use mcwan_policy::wire::{self, Action, Forward, Refuse, RefuseReason};
 
 use crate::api::{self, BackendRef, HttpMatch, HttpRule, PathMatchType, RequestMirror, Timeouts, ValueMatchType};
-use crate::problem::{ObjectRef, Problem, Reason};
+use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 use crate::snapshot::{Key, Snapshot};
 
 use super::backend::{self, Reference, Referrer, Unresolved};
 use super::filters::{self, FilterError, Filters};
-use super::service_import::FrontEnd;
+use super::service_import::WrittenRule;
 use super::target;
-use super::{Destination, Exports, Forwarding, Mirror, Options, Steering, Target};
+use super::{Destination, Exports, Forwarding, Mirror, Options, Origin, Steering, Target};
 
 /// The share of requests that mirrors count in.
 const MILLION: u32 = 1_000_000;
@@ -33,7 +33,7 @@ pub(super) struct Rules<'r> {
 
 /// Why an action is refused, and at which field of its rule.
 struct Refusal {
-    field: String,
+    field: FieldPath,
     reason: RefuseReason,
     message: String,
     hint: Option<String>,
@@ -41,11 +41,11 @@ struct Refusal {
 
 impl Rules<'_> {
     /// Translates a rule. What cannot be done answers 500 for what it matches.
-    pub(super) fn translate(&mut self, index: usize, rule: &HttpRule) -> wire::Rule {
+    pub(super) fn translate(&mut self, WrittenRule { origin, rule }: &WrittenRule<'_>) -> wire::Rule {
         let matches = rule.matches.iter().map(wire_match).collect();
-        let actions = self.actions(index, rule).unwrap_or_else(|refusal| {
+        let actions = self.actions(origin, rule).unwrap_or_else(|refusal| {
             let reason = refusal.reason;
-            self.report(index, refusal);
+            self.report(origin, refusal);
             vec![Action::Refuse(Refuse { weight: 1, reason })]
         });
         wire::Rule { matches, actions }
@@ -73,34 +73,33 @@ impl Rules<'_> {
         wire::Rule { matches: Vec::new(), actions: vec![action] }
     }
 
-    fn actions(&mut self, index: usize, rule: &HttpRule) -> Result<Vec<Action>, Refusal> {
+    fn actions(&mut self, origin: &Origin, rule: &HttpRule) -> Result<Vec<Action>, Refusal> {
         let HttpRule { name: _, matches: _, filters, backend_refs, timeouts: _, retry, session_persistence } = rule;
         let unsupported = [("retry", retry.is_some()), ("sessionPersistence", session_persistence.is_some())];
-        if let Some((field, _)) = unsupported.into_iter().find(|(_, used)| *used) {
-            let message = format!("the standard channel of HTTPRoute has no `{field}`");
-            return Err(Refusal::new(field, RefuseReason::UnsupportedFilter, message));
+        if let Some((name, _)) = unsupported.into_iter().find(|(_, used)| *used) {
+            let message = format!("the standard channel of HTTPRoute has no `{name}`");
+            return Err(Refusal::new(field(name), RefuseReason::UnsupportedFilter, message));
         }
-        let filters = Filters::new(filters).map_err(|error| Refusal::filter("filters", error))?;
+        let filters = Filters::new(filters).map_err(|error| Refusal::filter(field("filters"), error))?;
         if filters.redirect.is_some() && !backend_refs.is_empty() {
             let message = "a rule that redirects has no backends".to_owned();
-            return Err(Refusal::new("backendRefs", RefuseReason::InvalidFilter, message));
+            return Err(Refusal::new(field("backendRefs"), RefuseReason::InvalidFilter, message));
         }
         if let Some(asked) = filters.redirect {
             let redirect =
                 filters.beside_a_redirect().and_then(|()| filters::redirect(asked, 1, &filters.headers.response));
-            let redirect = redirect.map_err(|(reason, message)| Refusal::new("filters", reason, message))?;
+            let redirect = redirect.map_err(|(reason, message)| Refusal::new(field("filters"), reason, message))?;
             return Ok(vec![Action::Redirect(redirect)]);
         }
         if backend_refs.iter().all(|backend| backend.weight == 0) {
-            let field = format!("{}.backendRefs", FrontEnd::rule_field(index));
             let message = "no backend takes any request, so the rule answers 500";
-            self.problems.push(Problem::error(self.object.clone(), Reason::NoBackend, message).at(field));
+            self.problems.push(origin.error_at(field("backendRefs"), Reason::NoBackend, message));
         }
         let mut actions = Vec::new();
         for (position, backend) in backend_refs.iter().enumerate() {
             let action = self.action(rule, &filters, position, backend).unwrap_or_else(|refusal| {
                 let reason = refusal.reason;
-                self.report(index, refusal);
+                self.report(origin, refusal);
                 Action::Refuse(Refuse { weight: backend.weight, reason })
             });
             actions.push(action);
@@ -115,9 +114,9 @@ impl Rules<'_> {
         position: usize,
         backend: &BackendRef,
     ) -> Result<Action, Refusal> {
-        let field = format!("backendRefs[{position}]");
-        let filters_field = format!("{field}.filters");
-        let own = Filters::new(&backend.filters).map_err(|error| Refusal::filter(&filters_field, error))?;
+        let own_field = field("backendRefs").index(position);
+        let filters_field = own_field.clone().field("filters");
+        let own = Filters::new(&backend.filters).map_err(|error| Refusal::filter(filters_field.clone(), error))?;
         let reference = Reference {
             group: &backend.group,
             kind: &backend.kind,
@@ -125,12 +124,12 @@ impl Rules<'_> {
             name: &backend.name,
             port: backend.port.map(Into::into),
         };
-        let destination = self.resolve(reference, &field)?;
+        let destination = self.resolve(reference, own_field.clone())?;
         if let Some(asked) = own.redirect {
             let headers = filters::in_turn(&own.headers.response, &rule_filters.headers.response);
             let sound = own.beside_a_redirect().and_then(|()| rule_filters.beside_a_redirect());
             let redirect = sound.and_then(|()| filters::redirect(asked, backend.weight, &headers));
-            let redirect = redirect.map_err(|(reason, message)| Refusal::new(&filters_field, reason, message))?;
+            let redirect = redirect.map_err(|(reason, message)| Refusal::new(filters_field, reason, message))?;
             return Ok(Action::Redirect(redirect));
         }
         let twice = (own.path.is_some() && rule_filters.path.is_some())
@@ -138,12 +137,12 @@ impl Rules<'_> {
             || (own.cors.is_some() && rule_filters.cors.is_some());
         if twice {
             let message = "the rule and its backend both change the same thing".to_owned();
-            return Err(Refusal::new(&filters_field, RefuseReason::InvalidFilter, message));
+            return Err(Refusal::new(filters_field, RefuseReason::InvalidFilter, message));
         }
         let hostname = own.hostname.or_else(|| rule_filters.hostname.clone());
         if let Some(hostname) = &hostname {
             self.check_hostname(hostname, &destination)
-                .map_err(|(reason, message)| Refusal::new("filters", reason, message))?;
+                .map_err(|(reason, message)| Refusal::new(field("filters"), reason, message))?;
         }
         let mirrors = rule_filters.mirrors.iter().chain(&own.mirrors);
         let forwarding = Forwarding {
@@ -154,7 +153,7 @@ impl Rules<'_> {
             mirrors: mirrors.map(|mirror| self.mirror(mirror)).collect::<Result<_, _>>()?,
             cors: own.cors.or(rule_filters.cors).cloned(),
         };
-        self.check_steering(&destination, &forwarding, &field)?;
+        self.check_steering(&destination, &forwarding, own_field)?;
         let path = own.path.or_else(|| rule_filters.path.clone());
         Ok(self.forward(destination, forwarding, path, backend.weight))
     }
@@ -196,10 +195,10 @@ impl Rules<'_> {
         iter::once(target.to_owned()).chain(ports).collect()
     }
 
-    fn resolve(&mut self, reference: Reference<'_>, field: &str) -> Result<Destination, Refusal> {
+    fn resolve(&mut self, reference: Reference<'_>, field: FieldPath) -> Result<Destination, Refusal> {
         self.services.extend(reference.service(self.referrer.namespace));
         backend::resolve(reference, self.referrer, self.snapshot, self.exports)
-            .map_err(|Unresolved { reason, message, hint }| Refusal { field: field.to_owned(), reason, message, hint })
+            .map_err(|Unresolved { reason, message, hint }| Refusal { field, reason, message, hint })
     }
 
     fn mirror(&mut self, mirror: &RequestMirror) -> Result<Mirror, Refusal> {
@@ -211,7 +210,7 @@ impl Rules<'_> {
             name: &backend_ref.name,
             port: backend_ref.port.map(Into::into),
         };
-        let destination = self.resolve(reference, "filters")?;
+        let destination = self.resolve(reference, field("filters"))?;
         let per_million = match (percent, fraction) {
             (None, None) => MILLION,
             (Some(percent), None) => u32::from(*percent) * (MILLION / 100),
@@ -221,11 +220,11 @@ impl Rules<'_> {
             }
             (None, Some(_)) => {
                 let message = "a mirror's fraction is at most one".to_owned();
-                return Err(Refusal::new("filters", RefuseReason::InvalidFilter, message));
+                return Err(Refusal::new(field("filters"), RefuseReason::InvalidFilter, message));
             }
             (Some(_), Some(_)) => {
                 let message = "a mirror has a percentage or a fraction, not both".to_owned();
-                return Err(Refusal::new("filters", RefuseReason::InvalidFilter, message));
+                return Err(Refusal::new(field("filters"), RefuseReason::InvalidFilter, message));
             }
         };
         Ok(Mirror { destination, per_million })
@@ -245,7 +244,12 @@ impl Rules<'_> {
     }
 
     /// One generic route can do nothing for one target only.
-    fn check_steering(&self, destination: &Destination, forwarding: &Forwarding, field: &str) -> Result<(), Refusal> {
+    fn check_steering(
+        &self,
+        destination: &Destination,
+        forwarding: &Forwarding,
+        field: FieldPath,
+    ) -> Result<(), Refusal> {
         let ports_differ =
             matches!(destination, Destination::Service { port: None, .. }) && self.referrer.ports.len() > 1;
         match self.options.steering {
@@ -258,21 +262,24 @@ impl Rules<'_> {
         }
     }
 
-    fn report(&mut self, rule: usize, Refusal { field, reason, message, hint }: Refusal) {
-        let field = format!("{}.{field}", FrontEnd::rule_field(rule));
-        let problem = Problem::error(self.object.clone(), reason.into(), message).at(field);
-        self.problems.push(Problem { hint, ..problem });
+    fn report(&mut self, origin: &Origin, Refusal { field, reason, message, hint }: Refusal) {
+        self.problems.push(Problem { hint, ..origin.error_at(field, reason.into(), message) });
     }
 }
 
 impl Refusal {
-    fn new(field: &str, reason: RefuseReason, message: String) -> Self {
-        Self { field: field.to_owned(), reason, message, hint: None }
+    fn new(field: FieldPath, reason: RefuseReason, message: String) -> Self {
+        Self { field, reason, message, hint: None }
     }
 
-    fn filter(list: &str, FilterError { filter, reason, message }: FilterError) -> Self {
-        Self::new(&format!("{list}[{filter}]"), reason, message)
+    fn filter(list: FieldPath, FilterError { filter, reason, message }: FilterError) -> Self {
+        Self::new(list.index(filter), reason, message)
     }
+}
+
+/// A field of a rule, seen from it.
+fn field(name: &'static str) -> FieldPath {
+    FieldPath::root().field(name)
 }
 
 fn wire_match(http: &HttpMatch) -> wire::Match {

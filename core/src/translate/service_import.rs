@@ -1,23 +1,27 @@
 //! The front end for `ServiceImport`.
 
+use std::sync::{Arc, LazyLock};
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use mcwan_policy::wire::NoMatch;
 
 use crate::api::{DataPlane, HttpRule, NoMatchStatus, ServiceImport};
-use crate::problem::{ObjectRef, Problem, Reason};
+use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 use crate::snapshot::{Age, Key, Unreadable};
 
-use super::owner;
+use super::{ImportFields, Origin, owner};
 
 /// What every front end turns its resource into.
 pub(super) struct FrontEnd<'s> {
     /// The resource, for problems.
     pub(super) object: ObjectRef,
+    /// Its fields, for problems.
+    pub(super) fields: &'static ImportFields,
     pub(super) namespace: &'s str,
     pub(super) name: &'s str,
     pub(super) hostnames: &'s [String],
     /// None: every request takes the default tier.
-    pub(super) rules: Option<&'s [HttpRule]>,
+    pub(super) rules: Option<Vec<WrittenRule<'s>>>,
     pub(super) no_match: NoMatch,
     pub(super) data_plane: Option<DataPlane>,
     pub(super) age: Option<Age>,
@@ -26,17 +30,20 @@ pub(super) struct FrontEnd<'s> {
     pub(super) problems: Vec<Problem>,
 }
 
-impl FrontEnd<'_> {
-    /// The field of a rule, for problems.
-    pub(super) fn rule_field(index: usize) -> String {
-        format!("spec.http.rules[{index}]")
-    }
-
-    /// The field of a hostname, for problems.
-    pub(super) fn hostname_field(index: usize) -> String {
-        format!("spec.hostnames[{index}]")
-    }
+/// A rule in the shape of Gateway API, and where it was written.
+#[derive(Clone)]
+pub(super) struct WrittenRule<'s> {
+    pub(super) origin: Origin,
+    pub(super) rule: &'s HttpRule,
 }
+
+/// Where a `ServiceImport` says what it says.
+static FIELDS: LazyLock<ImportFields> = LazyLock::new(|| ImportFields {
+    rules: ServiceImport::http_field(),
+    hostnames: FieldPath::spec("hostnames"),
+    no_match: ServiceImport::http_field().field("noMatch").field("status"),
+    data_plane: FieldPath::spec("dataPlane"),
+});
 
 pub(super) fn front_end(import: &ServiceImport, age: Age) -> FrontEnd<'_> {
     let namespace = import.metadata.namespace.as_deref().unwrap_or_default();
@@ -48,12 +55,19 @@ pub(super) fn front_end(import: &ServiceImport, age: Age) -> FrontEnd<'_> {
         NoMatchStatus::TooManyRequests => NoMatch::TooManyRequests,
         NoMatchStatus::ServiceUnavailable => NoMatch::ServiceUnavailable,
     };
+    let object = ObjectRef::namespaced("ServiceImport", namespace, name);
+    let rules = http.map(|http| {
+        let object = Arc::new(object.clone());
+        let origin = |index| Origin { object: Arc::clone(&object), field: ServiceImport::rule_field(index) };
+        http.rules.iter().enumerate().map(|(index, rule)| WrittenRule { origin: origin(index), rule }).collect()
+    });
     FrontEnd {
-        object: ObjectRef::namespaced("ServiceImport", namespace, name),
+        object,
+        fields: &FIELDS,
         namespace,
         name,
         hostnames: &import.spec.hostnames,
-        rules: http.map(|http| &*http.rules),
+        rules,
         no_match,
         data_plane: import.spec.data_plane,
         age: Some(age),
@@ -67,7 +81,7 @@ pub(super) fn unreadable<'s>(key: &'s Key, unreadable: &Unreadable) -> FrontEnd<
     let nothing = without_rules(&key.namespace, &key.name);
     let error = Problem::error(nothing.object.clone(), Reason::Unreadable, unreadable.error.as_str());
     FrontEnd {
-        rules: Some(&[]),
+        rules: Some(Vec::new()),
         age: Some(Age::of(&unreadable.metadata, 0)),
         problems: vec![error.hint("is the CustomResourceDefinition of another version of mcwan?")],
         ..nothing
@@ -78,6 +92,7 @@ pub(super) fn unreadable<'s>(key: &'s Key, unreadable: &Unreadable) -> FrontEnd<
 pub(super) fn without_rules<'s>(namespace: &'s str, name: &'s str) -> FrontEnd<'s> {
     FrontEnd {
         object: ObjectRef::namespaced("ServiceImport", namespace, name),
+        fields: &FIELDS,
         namespace,
         name,
         hostnames: &[],

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use mcwan_core::api::ServiceImport;
 use mcwan_core::problem::{self, Problem, Severity};
-use mcwan_policy::{REASON_HEADER, Reason};
+use mcwan_policy::{REASON_HEADER, Reason, limits};
 use mcwan_testbed::client::Request;
 use mcwan_testbed::echo::Seen;
 use mcwan_testbed::latin1;
@@ -85,8 +86,8 @@ fn rule(problem: &Problem) -> (String, usize) {
         (Severity::Error, problem::Reason::UnsupportedFilter),
         "{problem:?}"
     );
-    let field = problem.field.as_deref().and_then(|field| field.strip_prefix("spec.http.rules["));
-    let index = field.and_then(|field| field.split(']').next()?.parse().ok());
+    let is_rule = |index: &usize| problem.field == Some(ServiceImport::rule_field(*index));
+    let index = (0..limits::IMPORT_RULES).find(is_rule);
     let import = format!("{}/{}", problem.object.namespace.as_deref().unwrap_or_default(), problem.object.name);
     (import, index.unwrap_or_else(|| panic!("not of a rule: {problem:?}")))
 }

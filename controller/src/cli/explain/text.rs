@@ -38,7 +38,7 @@ pub(super) fn print(
         OutcomeKind::Reply => reply(out, outcome)?,
     }
     for (index, considered) in considered.iter().enumerate() {
-        let Considered { rule, name, alternative, taken, why } = considered;
+        let Considered { rule, name, origin: _, alternative, taken, why } = considered;
         let (style, verdict) = if *taken { (TAKEN, "takes it") } else { (Style::new(), "does not take it") };
         let rule = rule_name(*rule, name.as_deref(), *alternative);
         let line = format!("rule {rule} {style}{verdict}{style:#}: {}", printable(why));

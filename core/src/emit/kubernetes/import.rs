@@ -36,7 +36,7 @@ fn clusterset_service(import: &Import, settings: &Settings, problems: &mut Vec<P
         let host = format!("{name}.{}.svc.cluster.local", import.wire.namespace);
         let message = format!("its name is too long for a Service NAME-clusterset: the Service is called {name}");
         let problem = Problem::warning(import.object.clone(), Reason::NameTooLong, message);
-        problems.push(problem.hint(format!("clients that call it need {host} in `spec.hostnames`")));
+        problems.push(problem.hint(format!("clients that call it need {host} in `{}`", import.fields.hostnames)));
     }
     let ports: Vec<_> = gateway::served_ports(import, problems).collect();
     let port = |(port, listener): (u16, u16)| json!({"name": names::listener(port), "protocol": "TCP", "port": port, "targetPort": listener});

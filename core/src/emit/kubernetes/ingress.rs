@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use serde_json::{Value, json};
 
 use crate::emit::object::{Kind, Object, ObjectId};
-use crate::problem::{ObjectRef, Problem, Reason};
+use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 
 use super::draft::Draft;
 use super::{Settings, gateway, names};
@@ -24,7 +24,7 @@ pub fn ingress_objects<'t>(
         if gateway::is_reserved(port) {
             let message = format!("port {port} is the gateway's own: nothing can be received on it");
             let problem = Problem::error(ObjectRef::cluster("WANPolicy", tier), Reason::PortConflict, message);
-            problems.push(problem.at("spec.port"));
+            problems.push(problem.at(FieldPath::spec("port")));
         } else {
             listeners.insert(port);
         }

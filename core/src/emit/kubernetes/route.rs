@@ -92,8 +92,7 @@ fn rules_of(import: &Import, target: usize) -> impl Iterator<Item = usize> {
 /// Reports what no `HTTPRoute` can say, once for each rule.
 pub(super) fn report(import: &Import, rule: usize, unsayable: &Unsayable, problems: &mut Vec<Problem>) {
     let Unsayable { message } = unsayable;
-    let problem = Problem::error(import.object.clone(), Reason::UnsupportedFilter, message.as_ref());
-    let problem = problem.at(format!("spec.http.rules[{rule}]"));
+    let problem = import.rule_error(rule, Reason::UnsupportedFilter, message.as_ref());
     if !problems.contains(&problem) {
         problems.push(problem);
     }
