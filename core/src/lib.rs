@@ -9,6 +9,7 @@
 pub mod api;
 pub mod emit;
 pub mod explain;
+pub mod kind;
 pub mod liveness;
 pub mod observed;
 pub mod outcome;

@@ -200,7 +200,7 @@ impl Statuses {
         let statuses = patches.values().map(|(_, patch)| status_of(patch)).collect();
         for (key, outcome) in applier.apply_statuses(statuses).await {
             let Some((target, patch)) = patches.remove(&key) else { continue };
-            outcomes::note(metrics, "status not written", &patch.kind.name(), &key, &outcome);
+            outcomes::note(metrics, "status not written", patch.kind.name(), &key, &outcome);
             match outcome {
                 Outcome::Applied => {
                     remember(snapshot, &patch);

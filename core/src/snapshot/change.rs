@@ -10,6 +10,8 @@ use kube_core::{Resource, ResourceExt};
 
 use super::{Key, Objects, Snapshot, Unreadable};
 use crate::api::{EgressGateway, ExportedService, ServiceExport, ServiceImport, WanCluster, WanPolicy};
+use crate::emit::object::Kind;
+use crate::watched::Watched;
 
 /// An object that a [`Snapshot`] holds.
 #[derive(Clone, Debug)]
@@ -43,6 +45,38 @@ pub enum InputKind {
     ReferenceGrant,
     GatewayPod,
     Namespace,
+}
+
+impl InputKind {
+    /// Every kind.
+    pub const ALL: [Self; 10] = [
+        Self::WanPolicy,
+        Self::ServiceImport,
+        Self::ServiceExport,
+        Self::ExportedService,
+        Self::WanCluster,
+        Self::Service,
+        Self::EndpointSlice,
+        Self::ReferenceGrant,
+        Self::GatewayPod,
+        Self::Namespace,
+    ];
+
+    /// The watch that tells of it.
+    pub const fn watched(self) -> Watched {
+        match self {
+            Self::WanPolicy => Watched::WanPolicy,
+            Self::ServiceImport => Watched::ServiceImport,
+            Self::ServiceExport => Watched::ServiceExport,
+            Self::ExportedService => Watched::Emitted(Kind::ExportedService),
+            Self::WanCluster => Watched::Emitted(Kind::WanCluster),
+            Self::Service => Watched::Emitted(Kind::Service),
+            Self::EndpointSlice => Watched::Emitted(Kind::EndpointSlice),
+            Self::ReferenceGrant => Watched::Emitted(Kind::ReferenceGrant),
+            Self::GatewayPod => Watched::Pod,
+            Self::Namespace => Watched::Namespace,
+        }
+    }
 }
 
 /// What may mean something else than before.

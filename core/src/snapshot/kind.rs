@@ -1,6 +1,7 @@
 //! The kinds that mcwan reads from files.
 
 use crate::api::{self, MCS_GROUP};
+use crate::kind::{self, KindInfo, Scope};
 
 /// A kind that mcwan reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,54 +43,27 @@ impl Kind {
         Self::Pod,
     ];
 
+    /// What there is to know of the kind.
+    pub(super) const fn info(self) -> &'static KindInfo {
+        match self {
+            Self::WanPolicy => &kind::WAN_POLICY,
+            Self::ServiceImport => &kind::SERVICE_IMPORT,
+            Self::ExportedService => &kind::EXPORTED_SERVICE,
+            Self::WanCluster => &kind::WAN_CLUSTER,
+            Self::Service => &kind::SERVICE,
+            Self::EndpointSlice => &kind::ENDPOINT_SLICE,
+            Self::ReferenceGrant => &kind::REFERENCE_GRANT,
+            Self::ServiceExport => &kind::SERVICE_EXPORT,
+            Self::Pod => &kind::POD,
+        }
+    }
+
     pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::WanPolicy => "WANPolicy",
-            Self::ServiceImport => "ServiceImport",
-            Self::ExportedService => "ExportedService",
-            Self::WanCluster => "WANCluster",
-            Self::Service => "Service",
-            Self::EndpointSlice => "EndpointSlice",
-            Self::ReferenceGrant => "ReferenceGrant",
-            Self::ServiceExport => "ServiceExport",
-            Self::Pod => "Pod",
-        }
+        self.info().name
     }
 
-    const fn group(self) -> &'static str {
-        match self {
-            Self::WanPolicy | Self::ServiceImport | Self::ExportedService | Self::WanCluster => api::GROUP,
-            Self::Service | Self::Pod => "",
-            Self::EndpointSlice => "discovery.k8s.io",
-            Self::ReferenceGrant => "gateway.networking.k8s.io",
-            Self::ServiceExport => MCS_GROUP,
-        }
-    }
-
-    /// The versions that are read, the preferred one first.
-    const fn versions(self) -> &'static [&'static str] {
-        match self {
-            Self::WanPolicy | Self::ServiceImport | Self::ExportedService | Self::WanCluster => &[api::VERSION],
-            Self::Service | Self::EndpointSlice | Self::Pod => &["v1"],
-            // The two have the same fields.
-            Self::ReferenceGrant => &["v1", "v1beta1"],
-            Self::ServiceExport => &["v1beta1", "v1alpha1"],
-        }
-    }
-
-    fn api_version(self) -> String {
-        match self.group() {
-            "" => self.versions()[0].to_owned(),
-            group => format!("{group}/{}", self.versions()[0]),
-        }
-    }
-
-    pub(super) const fn is_ours(self) -> bool {
-        matches!(self, Self::WanPolicy | Self::ServiceImport | Self::ExportedService | Self::WanCluster)
-    }
-
-    pub(super) const fn is_namespaced(self) -> bool {
-        !matches!(self, Self::WanPolicy)
+    pub(super) fn is_namespaced(self) -> bool {
+        self.info().scope == Scope::Namespaced
     }
 }
 
@@ -101,14 +75,16 @@ pub(super) fn recognize(api_version: &str, kind: &str) -> Recognized {
     }
     let same_kind = Kind::ALL.into_iter().find(|known| known.name() == kind);
     match same_kind {
-        Some(known) if known.group() == group && known.versions().contains(&version) => Recognized::Read(known),
-        Some(known) if known.group() == group => misspelt(known),
+        Some(known) if known.info().group == group && known.info().file_versions.contains(&version) => {
+            Recognized::Read(known)
+        }
+        Some(known) if known.info().group == group => misspelt(known),
         Some(Kind::ServiceImport) if group == MCS_GROUP => Recognized::Ignored(Some(format!(
             "the rules of mcwan are in a ServiceImport of `apiVersion: {}/{}`",
             api::GROUP,
             api::VERSION
         ))),
-        Some(known) if known.is_ours() => misspelt(known),
+        Some(known) if known.info().is_ours() => misspelt(known),
         None if group == api::GROUP => match similar(kind) {
             Some(known) => misspelt(known),
             None => Recognized::Misspelt(format!("the kinds of {group} are {}", our_kinds())),
@@ -118,18 +94,18 @@ pub(super) fn recognize(api_version: &str, kind: &str) -> Recognized {
 }
 
 fn misspelt(kind: Kind) -> Recognized {
-    Recognized::Misspelt(format!("write `apiVersion: {}` and `kind: {}`", kind.api_version(), kind.name()))
+    Recognized::Misspelt(format!("write `apiVersion: {}` and `kind: {}`", kind.info().file_api_version(), kind.name()))
 }
 
 /// Our kind that was probably meant.
 fn similar(kind: &str) -> Option<Kind> {
-    let ours = Kind::ALL.into_iter().filter(|known| known.is_ours());
+    let ours = Kind::ALL.into_iter().filter(|known| known.info().is_ours());
     let meant = super::hint::nearest(kind, ours.clone().map(Kind::name))?;
     ours.into_iter().find(|known| known.name() == meant)
 }
 
 fn our_kinds() -> String {
-    let ours: Vec<_> = Kind::ALL.into_iter().filter(|known| known.is_ours()).map(Kind::name).collect();
+    let ours: Vec<_> = Kind::ALL.into_iter().filter(|known| known.info().is_ours()).map(Kind::name).collect();
     ours.join(", ")
 }
 

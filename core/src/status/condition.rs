@@ -106,7 +106,7 @@ impl<'o> Subject<'o> {
         }
         let key = Key::of(self.metadata);
         let mut body = json!({
-            "apiVersion": kind.api_version(),
+            "apiVersion": kind.api_resource().api_version,
             "kind": kind.name(),
             "metadata": {"name": &*key.name},
             "status": {"conditions": conditions},
