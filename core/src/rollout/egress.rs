@@ -332,8 +332,7 @@ impl Rollout {
             // The grace stands still while istiod is behind: gateways cannot have what it has not told them.
             filter.confirmed(|written| !is_behind && written + grace <= now)
         };
-        let look_again =
-            if is_behind { Some(now + self.timing.lead) } else { filter.grace_ends(confirmed, grace, now) };
+        let look_again = if is_behind { Some(now + self.timing.lead) } else { filter.grace_ends(confirmed, grace, now) };
         if let Some(then) = look_again {
             self.queue.add_at(Work::Reconcile(ReconcileKey::egress(namespace)), then);
         }
