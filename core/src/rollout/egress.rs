@@ -13,7 +13,6 @@ use super::filter::{Composed, Filter, TakeOver};
 use super::gate::Gate;
 use super::key::ReconcileKey;
 use super::objects::WriteState;
-use super::safeguard::Safeguard;
 use super::version::{Stage, Versions};
 use super::{Leadership, Rollout, Work, pods};
 use crate::api::DataPlane;
@@ -323,16 +322,15 @@ impl Rollout {
         let is_behind = imports.iter().any(|import| self.is_istiod_behind(import));
         let Some(egress) = self.egresses.get(namespace) else { return };
         let filter = &egress.filter;
-        let confirmed = if !self.has(Safeguard::InForce) {
-            filter.number()
-        } else if !has_filter && filter.number() == 0 {
+        let confirmed = if !has_filter && filter.number() == 0 {
             // There is no gateway that could have any.
             u64::MAX
         } else {
             // The grace stands still while istiod is behind: gateways cannot have what it has not told them.
             filter.confirmed(|written| !is_behind && written + grace <= now)
         };
-        let look_again = if is_behind { Some(now + self.timing.lead) } else { filter.grace_ends(confirmed, grace, now) };
+        let look_again =
+            if is_behind { Some(now + self.timing.lead) } else { filter.grace_ends(confirmed, grace, now) };
         if let Some(then) = look_again {
             self.queue.add_at(Work::Reconcile(ReconcileKey::egress(namespace)), then);
         }

@@ -228,8 +228,9 @@ mod tests {
         GatewayPod { namespace: "secure".into(), name: name.into(), address, is_ready: true }
     }
 
-    fn mk_report(revision: u64) -> Option<GatewayReport> {
-        Some(GatewayReport { revision: Some(revision), module_failures: 0 })
+    /// What that pod says of the configuration that it has.
+    fn mk_report(revision: u64) -> (GatewayPod, Option<GatewayReport>) {
+        (mk_pod("a"), Some(GatewayReport { revision: Some(revision), module_failures: 0 }))
     }
 
     /// A filter that was sent these revisions, a second after the other, at one pod.
@@ -251,7 +252,7 @@ mod tests {
     fn a_pod_has_a_configuration_or_a_later_one() {
         let mut filter = mk_filter(&[7, 8, 9]);
         assert_eq!(confirmed(&filter, at(3)), 0, "it was not asked");
-        filter.heard(&[(mk_pod("a"), mk_report(8))], at(3), GRACE);
+        filter.heard(&[mk_report(8)], at(3), GRACE);
         assert_eq!(confirmed(&filter, at(3)), 2, "the second");
         assert!(filter.is_in_force(1) && filter.is_in_force(2) && !filter.is_in_force(3));
         assert_eq!(confirmed(&filter, at(99)), 2, "one that answers is waited for");
@@ -262,13 +263,13 @@ mod tests {
     #[test]
     fn the_same_content_sent_twice_is_the_earlier_until_the_grace() {
         let mut filter = mk_filter(&[7, 8, 7]);
-        filter.heard(&[(mk_pod("a"), mk_report(7))], at(3), GRACE);
+        filter.heard(&[mk_report(7)], at(3), GRACE);
         assert_eq!(confirmed(&filter, at(3)), 1, "the one between may be under way");
         let mut other = mk_filter(&[7, 8, 7]);
-        other.heard(&[(mk_pod("a"), mk_report(8))], at(3), GRACE);
-        other.heard(&[(mk_pod("a"), mk_report(7))], at(4), GRACE);
+        other.heard(&[mk_report(8)], at(3), GRACE);
+        other.heard(&[mk_report(7)], at(4), GRACE);
         assert_eq!(confirmed(&other, at(4)), 3, "it had the one between");
-        filter.heard(&[(mk_pod("a"), mk_report(7))], at(2) + GRACE, GRACE);
+        filter.heard(&[mk_report(7)], at(2) + GRACE, GRACE);
         assert_eq!(confirmed(&filter, at(2) + GRACE), 3, "it is long ago");
     }
 

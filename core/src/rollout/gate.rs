@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::Rollout;
 use super::event::ModuleVerdict;
-use super::safeguard::Safeguard;
 use crate::emit::kubernetes::FilterKind;
 
 /// Whether the filter of a namespace may be written. A gateway that cannot load its module refuses everything, and so does
@@ -39,9 +38,6 @@ impl fmt::Display for Gate {
 impl Rollout {
     /// Whether the filter of a namespace may be written.
     pub(super) fn gate(&self, namespace: &Arc<str>) -> Gate {
-        if !self.has(Safeguard::Gate) {
-            return Gate::Open;
-        }
         let id = self.model.settings.filter.object_id(namespace);
         match &self.model.module {
             ModuleVerdict::Unchecked => return Gate::Unchecked,

@@ -7,7 +7,7 @@ use mcwan_core::emit::kubernetes::{AccessLog, FilterKind, Module, Settings, ever
 use mcwan_core::emit::object::{Kind, Object};
 use mcwan_core::problem::Problem;
 use mcwan_core::snapshot::change::{Change, Input, InputKind};
-use mcwan_core::snapshot::{Key, Keyed, Snapshot, input};
+use mcwan_core::snapshot::{Key, Snapshot, input};
 use mcwan_core::translate::{Import, Options, Source, Steering, Translator, Trust};
 use proptest::prelude::*;
 use serde_json::{Value, json};
