@@ -173,7 +173,7 @@ mod tests {
     }
 
     fn mk_live(version: u64, content: &str) -> Live {
-        Live { version, owner: Owner::Ours(digest(content)), ..Live::default() }
+        Live { version, uid: "a".into(), owner: Owner::Ours(digest(content)), ..Live::default() }
     }
 
     /// What the API server has after these states, in the order in which they were told; with what of it was news.
