@@ -3,6 +3,7 @@
 mod bad_input;
 mod chaos;
 mod data_plane;
+mod delivery;
 mod events;
 mod exports;
 mod filter_kind;
@@ -12,8 +13,5 @@ mod log;
 mod order;
 mod prune;
 mod repair;
-mod scene;
 mod state;
 mod steady;
-
-use scene::Scene;

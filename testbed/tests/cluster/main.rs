@@ -2,6 +2,7 @@
 
 mod admission;
 mod apply;
+mod command;
 mod control_plane;
 mod controller;
 mod emission;
@@ -10,7 +11,7 @@ mod packaging;
 mod registry;
 mod registry_access;
 mod replicas;
+mod scene;
 mod shared;
 mod shipped;
-mod site;
 mod status;

@@ -3,7 +3,7 @@
 
 mod admission;
 mod chart;
-mod command;
 mod init;
 mod join;
 mod leave;
+mod member;

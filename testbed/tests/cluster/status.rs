@@ -1,16 +1,14 @@
 //! `mcwan status` and `mcwan diff` as a person runs them, on a real API server. What the controller would make is
 //! applied by the test.
 
-use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use mcwan_testbed::cluster::{Crds, TestCluster};
-use mcwan_testbed::tools;
 use mcwan_testbed::wait::until;
 use serde_json::{Value, json};
-use tokio::io::AsyncWriteExt;
-use tokio::process::Command;
+
+use crate::command::mcwan;
 
 const WORLD: &str = "
 apiVersion: v1
@@ -63,28 +61,6 @@ spec:
     - matches: [{method: GET, path: {type: PathPrefix, value: /payment}}]
       backendRefs: [{group: mc-wan.l7mp.io, kind: WANPolicy, name: high}]
 ";
-
-/// What a command printed, and its exit status.
-#[derive(Debug)]
-struct Ran {
-    status: Option<i32>,
-    out: String,
-    log: String,
-}
-
-/// Runs `mcwan` with something on its standard input.
-async fn mcwan(cluster: &TestCluster, arguments: &[&str], input: &str) -> Result<Ran> {
-    let mut command = Command::new(tools::controller()?);
-    command.args(arguments).env("KUBECONFIG", cluster.admin_kubeconfig()).kill_on_drop(true);
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // It may end without reading.
-        let _ = stdin.write_all(input.as_bytes()).await;
-    }
-    let output = child.wait_with_output().await?;
-    let text = |bytes| String::from_utf8(bytes);
-    Ok(Ran { status: output.status.code(), out: text(output.stdout)?, log: text(output.stderr)? })
-}
 
 /// Applies what the controller would make of these manifests.
 async fn apply_as_controller(cluster: &TestCluster, manifests: &str) -> Result<()> {

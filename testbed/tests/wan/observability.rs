@@ -1,21 +1,20 @@
 //! What operators see of requests, and of what we emit: with what our manifests ask of Istio, and nothing by hand.
 
 mod access_log;
+mod imports;
 mod scrape;
-mod stage;
 
 use anyhow::Result;
 
 use crate::analyze;
 use crate::scene::Scene;
-use stage::Stage;
 
 /// Counters, logs, and nothing that Istio complains about.
 pub(crate) async fn operators_see_what_happens(scene: &Scene) -> Result<()> {
-    let stage = Stage::set_up(scene).await?;
-    analyze::all_is_well(stage.wan).await?;
-    Box::pin(scrape::the_counters_of_the_filter_reach_a_prometheus(&stage)).await?;
-    access_log::requests_are_logged_with_their_targets(&stage).await?;
-    access_log::refusals_are_logged_with_their_reasons(&stage).await?;
-    access_log::a_native_gateway_logs_too(&stage).await
+    imports::set_up(scene).await?;
+    analyze::all_is_well(&scene.wan).await?;
+    Box::pin(scrape::the_counters_of_the_filter_reach_a_prometheus(scene)).await?;
+    access_log::requests_are_logged_with_their_targets(scene).await?;
+    access_log::refusals_are_logged_with_their_reasons(scene).await?;
+    access_log::a_native_gateway_logs_too(scene).await
 }

@@ -4,11 +4,10 @@ use anyhow::{Context, Result, ensure};
 use mcwan_testbed::wait::until;
 use serde_json::{Value, json};
 
-use super::Scene;
 use crate::objects::{
     mk, mk_export, mk_exported, mk_exported_by, mk_import, mk_namespace, mk_rule, mk_service, mk_tier, mk_tier_ref,
 };
-use crate::site::PATIENCE;
+use crate::scene::{PATIENCE, Scene};
 
 const TIER: &str = "sd-wan-priority-high";
 const PAYMENT: &str = "ServiceImport secure/payment";

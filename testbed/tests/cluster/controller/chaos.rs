@@ -8,9 +8,8 @@ use mcwan_testbed::controller::Controller;
 use mcwan_testbed::wait::until;
 use serde_json::{Value, json};
 
-use super::Scene;
 use crate::objects::{mk, mk_export, mk_exported, mk_import, mk_namespace, mk_rule, mk_service, mk_tier_ref};
-use crate::site::PATIENCE;
+use crate::scene::{PATIENCE, Scene};
 
 const IMPORT: &str = "ServiceImport secure/payment";
 const PLUGIN: &str = "WasmPlugin secure/mcwan";

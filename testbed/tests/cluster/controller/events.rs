@@ -7,9 +7,8 @@ use kube::api::ListParams;
 use mcwan_testbed::wait::until;
 use serde_json::json;
 
-use super::Scene;
 use crate::objects::{mk_export, mk_import, mk_rule, mk_tier, mk_tier_ref};
-use crate::site::PATIENCE;
+use crate::scene::{PATIENCE, Scene};
 
 #[tokio::test]
 async fn what_becomes_of_a_users_object_is_told_as_an_event_on_it() -> Result<()> {

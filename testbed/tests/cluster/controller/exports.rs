@@ -3,8 +3,8 @@
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use super::Scene;
 use crate::objects::{mk, mk_export, mk_exported, mk_exported_by, mk_service, mk_tier};
+use crate::scene::Scene;
 
 const EXPORT: &str = "ServiceExport secure/ledger";
 const EXPORTED: &str = "ExportedService mc-wan-registry/cluster-2.secure.ledger";

@@ -4,8 +4,7 @@ use anyhow::{Result, ensure};
 use mcwan_testbed::cluster::Crds;
 use mcwan_testbed::wait::until;
 
-use super::Scene;
-use crate::site::PATIENCE;
+use crate::scene::{PATIENCE, Scene};
 
 const TOLD: [&str; 2] = ["--filter-kind", "traffic-extension"];
 const GROUP: &str = "extensions.istio.io/v1alpha1";
@@ -29,7 +28,7 @@ async fn a_kind_of_filter_that_is_not_served_is_refused_at_the_start() -> Result
     controller.stop().await?;
 
     scene.cluster.install_crds(Crds::Istio).await?;
-    let controller = scene.replica_told("a", &TOLD, true).await?;
+    let controller = scene.replica_with("a", &TOLD).await?;
     scene.apply_payment().await?;
     scene.until_delivered("ServiceImport secure/payment").await?;
     scene.until_there("TrafficExtension secure/mcwan").await?;
@@ -37,7 +36,7 @@ async fn a_kind_of_filter_that_is_not_served_is_refused_at_the_start() -> Result
 }
 
 async fn is_refused(scene: &Scene, why: &str) -> Result<()> {
-    let mut controller = scene.replica_told("a", &TOLD, false).await?;
+    let mut controller = scene.begun("a", &TOLD).await?;
     let status = controller.ended().await?;
     ensure!(!status.success(), "{why}: the controller ended with {status}");
     let log = controller.log()?;

@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 use kube::api::{ListParams, WatchEvent, WatchParams};
 use serde_json::Value;
 
-use super::Scene;
+use crate::scene::Scene;
 
 /// From when on some objects are looked at.
 pub(crate) struct History {

@@ -6,19 +6,18 @@ use mcwan_testbed::controller::Controller;
 use mcwan_testbed::wait::until;
 use serde_json::json;
 
-use super::Scene;
-use crate::site::PATIENCE;
+use crate::scene::{PATIENCE, Scene};
 
 const IMPORT: &str = "ServiceImport secure/payment";
 const LEASE: &str = "Lease mc-wan-system/mcwan";
-const SECONDS: u32 = 5;
+const LEASE_SECONDS: [&str; 2] = ["--lease-seconds", "5"];
 
 #[tokio::test]
 async fn a_dead_leader_is_replaced_and_nothing_is_written_twice() -> Result<()> {
     let scene = Scene::start().await?;
-    let first = scene.replica_with("first", SECONDS, true).await?;
+    let first = scene.replica_with("first", &LEASE_SECONDS).await?;
     first.leads().await?;
-    let second = scene.replica_with("second", SECONDS, true).await?;
+    let second = scene.replica_with("second", &LEASE_SECONDS).await?;
     scene.apply_payment().await?;
     scene.until_delivered(IMPORT).await?;
     scene.settled().await?;
@@ -37,7 +36,7 @@ async fn a_dead_leader_is_replaced_and_nothing_is_written_twice() -> Result<()> 
     changes.retain(|id| !id.ends_with(" marker/marker") && !id.starts_with("EndpointSlice secure/"));
     ensure!(changes.is_empty(), "the second one has written {changes:?}");
 
-    let third = scene.replica_with("third", SECONDS, true).await?;
+    let third = scene.replica_with("third", &LEASE_SECONDS).await?;
     scene.edit(IMPORT, &json!({"spec": {"hostnames": ["pay.example.com"]}})).await?;
     scene.until_delivered(IMPORT).await?;
     scene.settled().await?;

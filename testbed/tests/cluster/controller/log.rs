@@ -4,14 +4,14 @@ use anyhow::{Context, Result, ensure};
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::Scene;
+use crate::scene::Scene;
 
 const LEVELS: [&str; 5] = ["ERROR", "WARN", "INFO", "DEBUG", "TRACE"];
 
 #[tokio::test]
 async fn each_line_is_a_json_object_with_its_level_message_and_time() -> Result<()> {
     let scene = Scene::start().await?;
-    let mut controller = scene.replica_told("a", &["--log-format", "json"], true).await?;
+    let mut controller = scene.replica_with("a", &["--log-format", "json"]).await?;
     scene.apply_payment().await?;
     scene.until_delivered("ServiceImport secure/payment").await?;
     controller.ask_to_end()?;

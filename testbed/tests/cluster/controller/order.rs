@@ -4,9 +4,9 @@ use anyhow::{Context, Result};
 use fastrand::Rng;
 use serde_json::Value;
 
-use super::Scene;
-use super::scene::payment;
+use super::delivery::payment;
 use crate::objects::id_of;
+use crate::scene::Scene;
 
 /// How many orders are tried.
 const ORDERS: u64 = 20;

@@ -7,9 +7,8 @@ use mcwan_testbed::cluster::Crds;
 use mcwan_testbed::wait::until;
 use serde_json::{Value, json};
 
-use super::Scene;
 use crate::objects::{mk_export, mk_exported, mk_import, mk_namespace, mk_rule, mk_service, mk_tier, mk_tier_ref};
-use crate::site::PATIENCE;
+use crate::scene::{PATIENCE, Scene};
 
 const NEIGHBOUR: &str = "ServiceImport retail/shop";
 
@@ -151,7 +150,7 @@ async fn absence_before_everything_is_known_deletes_nothing() -> Result<()> {
         let has_resources = |rule: &Value| rule["resources"].as_array().is_some_and(|resources| !resources.is_empty());
         let rules = narrow.as_array().into_iter().flatten().filter(|rule| has_resources(rule));
         scene.edit("ClusterRole mcwan", &json!({"rules": rules.collect::<Vec<_>>()})).await?;
-        let blind = scene.replica_with(kind, 15, false).await?;
+        let blind = scene.begun(kind, &[]).await?;
         until(PATIENCE, "the watch has failed twice", async || {
             Ok(blind.log()?.lines().filter(|line| line.contains("cannot watch")).count() >= 2)
         })

@@ -4,9 +4,8 @@ use anyhow::{Context, Result, ensure};
 use mcwan_testbed::wait::until;
 use serde_json::{Value, json};
 
-use super::Scene;
 use crate::objects::{mk, mk_export, mk_exported, mk_import, mk_rule, mk_service, mk_tier_ref};
-use crate::site::PATIENCE;
+use crate::scene::{PATIENCE, Scene};
 
 const IMPORT: &str = "ServiceImport secure/payment";
 const EXPORT: &str = "ServiceExport secure/ledger";

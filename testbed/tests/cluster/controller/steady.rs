@@ -9,12 +9,11 @@ use mcwan_testbed::controller::Controller;
 use mcwan_testbed::wait::until;
 use serde_json::{Value, json};
 
-use super::Scene;
+use super::delivery::payment;
 use super::history::History;
-use super::scene::payment;
 use super::state::Versions;
 use crate::objects::{id_of, mk_export, mk_service};
-use crate::site::PATIENCE;
+use crate::scene::{PATIENCE, Scene};
 
 const IMPORT: &str = "ServiceImport secure/payment";
 const ROUTE: &str = "HTTPRoute secure/payment.8080";

@@ -11,7 +11,7 @@ use super::neighbour::Neighbour;
 use super::objects::{mk_exported, mk_import};
 use super::split::until_weights;
 use super::wan::{LEASE, Wan, until_metric};
-use crate::site::{PATIENCE, Site};
+use crate::scene::{PATIENCE, Scene};
 
 const IMPORT: &str = "ServiceImport secure/payment";
 const EXPORT: &str = "ServiceExport secure/ledger";
@@ -30,7 +30,7 @@ async fn a_registry_that_is_away_changes_nothing_but_what_is_said_of_it() -> Res
     for object in mk_exported("ledger") {
         wan.two.put(&object).await?;
     }
-    let controller = wan.controller(&wan.two).await?;
+    let controller = wan.two.replica("a").await?;
     until_weights(&wan.two, &[3, 1]).await?;
     wan.two.until_reason(EXPORT, "Ready", Some("Pending")).await?;
     until_metric(&controller, REACHABLE, 1.0).await?;
@@ -57,7 +57,7 @@ async fn a_registry_that_is_away_changes_nothing_but_what_is_said_of_it() -> Res
     // A new process does not know what it imports, and so does nothing.
     let before = emitted(&wan.two).await?;
     controller.stop().await?;
-    let controller = wan.begun(&wan.two).await?;
+    let controller = wan.two.begun("a", &[]).await?;
     // The metric says so from the start.
     until(PATIENCE, "it was tried for long enough", async || Ok(controller.log()?.contains(UNREACHABLE))).await?;
     until_metric(&controller, REACHABLE, 0.0).await?;
@@ -83,11 +83,12 @@ async fn a_registry_that_is_away_changes_nothing_but_what_is_said_of_it() -> Res
 }
 
 /// Waits until the filter of namespace `secure` has a rule for this path.
-async fn until_rule(site: &Site, path: &str) -> Result<()> {
+async fn until_rule(scene: &Scene, path: &str) -> Result<()> {
     let what = format!("there is a rule for {path}");
-    site.until("WasmPlugin secure/mcwan", &what, |plugin| {
-        let config = plugin.pointer("/spec/pluginConfig").map(Value::to_string);
-        config.is_some_and(|config| config.contains(&format!("\"{path}\"")))
-    })
-    .await
+    scene
+        .until("WasmPlugin secure/mcwan", &what, |plugin| {
+            let config = plugin.pointer("/spec/pluginConfig").map(Value::to_string);
+            config.is_some_and(|config| config.contains(&format!("\"{path}\"")))
+        })
+        .await
 }

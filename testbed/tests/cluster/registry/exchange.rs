@@ -9,7 +9,7 @@ use super::objects::{mk_exported, mk_gateway_pod, mk_import};
 use super::versions;
 use super::wan::{Wan, mcwan, until_metric};
 use crate::objects::mk;
-use crate::site::{PATIENCE, Site};
+use crate::scene::{PATIENCE, Scene};
 
 const IMPORT: &str = "ServiceImport secure/payment";
 const SLICE: &str = "EndpointSlice mc-wan/payment-secure-high.cluster-1.ipv4";
@@ -21,8 +21,8 @@ const LIVE: &str = "mcwan_clusters{state=\"live\"}";
 #[tokio::test]
 async fn an_export_of_one_cluster_is_an_import_of_the_other() -> Result<()> {
     let wan = Wan::start().await?;
-    let one = wan.controller(&wan.one).await?;
-    let two = wan.controller(&wan.two).await?;
+    let one = wan.one.replica("a").await?;
+    let two = wan.two.replica("a").await?;
     exported_and_imported(&wan).await?;
     each_prunes_its_own_only(&wan).await?;
 
@@ -35,7 +35,7 @@ async fn an_export_of_one_cluster_is_an_import_of_the_other() -> Result<()> {
     ensure_emitted(&wan.two, &before, "what is known of it stays").await?;
     status_marks_what_is_stale(&wan).await?;
 
-    let one = wan.controller(&wan.one).await?;
+    let one = wan.one.replica("a").await?;
     wan.two.until_reason(IMPORT, "Stale", None).await?;
     until_metric(&two, LIVE, 1.0).await?;
     told_by_an_event(&wan.two).await?;
@@ -102,11 +102,11 @@ async fn status_marks_what_is_stale(wan: &Wan) -> Result<()> {
     let kubeconfig = kubeconfig.to_str().context("a folder whose name is not text")?;
     let file = ["--registry-kubeconfig", kubeconfig];
     let status = ["status", "-n", "secure", "--cluster", wan.two.id];
-    let told = mcwan(&wan.two, [&status[..], &file].concat()).await?;
+    let told = mcwan(&wan.two, &[&status[..], &file].concat()).await?;
     ensure!(told.contains("cluster-1(stale)"), "{told}");
     let mut chain = [&status[..], &file].concat();
     chain.insert(1, "payment");
-    let told = mcwan(&wan.two, chain).await?;
+    let told = mcwan(&wan.two, &chain).await?;
     ensure!(told.contains("is not seen to renew its Lease"), "{told}");
     ensure!(told.contains("broken  status        Stale is True (ClusterStale)"), "{told}");
 
@@ -118,23 +118,23 @@ async fn status_marks_what_is_stale(wan: &Wan) -> Result<()> {
     let volumes = json!([{"name": "registry", "secret": {"secretName": "mcwan-registry"}}]);
     let spec = json!({"spec": {"template": {"spec": {"containers": [container], "volumes": volumes}}}});
     wan.two.put(&mk("Deployment", "mc-wan-system", "mcwan", spec)).await?;
-    let told = mcwan(&wan.two, status).await?;
+    let told = mcwan(&wan.two, &status).await?;
     ensure!(told.contains("cluster-1(stale)"), "{told}");
     Ok(())
 }
 
-async fn told_by_an_event(site: &Site) -> Result<()> {
+async fn told_by_an_event(scene: &Scene) -> Result<()> {
     let reasons = ["get", "events", "-n", "secure", "--output=jsonpath={.items[*].reason}"];
     until(PATIENCE, "events say that it was stale, and is no more", async || {
-        let reasons = site.cluster.kubectl(&reasons).await?;
+        let reasons = scene.cluster.kubectl(&reasons).await?;
         Ok(["ClusterStale", "UpToDate"].iter().all(|reason| reasons.split(' ').any(|known| known == *reason)))
     })
     .await
 }
 
-async fn add_gateway_pod(site: &Site, gateway: &str, address: &str, ready: bool) -> Result<()> {
+async fn add_gateway_pod(scene: &Scene, gateway: &str, address: &str, ready: bool) -> Result<()> {
     let (pod, status) = mk_gateway_pod(gateway, address, ready);
     // A pod needs the service account that a controller makes.
-    until(PATIENCE, "the pod is taken", async || Ok(site.put(&pod).await.is_ok())).await?;
-    site.edit_status(&format!("Pod secure/{gateway}-0"), &status).await
+    until(PATIENCE, "the pod is taken", async || Ok(scene.put(&pod).await.is_ok())).await?;
+    scene.edit_status(&format!("Pod secure/{gateway}-0"), &status).await
 }

@@ -7,11 +7,11 @@ use kube::Error;
 use kube::api::{Api, DynamicObject, ListParams};
 use mcwan_core::emit::object::Kind;
 
-use crate::site::Site;
+use crate::scene::Scene;
 
 /// Fails if the controller has made, changed or deleted something of a kind that it makes in this cluster.
-pub(crate) async fn ensure_emitted(site: &Site, before: &BTreeMap<String, String>, message: &str) -> Result<()> {
-    let now = emitted(site).await?;
+pub(crate) async fn ensure_emitted(scene: &Scene, before: &BTreeMap<String, String>, message: &str) -> Result<()> {
+    let now = emitted(scene).await?;
     let ids = before.keys().chain(now.keys().filter(|id| !before.contains_key(*id)));
     let changed: Vec<_> = ids.filter(|id| before.get(*id) != now.get(*id)).collect();
     ensure!(changed.is_empty(), "{message}: changed are {changed:?}");
@@ -19,10 +19,10 @@ pub(crate) async fn ensure_emitted(site: &Site, before: &BTreeMap<String, String
 }
 
 /// The versions of what the controller has made in this cluster, whatever the registry holds.
-pub(crate) async fn emitted(site: &Site) -> Result<BTreeMap<String, String>> {
+pub(crate) async fn emitted(scene: &Scene) -> Result<BTreeMap<String, String>> {
     let mut versions = BTreeMap::new();
     for kind in Kind::ALL.into_iter().filter(|kind| ![Kind::WanCluster, Kind::ExportedService].contains(kind)) {
-        let api: Api<DynamicObject> = Api::all_with(site.cluster.client(), &kind.api_resource());
+        let api: Api<DynamicObject> = Api::all_with(scene.cluster.client(), &kind.api_resource());
         let ours = ListParams::default().labels("app.kubernetes.io/managed-by=mcwan");
         let listed = match api.list(&ours).await {
             Err(Error::Api(status)) if status.code == 404 => continue,

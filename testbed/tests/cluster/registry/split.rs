@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::neighbour::Neighbour;
 use super::objects::mk_import;
 use super::wan::{Wan, until_metric};
-use crate::site::Site;
+use crate::scene::Scene;
 
 /// Hours in a century.
 const CENTURY: i64 = 876_000;
@@ -20,7 +20,7 @@ async fn a_cluster_whose_lease_runs_out_leaves_the_split_until_it_is_back() -> R
     // Their clocks are wrong, each in its way.
     let renewing = [three.renew(-CENTURY), four.renew(CENTURY)];
     wan.two.put(&mk_import("/payment")).await?;
-    let controller = wan.controller(&wan.two).await?;
+    let controller = wan.two.replica("a").await?;
     until_weights(&wan.two, &[3, 1]).await?;
     let leads_to = |slices: &'static [&'static str]| common_service_leads_to(&wan.two, slices);
     leads_to(&["cluster-3", "cluster-4"]).await?;
@@ -34,7 +34,7 @@ async fn a_cluster_whose_lease_runs_out_leaves_the_split_until_it_is_back() -> R
 
     // That somebody was stale is known after a restart.
     controller.stop().await?;
-    let controller = wan.controller(&wan.two).await?;
+    let controller = wan.two.replica("a").await?;
     controller.leads().await?;
     until_metric(&controller, "mcwan_clusters{state=\"stale\"}", 1.0).await?;
     until_weights(&wan.two, &[0, 1]).await?;
@@ -67,22 +67,23 @@ async fn a_cluster_whose_lease_runs_out_leaves_the_split_until_it_is_back() -> R
 }
 
 /// Waits until the only rule shares requests so.
-pub(crate) async fn until_weights(site: &Site, expected: &[u64]) -> Result<()> {
+pub(crate) async fn until_weights(scene: &Scene, expected: &[u64]) -> Result<()> {
     let what = format!("the weights are {expected:?}");
-    site.until("HTTPRoute secure/payment.8080", &what, |route| {
-        let backends = route.pointer("/spec/rules/0/backendRefs").and_then(Value::as_array);
-        backends.is_some_and(|all| {
-            all.iter().map(|one| one["weight"].as_u64().unwrap_or_default()).eq(expected.iter().copied())
+    scene
+        .until("HTTPRoute secure/payment.8080", &what, |route| {
+            let backends = route.pointer("/spec/rules/0/backendRefs").and_then(Value::as_array);
+            backends.is_some_and(|all| {
+                all.iter().map(|one| one["weight"].as_u64().unwrap_or_default()).eq(expected.iter().copied())
+            })
         })
-    })
-    .await
+        .await
 }
 
 /// Waits until the tier service with the name that users see leads to these clusters.
-async fn common_service_leads_to(site: &Site, clusters: &[&str]) -> Result<()> {
+async fn common_service_leads_to(scene: &Scene, clusters: &[&str]) -> Result<()> {
     for cluster in ["cluster-3", "cluster-4"] {
         let slice = format!("EndpointSlice mc-wan/payment-secure-high.{cluster}.ipv4");
-        if clusters.contains(&cluster) { site.until_there(&slice).await? } else { site.until_gone(&slice).await? }
+        if clusters.contains(&cluster) { scene.until_there(&slice).await? } else { scene.until_gone(&slice).await? }
     }
-    site.until_field("Service mc-wan/payment-secure-high", "/spec/clusterIP", &json!("None")).await
+    scene.until_field("Service mc-wan/payment-secure-high", "/spec/clusterIP", &json!("None")).await
 }

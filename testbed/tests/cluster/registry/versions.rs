@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::wan::Wan;
 use crate::objects::mk;
-use crate::site::PATIENCE;
+use crate::scene::PATIENCE;
 
 const REGISTRY: &str = "mc-wan-registry";
 const PAYMENT: &str = "cluster-1.secure.payment";
@@ -33,7 +33,7 @@ pub(crate) async fn one_knows_more_than_the_other(wan: &Wan, two: Controller) ->
         .await?;
     }
     two.stop().await?;
-    let two = wan.controller(&wan.two).await?;
+    let two = wan.two.replica("a").await?;
     let status = json!({"status": {"podIP": "10.40.0.8", "podIPs": [{"ip": "10.40.0.8"}]}});
     wan.one.edit_status("Pod secure/mcwan-ingress-0", &status).await?;
     wan.two.until_field(SLICE, "/endpoints/0/addresses", &json!(["10.40.0.8"])).await?;

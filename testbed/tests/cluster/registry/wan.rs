@@ -1,49 +1,51 @@
 //! Two clusters, and a registry in the first.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use mcwan_testbed::cluster::Crds;
 use mcwan_testbed::controller::Controller;
-use mcwan_testbed::tools;
 use mcwan_testbed::wait::until;
 use tempfile::TempDir;
-use tokio::process::Command;
 
 use super::objects::TIER;
+use crate::command;
 use crate::objects::mk_tier;
+use crate::scene::{PATIENCE, Scene};
 use crate::shipped::Shipped;
-use crate::site::{PATIENCE, Site};
 
 /// How long a cluster may be silent here.
 pub(crate) const LEASE: Duration = Duration::from_secs(8);
 
 /// Two clusters in which the controller is installed and nothing runs, and a registry in the first.
 pub(crate) struct Wan {
-    pub(crate) one: Site,
-    pub(crate) two: Site,
-    module: Shipped,
+    pub(crate) one: Scene,
+    pub(crate) two: Scene,
     /// The kubeconfigs of the clusters that have joined.
     joined: TempDir,
 }
 
 impl Wan {
     pub(crate) async fn start() -> Result<Self> {
-        let (one, two, module) = tokio::try_join!(site("cluster-1"), site("cluster-2"), Shipped::start())?;
-        let wan = Self { one, two, module, joined: tempfile::tempdir()? };
-        mcwan(&wan.one, ["registry", "init"]).await?;
-        for id in [wan.one.id, wan.two.id] {
-            wan.join(id).await?;
+        let module = Arc::new(Shipped::start().await?);
+        let (one, two) = tokio::try_join!(member("cluster-1", &module), member("cluster-2", &module))?;
+        let mut wan = Self { one, two, joined: tempfile::tempdir()? };
+        mcwan(&wan.one, &["registry", "init"]).await?;
+        for id in ["cluster-1", "cluster-2"] {
+            let kubeconfig = wan.join(id).await?;
+            let kubeconfig = kubeconfig.to_str().context("a folder whose name is not text")?.to_owned();
+            let member = if id == wan.one.id { &mut wan.one } else { &mut wan.two };
+            member.arguments.extend(["--registry-kubeconfig".to_owned(), kubeconfig]);
         }
         Ok(wan)
     }
 
     /// Lets a cluster join; gives its kubeconfig of the registry.
     pub(crate) async fn join(&self, id: &str) -> Result<PathBuf> {
-        let kubeconfig = mcwan(&self.one, ["registry", "join", id]).await?;
+        let kubeconfig = mcwan(&self.one, &["registry", "join", id]).await?;
         fs::write(self.kubeconfig(id), kubeconfig)?;
         Ok(self.kubeconfig(id))
     }
@@ -52,55 +54,24 @@ impl Wan {
     pub(crate) fn kubeconfig(&self, id: &str) -> PathBuf {
         self.joined.path().join(format!("{id}.kubeconfig"))
     }
-
-    /// Starts the controller of a cluster and waits until it is ready.
-    pub(crate) async fn controller(&self, site: &Site) -> Result<Controller> {
-        let arguments = self.arguments(site)?;
-        site.controller(&self.module, "a", &arguments.each_ref().map(String::as_str)).await
-    }
-
-    /// The same, where it will not be ready soon.
-    pub(crate) async fn begun(&self, site: &Site) -> Result<Controller> {
-        let arguments = self.arguments(site)?;
-        site.begun(&self.module, "a", &arguments.each_ref().map(String::as_str)).await
-    }
-
-    fn arguments(&self, site: &Site) -> Result<[String; 10]> {
-        let registry = self.kubeconfig(site.id);
-        let registry = registry.to_str().context("a folder whose name is not text")?;
-        let lease = LEASE.as_secs().to_string();
-        Ok([
-            "--registry-kubeconfig",
-            registry,
-            "--cluster-lease-seconds",
-            &lease,
-            "--lease-seconds",
-            "5",
-            "--target-lead-ms",
-            "100",
-            // Nothing here may wait for it.
-            "--target-grace-seconds",
-            "3600",
-        ]
-        .map(str::to_owned))
-    }
 }
 
 /// Starts a cluster with the tier.
-async fn site(id: &'static str) -> Result<Site> {
-    let site = Site::start(id, &Crds::ALL).await?;
-    site.put(&mk_tier(TIER.0, TIER.1)).await?;
-    Ok(site)
+async fn member(id: &'static str, module: &Arc<Shipped>) -> Result<Scene> {
+    let lease = LEASE.as_secs().to_string();
+    // Nothing here may wait for the grace.
+    let grace = ["--target-lead-ms", "100", "--target-grace-seconds", "3600"];
+    let arguments = [&grace[..], &["--lease-seconds", "5", "--cluster-lease-seconds", &lease]].concat();
+    let scene = Scene::named(id, &Crds::ALL, Arc::clone(module), &arguments).await?;
+    scene.put(&mk_tier(TIER.0, TIER.1)).await?;
+    Ok(scene)
 }
 
 /// Runs `mcwan` as administrator of a cluster; gives what it answers.
-pub(crate) async fn mcwan(site: &Site, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Result<String> {
-    let mut command = Command::new(tools::controller()?);
-    command.args(arguments).env("KUBECONFIG", site.cluster.admin_kubeconfig()).kill_on_drop(true);
-    let output = command.output().await.context("cannot start mcwan")?;
-    let log = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.code().is_some_and(|code| code < 2), "{command:?}: {log}");
-    Ok(String::from_utf8(output.stdout)?)
+pub(crate) async fn mcwan(scene: &Scene, arguments: &[&str]) -> Result<String> {
+    let ran = command::mcwan(&scene.cluster, arguments, "").await?;
+    ensure!(ran.status.is_some_and(|code| code < 2), "mcwan {}: {ran:?}", arguments.join(" "));
+    Ok(ran.out)
 }
 
 /// Waits until a controller says this of itself.

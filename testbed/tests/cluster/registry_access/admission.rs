@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 use mcwan_testbed::cluster::TestCluster;
 
-use super::command::{Member, REGISTRY, done, export_of, lease, wan_cluster};
+use super::member::{Member, REGISTRY, done, export_of, lease, wan_cluster};
 
 const APPLY: &str = "apply --server-side -f -";
 const CREATE: &str = "create -f -";

@@ -8,7 +8,8 @@ use mcwan_testbed::tools;
 use tempfile::TempDir;
 use tokio::process::Command;
 
-use super::command::{Member, REGISTRY, done, run};
+use super::member::{Member, REGISTRY, done};
+use crate::command::run;
 
 const SYSTEM: &str = "mc-wan-system";
 const DIGEST: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";

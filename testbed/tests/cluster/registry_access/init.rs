@@ -3,7 +3,7 @@
 use anyhow::Result;
 use mcwan_testbed::cluster::{Crds, TestCluster};
 
-use super::command::{REGISTRY, done, registry};
+use super::member::{REGISTRY, done, registry};
 
 const OBJECTS: [&str; 7] = [
     "namespace/mc-wan-registry",

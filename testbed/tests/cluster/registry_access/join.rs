@@ -15,7 +15,7 @@ use mcwan_testbed::wait::until;
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::command::{Member, REGISTRY, done, registry, wan_cluster};
+use super::member::{Member, REGISTRY, done, registry, wan_cluster};
 use crate::shared::on_shared_cluster;
 
 const START: Duration = Duration::from_mins(2);

@@ -6,7 +6,7 @@ use anyhow::Result;
 use mcwan_testbed::cluster::TestCluster;
 use mcwan_testbed::wait::until;
 
-use super::command::{Member, REGISTRY, done, registry};
+use super::member::{Member, REGISTRY, done, registry};
 
 const SOON: Duration = Duration::from_mins(2);
 

@@ -12,17 +12,17 @@ use hyper::header::HOST;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 
-use super::stage::{LINE_MIRROR, Stage, ensure_spoken};
-use crate::scene::{HIGH, LOW};
+use super::services::{LINE_MIRROR, connect, ensure_spoken};
+use crate::scene::{HIGH, LOW, Scene};
 
 const BYTES: u64 = 100_000_000;
 
 /// What is sent again and again; its length has no factor in common with any buffer's.
 const PERIOD: usize = 65_521;
 
-pub(super) async fn long_bodies_cross_both_ways(stage: &Stage<'_>) -> Result<()> {
-    let stream = stage.connect("line", LINE_MIRROR).await?;
-    let (before, start) = (stage.wan.traffic(), Instant::now());
+pub(super) async fn long_bodies_cross_both_ways(scene: &Scene) -> Result<()> {
+    let stream = connect(scene, "line", LINE_MIRROR).await?;
+    let (before, start) = (scene.wan.traffic(), Instant::now());
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
     let connection = tokio::spawn(connection);
     let request = Request::post("/high").header(HOST, "line.talk:8080").body(Pattern::new())?;
@@ -30,12 +30,12 @@ pub(super) async fn long_bodies_cross_both_ways(stage: &Stage<'_>) -> Result<()>
     eprintln!("measured: {BYTES} bytes there and back by HTTP/1.1 in {:?}", start.elapsed());
     drop(sender);
     connection.await??;
-    ensure_spoken(stage.wan, &before, Some(HIGH.1), "a long body")
+    ensure_spoken(&scene.wan, &before, Some(HIGH.1), "a long body")
 }
 
-pub(super) async fn long_bodies_cross_both_ways_by_http_2(stage: &Stage<'_>) -> Result<()> {
-    let stream = stage.connect("line", LINE_MIRROR).await?;
-    let (before, start) = (stage.wan.traffic(), Instant::now());
+pub(super) async fn long_bodies_cross_both_ways_by_http_2(scene: &Scene) -> Result<()> {
+    let stream = connect(scene, "line", LINE_MIRROR).await?;
+    let (before, start) = (scene.wan.traffic(), Instant::now());
     let (mut sender, connection) =
         hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await?;
     let connection = tokio::spawn(connection);
@@ -44,7 +44,7 @@ pub(super) async fn long_bodies_cross_both_ways_by_http_2(stage: &Stage<'_>) -> 
     eprintln!("measured: {BYTES} bytes there and back by HTTP/2 in {:?}", start.elapsed());
     drop(sender);
     connection.await??;
-    ensure_spoken(stage.wan, &before, Some(LOW.1), "a long body by HTTP/2")
+    ensure_spoken(&scene.wan, &before, Some(LOW.1), "a long body by HTTP/2")
 }
 
 /// An answer is what [`Pattern`] sent, to the last byte.

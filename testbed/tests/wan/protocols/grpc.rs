@@ -19,29 +19,29 @@ use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
 use tonic_reflection::pb::v1alpha::server_reflection_client::ServerReflectionClient as OldReflectionClient;
 use tower::service_fn;
 
-use super::stage::{DESK_GRPC, Stage, ensure_spoken};
-use crate::scene::{HIGH, LOW};
+use super::services::{DESK_GRPC, connect, ensure_spoken};
+use crate::scene::{HIGH, LOW, Scene};
 
 /// How many answers of a stream are waited for.
 const TURNS: usize = 20;
 
-pub(super) async fn unary_calls_take_their_tiers(stage: &Stage<'_>) -> Result<()> {
-    let mut client = HealthClient::new(channel(stage).await?);
+pub(super) async fn unary_calls_take_their_tiers(scene: &Scene) -> Result<()> {
+    let mut client = HealthClient::new(channel(scene).await?);
     for _ in 0..TURNS {
-        let before = stage.wan.traffic();
+        let before = scene.wan.traffic();
         let answer = client.check(mk_check("")).await.context("a health check")?;
         ensure_answerer(answer.metadata())?;
         ensure!(answer.get_ref().status() == ServingStatus::Serving, "the check says {answer:?}");
-        ensure_spoken(stage.wan, &before, Some(HIGH.1), "a health check")?;
+        ensure_spoken(&scene.wan, &before, Some(HIGH.1), "a health check")?;
     }
     let error = client.check(mk_check("nobody")).await.err().context("the health of nobody is known")?;
     ensure!(error.code() == Code::NotFound, "the server's own status is {error:?} here");
     Ok(())
 }
 
-pub(super) async fn a_stream_of_answers_crosses(stage: &Stage<'_>) -> Result<()> {
-    let mut client = HealthClient::new(channel(stage).await?);
-    let before = stage.wan.traffic();
+pub(super) async fn a_stream_of_answers_crosses(scene: &Scene) -> Result<()> {
+    let mut client = HealthClient::new(channel(scene).await?);
+    let before = scene.wan.traffic();
     let mut answers = client.watch(mk_check(FLAPPING)).await.context("a watch")?.into_inner();
     let mut seen = Vec::new();
     while seen.len() < TURNS {
@@ -50,12 +50,12 @@ pub(super) async fn a_stream_of_answers_crosses(stage: &Stage<'_>) -> Result<()>
     for status in [ServingStatus::Serving, ServingStatus::NotServing] {
         ensure!(seen.contains(&status), "{status:?} is not among {seen:?}");
     }
-    ensure_spoken(stage.wan, &before, Some(HIGH.1), "a watch")
+    ensure_spoken(&scene.wan, &before, Some(HIGH.1), "a watch")
 }
 
-pub(super) async fn streams_both_ways_take_turns(stage: &Stage<'_>) -> Result<()> {
-    let mut client = ServerReflectionClient::new(channel(stage).await?);
-    let before = stage.wan.traffic();
+pub(super) async fn streams_both_ways_take_turns(scene: &Scene) -> Result<()> {
+    let mut client = ServerReflectionClient::new(channel(scene).await?);
+    let before = scene.wan.traffic();
     let (requests, queue) = mpsc::channel(1);
     let queue = stream::unfold(queue, async |mut queue| Some((queue.recv().await?, queue)));
     let mut answers = client.server_reflection_info(queue.boxed()).await.context("reflection")?.into_inner();
@@ -73,20 +73,20 @@ pub(super) async fn streams_both_ways_take_turns(stage: &Stage<'_>) -> Result<()
     }
     drop(requests);
     ensure!(answers.message().await?.is_none(), "the stream does not end with its requests");
-    ensure_spoken(stage.wan, &before, Some(LOW.1), "reflection")
+    ensure_spoken(&scene.wan, &before, Some(LOW.1), "reflection")
 }
 
-pub(super) async fn calls_that_no_rule_matches_are_refused(stage: &Stage<'_>) -> Result<()> {
-    let mut client = OldReflectionClient::new(channel(stage).await?);
-    let before = stage.wan.traffic();
+pub(super) async fn calls_that_no_rule_matches_are_refused(scene: &Scene) -> Result<()> {
+    let mut client = OldReflectionClient::new(channel(scene).await?);
+    let before = scene.wan.traffic();
     let error = client.server_reflection_info(stream::empty()).await.err().context("it is answered")?;
     ensure!(error.code() == Code::PermissionDenied, "it is refused as {error:?}");
-    ensure_spoken(stage.wan, &before, None, "a call that no rule matches")
+    ensure_spoken(&scene.wan, &before, None, "a call that no rule matches")
 }
 
 /// A channel to the egress gateway.
-async fn channel(stage: &Stage<'_>) -> Result<Channel> {
-    let stream = stage.connect("desk", DESK_GRPC).await?;
+async fn channel(scene: &Scene) -> Result<Channel> {
+    let stream = connect(scene, "desk", DESK_GRPC).await?;
     let mut stream = Some(TokioIo::new(stream));
     let connector = service_fn(move |_| {
         let stream = stream.take().context("the connection was closed");

@@ -9,8 +9,8 @@ use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use mcwan_testbed::echo::{ECHO_HEADER, NAME_HEADER, Seen};
 
-use super::stage::{DESK_GRPC, DESK_HTTP, LINE_MIRROR, Stage, ensure_spoken};
-use crate::scene::{HIGH, LOW, mk_request};
+use super::services::{DESK_GRPC, DESK_HTTP, LINE_MIRROR, connect, ensure_spoken, gateway};
+use crate::scene::{HIGH, LOW, Scene, mk_request};
 
 /// How often every request is sent.
 const ROUNDS: usize = 5;
@@ -51,38 +51,38 @@ const fn mk_case(
     Case { host, path, status, tier, answerer }
 }
 
-pub(super) async fn a_service_has_two_ports(stage: &Stage<'_>) -> Result<()> {
-    let gateway = stage.gateway("desk", DESK_HTTP).await?;
-    let answer = stage.client.send(gateway, &mk_request("GET", "desk.talk:8080", "/high")).await?;
+pub(super) async fn a_service_has_two_ports(scene: &Scene) -> Result<()> {
+    let http = gateway(scene, "desk", DESK_HTTP).await?;
+    let answer = scene.client.send(http, &mk_request("GET", "desk.talk:8080", "/high")).await?;
     let seen = answer.seen().context("no echo answers")?;
     ensure!(seen.port == 9080, "port {} of the pod answers", seen.port);
     ensure!(seen.authority == "desk.talk.svc.cluster.local", "it is called {}", seen.authority);
     let left: Vec<_> = seen.headers.iter().filter(|(name, _)| name.starts_with("x-mcwan")).collect();
     ensure!(left.is_empty(), "it sees {left:?}");
     // The listener tells the port, whatever the host says: the gRPC server does not know what to do with this.
-    let gateway = stage.gateway("desk", DESK_GRPC).await?;
-    let answer = stage.client.send(gateway, &mk_request("GET", "desk.talk:8080", "/high")).await?;
+    let grpc = gateway(scene, "desk", DESK_GRPC).await?;
+    let answer = scene.client.send(grpc, &mk_request("GET", "desk.talk:8080", "/high")).await?;
     ensure!(answer.seen().is_none(), "the other port's server answers");
     Ok(())
 }
 
-pub(super) async fn one_connection_serves_many_hosts(stage: &Stage<'_>) -> Result<()> {
-    let stream = stage.connect("line", LINE_MIRROR).await?;
+pub(super) async fn one_connection_serves_many_hosts(scene: &Scene) -> Result<()> {
+    let stream = connect(scene, "line", LINE_MIRROR).await?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
     let connection = tokio::spawn(connection);
     for case in std::iter::repeat_n(CASES, ROUNDS).flatten() {
-        let before = stage.wan.traffic();
+        let before = scene.wan.traffic();
         let request = Request::get(case.path).header(HOST, case.host).body(Empty::<Bytes>::new())?;
         sender.ready().await.context("the connection was closed")?;
         ensure_case(&case, sender.send_request(request).await?).await?;
-        ensure_spoken(stage.wan, &before, case.tier, &format!("{case:?}"))?;
+        ensure_spoken(&scene.wan, &before, case.tier, &format!("{case:?}"))?;
     }
     drop(sender);
     Ok(connection.await??)
 }
 
-pub(super) async fn http_2_serves_many_hosts_at_a_time(stage: &Stage<'_>) -> Result<()> {
-    let stream = stage.connect("line", LINE_MIRROR).await?;
+pub(super) async fn http_2_serves_many_hosts_at_a_time(scene: &Scene) -> Result<()> {
+    let stream = connect(scene, "line", LINE_MIRROR).await?;
     let (sender, connection) =
         hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await?;
     let connection = tokio::spawn(connection);
@@ -93,9 +93,9 @@ pub(super) async fn http_2_serves_many_hosts_at_a_time(stage: &Stage<'_>) -> Res
     };
     // One after the other, as only then a tier is one request's.
     for case in CASES {
-        let before = stage.wan.traffic();
+        let before = scene.wan.traffic();
         ask(case).await?;
-        ensure_spoken(stage.wan, &before, case.tier, &format!("{case:?} by HTTP/2"))?;
+        ensure_spoken(&scene.wan, &before, case.tier, &format!("{case:?} by HTTP/2"))?;
     }
     try_join_all(std::iter::repeat_n(CASES, ROUNDS).flatten().map(ask)).await?;
     drop(sender);

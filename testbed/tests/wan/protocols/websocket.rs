@@ -7,15 +7,15 @@ use tokio_tungstenite::client_async;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use super::stage::{LINE_WEBSOCKET, Stage, ensure_spoken};
-use crate::scene::HIGH;
+use super::services::{LINE_WEBSOCKET, connect, ensure_spoken};
+use crate::scene::{HIGH, Scene};
 
 /// Messages of these sizes: a frame of each form that the protocol has, and one that is many segments.
 const SIZES: [usize; 5] = [0, 125, 126, 65_536, 3_000_000];
 
-pub(super) async fn a_connection_is_upgraded(stage: &Stage<'_>) -> Result<()> {
-    let stream = stage.connect("line", LINE_WEBSOCKET).await?;
-    let before = stage.wan.traffic();
+pub(super) async fn a_connection_is_upgraded(scene: &Scene) -> Result<()> {
+    let stream = connect(scene, "line", LINE_WEBSOCKET).await?;
+    let before = scene.wan.traffic();
     let request = format!("ws://line.talk:{LINE_WEBSOCKET}/upgrade?now").into_client_request()?;
     let (mut socket, answer) = client_async(request, stream).await.context("the upgrade fails")?;
     ensure!(answer.status() == 101, "the upgrade answers {}", answer.status());
@@ -34,15 +34,15 @@ pub(super) async fn a_connection_is_upgraded(stage: &Stage<'_>) -> Result<()> {
     socket.close(None).await?;
     let end = socket.next().await.context("the closing is not answered")??;
     ensure!(end.is_close(), "the closing is answered by {end:?}");
-    ensure_spoken(stage.wan, &before, Some(HIGH.1), "a WebSocket")
+    ensure_spoken(&scene.wan, &before, Some(HIGH.1), "a WebSocket")
 }
 
-pub(super) async fn an_upgrade_that_no_rule_matches_is_refused(stage: &Stage<'_>) -> Result<()> {
-    let stream = stage.connect("line", LINE_WEBSOCKET).await?;
-    let before = stage.wan.traffic();
+pub(super) async fn an_upgrade_that_no_rule_matches_is_refused(scene: &Scene) -> Result<()> {
+    let stream = connect(scene, "line", LINE_WEBSOCKET).await?;
+    let before = scene.wan.traffic();
     let request = format!("ws://line.talk:{LINE_WEBSOCKET}/elsewhere").into_client_request()?;
     let error = client_async(request, stream).await.err().context("it is upgraded")?;
     let Error::Http(answer) = error else { anyhow::bail!("it is not answered: {error}") };
     ensure!(answer.status() == 403, "it answers {}", answer.status());
-    ensure_spoken(stage.wan, &before, None, "an upgrade that no rule matches")
+    ensure_spoken(&scene.wan, &before, None, "an upgrade that no rule matches")
 }

@@ -1,60 +1,19 @@
-//! A cluster with replicas of the controller, and the payment example in it.
+//! What scenes of one controller wait for: what it has made of the payment example.
 
-use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use mcwan_testbed::cluster::Crds;
 use mcwan_testbed::controller::Controller;
 use mcwan_testbed::wait::until;
 use serde_json::Value;
 
 use super::state::{Emitted, Versions, emitted};
-use crate::shipped::Shipped;
-use crate::site::{PATIENCE, Site};
+use crate::scene::{PATIENCE, Scene};
 
 /// The import of the payment example.
 const PAYMENT: &str = "ServiceImport secure/payment";
 
-/// A cluster, and what the controller needs to run in it. What a [`Site`] can do, it can do.
-pub(crate) struct Scene {
-    site: Site,
-    module: Shipped,
-}
-
 impl Scene {
-    /// Starts a cluster in which the controller is installed and nothing runs.
-    pub(crate) async fn start() -> Result<Self> {
-        Self::start_with(&Crds::ALL).await
-    }
-
-    /// Starts one that serves these custom resources only.
-    pub(crate) async fn start_with(crds: &[Crds]) -> Result<Self> {
-        let (site, module) = tokio::try_join!(Site::start("cluster-2", crds), Shipped::start())?;
-        Ok(Self { site, module })
-    }
-
-    /// Starts a replica of the controller and waits until it is ready.
-    pub(crate) async fn replica(&self, replica: &str) -> Result<Controller> {
-        self.replica_with(replica, 15, true).await
-    }
-
-    /// Starts a replica, with a lease of so many seconds; waits until it is ready, or does not.
-    pub(crate) async fn replica_with(&self, replica: &str, lease: u32, ready: bool) -> Result<Controller> {
-        self.replica_told(replica, &["--lease-seconds", &lease.to_string()], ready).await
-    }
-
-    /// Starts a replica with more arguments; waits until it is ready, or does not.
-    pub(crate) async fn replica_told(&self, replica: &str, arguments: &[&str], ready: bool) -> Result<Controller> {
-        let timing = ["--target-lead-ms", "100", "--target-grace-seconds", "1"];
-        let arguments = [&timing, arguments].concat();
-        if ready {
-            self.site.controller(&self.module, replica, &arguments).await
-        } else {
-            self.site.begun(&self.module, replica, &arguments).await
-        }
-    }
-
     /// Ends a replica that is done with everything.
     pub(crate) async fn end(&self, controller: Controller) -> Result<()> {
         self.settled().await?;
@@ -117,20 +76,6 @@ impl Scene {
     /// The versions of everything.
     pub(crate) async fn versions(&self) -> Result<Versions> {
         Versions::of(&self.cluster.client()).await
-    }
-}
-
-impl Deref for Scene {
-    type Target = Site;
-
-    fn deref(&self) -> &Site {
-        &self.site
-    }
-}
-
-impl DerefMut for Scene {
-    fn deref_mut(&mut self) -> &mut Site {
-        &mut self.site
     }
 }
 

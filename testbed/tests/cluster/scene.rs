@@ -1,5 +1,6 @@
 //! A cluster in which the controller is installed, and what is there.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -23,40 +24,68 @@ const MARKER: &str = "ServiceImport marker/marker";
 
 /// A cluster in which the controller is installed. Objects are named as `KIND NAMESPACE/NAME`, those of the cluster as
 /// `KIND NAME`.
-pub(crate) struct Site {
+pub(crate) struct Scene {
     pub(crate) cluster: TestCluster,
     /// Its name in the registry.
     pub(crate) id: &'static str,
+    /// What each replica of the controller is told.
+    pub(crate) arguments: Vec<String>,
+    module: Arc<Shipped>,
     /// How often the marker has been changed.
     marks: AtomicUsize,
 }
 
-impl Site {
-    /// Starts a cluster that serves these custom resources, with the controller's rights and the namespace `secure`.
-    /// Nothing runs in it.
-    pub(crate) async fn start(id: &'static str, crds: &[Crds]) -> Result<Self> {
+impl Scene {
+    /// Starts a cluster in which the controller is installed and nothing runs.
+    pub(crate) async fn start() -> Result<Self> {
+        Self::start_with(&Crds::ALL).await
+    }
+
+    /// Starts one that serves these custom resources only. No gateway runs here that anything should wait for.
+    pub(crate) async fn start_with(crds: &[Crds]) -> Result<Self> {
+        let module = Arc::new(Shipped::start().await?);
+        Self::named("cluster-2", crds, module, &["--target-lead-ms", "100", "--target-grace-seconds", "1"]).await
+    }
+
+    /// Starts one with this name in the registry, where replicas have this module and are told so much.
+    pub(crate) async fn named(
+        id: &'static str,
+        crds: &[Crds],
+        module: Arc<Shipped>,
+        arguments: &[&str],
+    ) -> Result<Self> {
         let cluster = TestCluster::start_with(crds).await?;
         let manifests = concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests");
         cluster.kubectl(&["apply", "--server-side", "--force-conflicts", "--kustomize", manifests]).await?;
-        let site = Self { cluster, id, marks: AtomicUsize::new(0) };
+        let arguments = module.arguments(arguments).into_iter().map(str::to_owned).collect();
+        let scene = Self { cluster, id, arguments, module, marks: AtomicUsize::new(0) };
         for namespace in ["secure", "marker"] {
-            site.put(&mk_namespace(namespace)).await?;
+            scene.put(&mk_namespace(namespace)).await?;
         }
-        Ok(site)
+        Ok(scene)
     }
 
-    /// Starts a replica of the controller with more arguments, and waits until it is ready.
-    pub(crate) async fn controller(&self, module: &Shipped, replica: &str, arguments: &[&str]) -> Result<Controller> {
-        Controller::start(&self.cluster, &self.settings(module, replica, &module.arguments(arguments))).await
+    /// Starts a replica of the controller and waits until it is ready.
+    pub(crate) async fn replica(&self, replica: &str) -> Result<Controller> {
+        self.replica_with(replica, &[]).await
+    }
+
+    /// Starts a replica with more arguments and waits until it is ready.
+    pub(crate) async fn replica_with(&self, replica: &str, more: &[&str]) -> Result<Controller> {
+        Controller::start(&self.cluster, &self.settings(replica, &self.arguments(more))).await
     }
 
     /// The same for one that will not be ready soon.
-    pub(crate) async fn begun(&self, module: &Shipped, replica: &str, arguments: &[&str]) -> Result<Controller> {
-        Controller::begin(&self.cluster, &self.settings(module, replica, &module.arguments(arguments))).await
+    pub(crate) async fn begun(&self, replica: &str, more: &[&str]) -> Result<Controller> {
+        Controller::begin(&self.cluster, &self.settings(replica, &self.arguments(more))).await
     }
 
-    fn settings<'s>(&self, module: &'s Shipped, replica: &'s str, arguments: &'s [&'s str]) -> Settings<'s> {
-        Settings { replica, cluster_id: self.id, module: module.url(), arguments }
+    fn arguments<'s>(&'s self, more: &[&'s str]) -> Vec<&'s str> {
+        self.arguments.iter().map(String::as_str).chain(more.iter().copied()).collect()
+    }
+
+    fn settings<'s>(&'s self, replica: &'s str, arguments: &'s [&'s str]) -> Settings<'s> {
+        Settings { replica, cluster_id: self.id, module: self.module.url(), arguments }
     }
 
     /// Applies an object.

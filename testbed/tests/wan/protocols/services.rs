@@ -1,4 +1,4 @@
-//! Where it is spoken: cluster 1 exports two services, cluster 2 imports them.
+//! What is spoken with: cluster 1 exports two services, cluster 2 imports them.
 //!
 //! `desk` has a port for HTTP and one for gRPC, `line` one that mirrors bodies and one for WebSocket.
 
@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use anyhow::{Result, ensure};
 use mcwan_testbed::kubelet::ECHO_IMAGE;
-use mcwan_testbed::wan::{Count, TestWan, Traffic, WanClient};
+use mcwan_testbed::wan::{Count, TestWan, Traffic};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 
@@ -38,41 +38,32 @@ const FRAME: u64 = 30;
 /// Where API servers listen: the controllers have business with the registry's at any time.
 const API_SERVER: u16 = 6443;
 
-/// Where it is spoken, and who speaks.
-pub(super) struct Stage<'s> {
-    scene: &'s Scene,
-    pub(super) wan: &'s TestWan,
-    pub(super) client: &'s WanClient,
+/// Applies everything, and waits until every port answers something that no gateway says by itself.
+pub(super) async fn set_up(scene: &Scene) -> Result<()> {
+    apply(&scene.wan).await?;
+    for (service, port, headers) in [
+        ("desk", DESK_HTTP, &[][..]),
+        ("desk", DESK_GRPC, &[]),
+        ("line", LINE_MIRROR, &[]),
+        ("line", LINE_WEBSOCKET, &UPGRADE),
+    ] {
+        let mut request = mk_request("GET", &format!("{service}.{NAMESPACE}:{port}"), "/low");
+        let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec()));
+        request.headers = headers.collect();
+        let is_meant = |status| !matches!(status, 403 | 404 | 500..);
+        scene.until_answered(&format!("{NAMESPACE}/{service}"), port, &request, is_meant).await?;
+    }
+    Ok(())
 }
 
-impl<'s> Stage<'s> {
-    /// Applies everything, and waits until every port answers something that no gateway says by itself.
-    pub(super) async fn set_up(scene: &'s Scene) -> Result<Self> {
-        apply(&scene.wan).await?;
-        for (service, port, headers) in [
-            ("desk", DESK_HTTP, &[][..]),
-            ("desk", DESK_GRPC, &[]),
-            ("line", LINE_MIRROR, &[]),
-            ("line", LINE_WEBSOCKET, &UPGRADE),
-        ] {
-            let mut request = mk_request("GET", &format!("{service}.{NAMESPACE}:{port}"), "/low");
-            let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec()));
-            request.headers = headers.collect();
-            let is_meant = |status| !matches!(status, 403 | 404 | 500..);
-            scene.until_answered(&format!("{NAMESPACE}/{service}"), port, &request, is_meant).await?;
-        }
-        Ok(Self { scene, wan: &scene.wan, client: &scene.client })
-    }
+/// The egress gateway, on the port of a service.
+pub(super) async fn gateway(scene: &Scene, service: &str, port: u16) -> Result<SocketAddr> {
+    scene.gateway(&format!("{NAMESPACE}/{service}"), port).await
+}
 
-    /// The egress gateway, on the port of a service.
-    pub(super) async fn gateway(&self, service: &str, port: u16) -> Result<SocketAddr> {
-        self.scene.gateway(&format!("{NAMESPACE}/{service}"), port).await
-    }
-
-    /// A connection to it.
-    pub(super) async fn connect(&self, service: &str, port: u16) -> Result<TcpStream> {
-        self.client.connect(self.gateway(service, port).await?).await
-    }
+/// A connection to it.
+pub(super) async fn connect(scene: &Scene, service: &str, port: u16) -> Result<TcpStream> {
+    scene.client.connect(gateway(scene, service, port).await?).await
 }
 
 /// On which ports the second cluster said something since an earlier count; packets without words, such as

@@ -1,7 +1,7 @@
-//! Where it happens: the payment example, and an import whose rules are plain routes.
+//! What is called: the payment example, and an import whose rules are plain routes.
 
 use anyhow::{Result, ensure};
-use mcwan_testbed::wan::{TestWan, WanClient};
+use mcwan_testbed::wan::TestWan;
 use serde_json::json;
 
 use crate::objects::{mk_echo, mk_export, mk_file, mk_import, mk_service};
@@ -16,32 +16,23 @@ const PORT: u16 = 8080;
 pub(super) const EGRESS: &str = "mcwan-egress";
 pub(super) const NATIVE_EGRESS: &str = "mcwan-egress-native";
 
-/// Where it happens, and who sends requests.
-pub(super) struct Stage<'s> {
-    scene: &'s Scene,
-    pub(super) wan: &'s TestWan,
-    pub(super) client: &'s WanClient,
+/// Applies everything, and waits until both imports answer.
+pub(super) async fn set_up(scene: &Scene) -> Result<()> {
+    apply_payment(&scene.wan).await?;
+    apply_ledger(&scene.wan).await?;
+    for (import, path) in [("payment", "/payment"), ("ledger", "/entries")] {
+        let request = mk_request("GET", &host(import), path);
+        scene.until_answered(&format!("{NAMESPACE}/{import}"), PORT, &request, |status| status == 200).await?;
+    }
+    Ok(())
 }
 
-impl<'s> Stage<'s> {
-    /// Applies everything, and waits until both imports answer.
-    pub(super) async fn set_up(scene: &'s Scene) -> Result<Self> {
-        apply_payment(&scene.wan).await?;
-        apply_ledger(&scene.wan).await?;
-        for (import, path) in [("payment", "/payment"), ("ledger", "/entries")] {
-            let request = mk_request("GET", &host(import), path);
-            scene.until_answered(&format!("{NAMESPACE}/{import}"), PORT, &request, |status| status == 200).await?;
-        }
-        Ok(Self { scene, wan: &scene.wan, client: &scene.client })
-    }
-
-    /// Sends a request to an import; the answer has this status.
-    pub(super) async fn send(&self, import: &str, method: &str, path: &str, status: u16) -> Result<()> {
-        let gateway = self.scene.gateway(&format!("{NAMESPACE}/{import}"), PORT).await?;
-        let answer = self.client.send(gateway, &mk_request(method, &host(import), path)).await?;
-        ensure!(answer.status == status, "{method} {path} answers {}", answer.status);
-        Ok(())
-    }
+/// Sends a request to an import; the answer has this status.
+pub(super) async fn send(scene: &Scene, import: &str, method: &str, path: &str, status: u16) -> Result<()> {
+    let gateway = scene.gateway(&format!("{NAMESPACE}/{import}"), PORT).await?;
+    let answer = scene.client.send(gateway, &mk_request(method, &host(import), path)).await?;
+    ensure!(answer.status == status, "{method} {path} answers {}", answer.status);
+    Ok(())
 }
 
 fn host(import: &str) -> String {

@@ -1,26 +1,18 @@
-//! Programs as people run them.
+//! A cluster that has joined a registry, and how.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use mcwan_testbed::cluster::TestCluster;
 use mcwan_testbed::tools;
 use tempfile::TempDir;
-use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
+
+use crate::command::{Ran, mcwan, run};
 
 /// The namespace of the registry, as an option of kubectl.
 pub(crate) const REGISTRY: &str = "--namespace=mc-wan-registry";
-
-/// What a program printed, and its exit status.
-#[derive(Debug)]
-pub(crate) struct Ran {
-    pub(crate) status: Option<i32>,
-    pub(crate) out: String,
-    pub(crate) log: String,
-}
 
 /// A cluster that has joined: its kubeconfig and kubectl with it.
 pub(crate) struct Member {
@@ -30,24 +22,9 @@ pub(crate) struct Member {
     pub(crate) hints: String,
 }
 
-/// Runs a program to its end.
-pub(crate) async fn run(command: &mut Command, input: &str) -> Result<Ran> {
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-    let mut child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // It may end without reading.
-        let _ = stdin.write_all(input.as_bytes()).await;
-    }
-    let output = child.wait_with_output().await?;
-    let text = |bytes| String::from_utf8(bytes);
-    Ok(Ran { status: output.status.code(), out: text(output.stdout)?, log: text(output.stderr)? })
-}
-
 /// Runs `mcwan registry` as administrator.
 pub(crate) async fn registry(cluster: &TestCluster, arguments: &[&str]) -> Result<Ran> {
-    let mut command = Command::new(tools::controller()?);
-    command.arg("registry").args(arguments).env("KUBECONFIG", cluster.admin_kubeconfig());
-    run(&mut command, "").await
+    mcwan(cluster, &[&["registry"], arguments].concat(), "").await
 }
 
 /// The same, where it must succeed.
