@@ -322,8 +322,10 @@ impl Rollout {
         let is_behind = imports.iter().any(|import| self.is_istiod_behind(import));
         let Some(egress) = self.egresses.get(namespace) else { return };
         let filter = &egress.filter;
-        let confirmed = if !has_filter && filter.number() == 0 {
-            // There is no gateway that could have any.
+        let is_there = self.is_there(&self.model.settings.filter.object_id(namespace));
+        let confirmed = if (!has_filter && filter.number() == 0) || (!is_there && !filter.has_pods()) {
+            // There is no gateway that could have any, and none that comes can get any: a namespace that ends loses its
+            // filter in any order, and takes no other.
             u64::MAX
         } else {
             // The grace stands still while istiod is behind: gateways cannot have what it has not told them.

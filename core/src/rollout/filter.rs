@@ -200,6 +200,11 @@ impl Filter {
         ready.peek().is_some() && ready.all(|pod| pod.number.is_some_and(|known| known >= number))
     }
 
+    /// Whether there is a pod.
+    pub(super) fn has_pods(&self) -> bool {
+        !self.pods.is_empty()
+    }
+
     /// Whether a pod is ready.
     pub(super) fn has_ready_pods(&self) -> bool {
         self.pods.values().any(|pod| pod.is_ready)
