@@ -4,7 +4,7 @@
 //! [`translate`] says what they mean, [`emit`] makes objects and configurations of that. Whatever is wrong with an object
 //! on the way becomes a [`problem::Problem`].
 
-#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests begin at some time, and one reads the sources"))]
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests begin at some time"))]
 
 pub mod api;
 pub mod backoff;

@@ -1,5 +1,9 @@
 //! What is wrong with an object, for the person who wrote it.
 
+mod reason;
+
+pub use reason::{Effect, Reason};
+
 use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -14,8 +18,8 @@ pub struct Problem {
     pub object: ObjectRef,
     /// The field, from the object's root: `spec.http.rules[1].filters[0]`.
     pub field: Option<String>,
-    /// A CamelCase word for machines, as in a condition.
-    pub reason: &'static str,
+    /// Why it is wrong, for machines.
+    pub reason: Reason,
     /// What is wrong.
     pub message: String,
     /// What to do about it.
@@ -44,12 +48,12 @@ pub struct ObjectRef {
 
 impl Problem {
     /// An error of an object as a whole.
-    pub fn error(object: ObjectRef, reason: &'static str, message: impl Into<String>) -> Self {
+    pub fn error(object: ObjectRef, reason: Reason, message: impl Into<String>) -> Self {
         Self { severity: Severity::Error, object, field: None, reason, message: message.into(), hint: None }
     }
 
     /// A warning about an object as a whole.
-    pub fn warning(object: ObjectRef, reason: &'static str, message: impl Into<String>) -> Self {
+    pub fn warning(object: ObjectRef, reason: Reason, message: impl Into<String>) -> Self {
         Self { severity: Severity::Warning, ..Self::error(object, reason, message) }
     }
 

@@ -6,7 +6,6 @@
 
 mod condition;
 mod delivery;
-mod effect;
 mod message;
 mod service_export;
 mod service_import;
@@ -14,7 +13,6 @@ mod wan_policy;
 
 pub use condition::{News, Outcome, Subject};
 pub use delivery::{Delivery, GatewayState, ModuleState};
-pub use effect::Effect;
 pub use service_export::service_export;
 pub use service_import::service_import;
 pub use wan_policy::wan_policy;

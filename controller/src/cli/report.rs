@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
-use mcwan_core::problem::{ObjectRef, Severity};
+use mcwan_core::problem::{ObjectRef, Reason, Severity};
 use mcwan_core::snapshot::finding::Finding;
 use serde::Serialize;
 
@@ -49,7 +49,7 @@ pub(super) struct Json<'f> {
     namespace: Option<&'f str>,
     name: Option<&'f str>,
     field: Option<&'f str>,
-    reason: &'static str,
+    reason: Reason,
     message: &'f str,
     hint: Option<&'f str>,
 }
@@ -68,7 +68,7 @@ impl<'f> From<&'f Finding> for Json<'f> {
             namespace: object.as_ref().and_then(|object| object.namespace.as_deref()),
             name: object.as_ref().map(|object| object.name.as_str()),
             field: field.as_deref(),
-            reason,
+            reason: *reason,
             message,
             hint: hint.as_deref(),
         }

@@ -57,26 +57,6 @@ pub struct ServiceExportStatus {
     pub conditions: Vec<Condition>,
 }
 
-/// The reasons of conditions that the Multi-Cluster Services API names.
-pub mod reason {
-    /// `Valid`: the Service can be exported.
-    pub const VALID: &str = "Valid";
-    /// Not `Valid`: there is no Service of this name.
-    pub const NO_SERVICE: &str = "NoService";
-    /// Not `Valid`: a Service of this type cannot be exported.
-    pub const INVALID_SERVICE_TYPE: &str = "InvalidServiceType";
-    /// `Ready`: the registry has it.
-    pub const EXPORTED: &str = "Exported";
-    /// Not yet `Ready`.
-    pub const PENDING: &str = "Pending";
-    /// Not `Ready`: the message says why.
-    pub const FAILED: &str = "Failed";
-    /// `Conflict`: clusters export the Service with different ports.
-    pub const PORT_CONFLICT: &str = "PortConflict";
-    /// No `Conflict`.
-    pub const NO_CONFLICTS: &str = "NoConflicts";
-}
-
 impl McsVersion {
     /// The preferred one first.
     pub const ALL: [Self; 2] = [Self::V1Beta1, Self::V1Alpha1];

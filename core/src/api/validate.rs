@@ -13,7 +13,7 @@ use mcwan_policy::limits;
 
 use super::limits as bounds;
 use super::{ExportedService, ServiceExport, ServiceImport, WanCluster, WanPolicy};
-use crate::problem::{ObjectRef, Problem};
+use crate::problem::{ObjectRef, Problem, Reason};
 use check::Check;
 
 /// The tiers that hold, and what is wrong: of two with one port the older has it, but both are told, and there are at
@@ -26,13 +26,15 @@ pub fn tiers<'p>(policies: impl IntoIterator<Item = &'p WanPolicy>) -> (Vec<&'p 
             let (older, younger, port) = (ObjectRef::of(*older), ObjectRef::of(policy), policy.spec.port);
             let kept = format!("the younger {younger} also asks for port {port}, and does not get it");
             let refused = format!("port {port} is already {older}'s");
-            let both =
-                [Problem::warning(older, "PortConflict", kept), Problem::error(younger, "PortConflict", refused)];
+            let both = [
+                Problem::warning(older, Reason::PortConflict, kept),
+                Problem::error(younger, Reason::PortConflict, refused),
+            ];
             let told = |problem: Problem| problem.at("spec.port").hint("give every tier a port of its own");
             problems.extend(both.map(told));
         } else if tiers.len() == limits::TIERS {
             let message = format!("there are already {} tiers", limits::TIERS);
-            problems.push(Problem::error(ObjectRef::of(policy), "TooLarge", message));
+            problems.push(Problem::error(ObjectRef::of(policy), Reason::TooLarge, message));
         } else {
             tiers.push(policy);
         }
@@ -56,7 +58,7 @@ pub fn service_import(import: &ServiceImport) -> Vec<Problem> {
     for (index, rule) in rules.iter().enumerate() {
         let field = format!("spec.http.rules[{index}]");
         if let Some(name) = rule.name.as_deref().filter(|name| !names.insert(*name)) {
-            check.error(format!("{field}.name"), "Duplicate", format!("an earlier rule is named `{name}`"));
+            check.error(format!("{field}.name"), Reason::Duplicate, format!("an earlier rule is named `{name}`"));
         }
         http_rule::check(&mut check, &field, rule);
     }
@@ -75,10 +77,14 @@ pub fn exported_service(export: &ExportedService) -> Vec<Problem> {
     }
     let expected = format!("{}.{}.{}", spec.cluster, spec.namespace, spec.name);
     if check.object.name != expected {
-        check.error("metadata.name", "InvalidName", format!("the name is not CLUSTER.NAMESPACE.NAME: `{expected}`"));
+        check.error(
+            "metadata.name",
+            Reason::InvalidName,
+            format!("the name is not CLUSTER.NAMESPACE.NAME: `{expected}`"),
+        );
     }
     if spec.ports.is_empty() {
-        check.error("spec.ports", "Missing", "there is no port");
+        check.error("spec.ports", Reason::Missing, "there is no port");
     }
     check.count("spec.ports", spec.ports.len(), bounds::PORTS);
     check.count("spec.gateways", spec.gateways.len(), bounds::ADDRESSES);
@@ -255,6 +261,9 @@ mod tests {
         let (tiers, problems) = tiers(gathered.snapshot.wan_policies.by_age());
         assert_eq!(tiers.len(), limits::TIERS);
         let problems: Vec<_> = problems.iter().map(|problem| (problem.object.name.as_str(), problem.reason)).collect();
-        assert_eq!(problems, [("t1", "PortConflict"), ("younger", "PortConflict"), ("t17", "TooLarge")]);
+        assert_eq!(
+            problems,
+            [("t1", Reason::PortConflict), ("younger", Reason::PortConflict), ("t17", Reason::TooLarge)]
+        );
     }
 }

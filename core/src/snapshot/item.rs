@@ -8,7 +8,7 @@ use super::field::FieldPath;
 use super::finding::{Finding, Place};
 use super::typed::Fault;
 use super::yaml::{Node, Value};
-use crate::problem::{ObjectRef, Problem};
+use crate::problem::{ObjectRef, Problem, Reason};
 
 /// Where the objects are.
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ impl Places {
             }
             Entry::Occupied(first) => {
                 let message = format!("defined a second time; first in {}", first.get().place());
-                Some(Finding::error(item.place(), "Duplicate", message).of(first.key().clone()))
+                Some(Finding::error(item.place(), Reason::Duplicate, message).of(first.key().clone()))
             }
         }
     }

@@ -4,6 +4,7 @@ use serde::de::DeserializeOwned;
 
 use super::field::{FieldPath, Segment};
 use super::hint;
+use crate::problem::Reason;
 
 /// Faults of one object that are looked for in one run.
 const FAULTS: usize = 20;
@@ -14,7 +15,7 @@ const ROOT_FIELDS: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "statu
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) field: FieldPath,
-    pub(super) reason: &'static str,
+    pub(super) reason: Reason,
     pub(super) message: String,
     pub(super) hint: Option<String>,
 }
@@ -33,7 +34,7 @@ fn nulls(field: &FieldPath, value: &serde_json::Value, faults: &mut Vec<Fault>) 
     match value {
         serde_json::Value::Null => faults.push(Fault {
             field: field.clone(),
-            reason: "MissingValue",
+            reason: Reason::MissingValue,
             message: "the field has no value".to_owned(),
             hint: Some("write a value, or leave the field out".to_owned()),
         }),
@@ -82,9 +83,9 @@ impl Fault {
     fn new(field: FieldPath, error: &serde_json::Error) -> Self {
         let error = error.to_string();
         let reason = match error.split_once(' ') {
-            Some(("unknown", rest)) if rest.starts_with("field") => "UnknownField",
-            Some(("missing", _)) => "MissingField",
-            _ => "InvalidValue",
+            Some(("unknown", rest)) if rest.starts_with("field") => Reason::UnknownField,
+            Some(("missing", _)) => Reason::MissingField,
+            _ => Reason::InvalidValue,
         };
         let (message, hint) = hint::explain(&error);
         Self { field, reason, message, hint }
@@ -104,7 +105,7 @@ impl Fault {
         }
         let known = if above.is_empty() { &ROOT_FIELDS[..] } else { &[] };
         let hint = hint::nearest(name, known.iter().copied()).map(|meant| format!("did you mean `{meant}`?"));
-        Some(Self { reason: "UnknownField", message: format!("unknown field `{name}`"), hint, field })
+        Some(Self { reason: Reason::UnknownField, message: format!("unknown field `{name}`"), hint, field })
     }
 }
 

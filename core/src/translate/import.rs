@@ -6,7 +6,7 @@ use mcwan_policy::At;
 use mcwan_policy::wire::{self, Action, Forward, Refuse, RefuseReason};
 
 use crate::api::{DataPlane, HttpRule, REGISTRY_NAMESPACE, limits};
-use crate::problem::{ObjectRef, Problem};
+use crate::problem::{ObjectRef, Problem, Reason};
 use crate::snapshot::{Age, Key, Snapshot};
 
 use super::backend::Referrer;
@@ -57,7 +57,7 @@ impl Import {
         }
         if ports.is_empty() {
             let message = "no cluster exports it and its rules name no Service, so there is no port to serve it on";
-            problems.push(Problem::error(object.clone(), "NoPort", message));
+            problems.push(Problem::error(object.clone(), Reason::NoPort, message));
         }
         let mut translated = Rules {
             object: object.clone(),
@@ -168,7 +168,7 @@ fn exported_ports(exports: &Exports, namespace: &str, name: &str, problems: &mut
                 refused.join(", "),
                 limits::PORTS
             );
-            problems.push(Problem::error(object, "PortConflict", message).at("spec.ports"));
+            problems.push(Problem::error(object, Reason::PortConflict, message).at("spec.ports"));
         }
     }
     ports.into_iter().collect()
@@ -197,7 +197,7 @@ fn local_ports(
     let refused: Vec<_> = named.map(|port| port.to_string()).collect();
     if !refused.is_empty() {
         let message = format!("not served: {}, as a service has at most {} ports", refused.join(", "), limits::PORTS);
-        problems.push(Problem::error(object.clone(), "TooLarge", message));
+        problems.push(Problem::error(object.clone(), Reason::TooLarge, message));
     }
     ports
 }
@@ -211,7 +211,7 @@ fn report_errors(import: &wire::Import, object: &ObjectRef, problems: &mut Vec<P
             At::Match(rule, index) => format!("{}.matches[{index}]", FrontEnd::rule_field(rule)),
             At::Rule(rule) | At::Actions(rule) | At::Action(rule, _) => FrontEnd::rule_field(rule),
         };
-        let problem = Problem::error(object.clone(), error.part.reason().as_str(), error.part.to_string()).at(field);
+        let problem = Problem::error(object.clone(), error.part.reason().into(), error.part.to_string()).at(field);
         if !problems.contains(&problem) {
             problems.push(problem);
         }

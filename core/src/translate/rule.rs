@@ -6,7 +6,7 @@ use std::iter;
 use mcwan_policy::wire::{self, Action, Forward, Refuse, RefuseReason};
 
 use crate::api::{self, BackendRef, HttpMatch, HttpRule, PathMatchType, RequestMirror, Timeouts, ValueMatchType};
-use crate::problem::{ObjectRef, Problem};
+use crate::problem::{ObjectRef, Problem, Reason};
 use crate::snapshot::{Key, Snapshot};
 
 use super::backend::{self, Reference, Referrer, Unresolved};
@@ -58,7 +58,7 @@ impl Rules<'_> {
         let Some(tier) = sources.find_map(|source| source.default_tier.as_deref()) else {
             let message = "there are no rules, and no export names a default tier";
             let hint = "annotate the ServiceExport with `mc-wan.l7mp.io/wan-policy`, or write rules";
-            self.problems.push(Problem::error(self.object.clone(), "NoBackend", message).hint(hint));
+            self.problems.push(Problem::error(self.object.clone(), Reason::NoBackend, message).hint(hint));
             return wire::Rule::default();
         };
         let reference = Reference { group: api::GROUP, kind: "WANPolicy", namespace: None, name: tier, port: None };
@@ -66,7 +66,7 @@ impl Rules<'_> {
             Ok(destination) => self.forward(destination, Forwarding::default(), None, 1),
             Err(Unresolved { reason, message, hint: _ }) => {
                 let message = format!("the default tier of the export: {message}");
-                self.problems.push(Problem::error(self.object.clone(), reason_name(reason), message));
+                self.problems.push(Problem::error(self.object.clone(), reason.into(), message));
                 Action::Refuse(Refuse { weight: 1, reason })
             }
         };
@@ -94,7 +94,7 @@ impl Rules<'_> {
         if backend_refs.iter().all(|backend| backend.weight == 0) {
             let field = format!("{}.backendRefs", FrontEnd::rule_field(index));
             let message = "no backend takes any request, so the rule answers 500";
-            self.problems.push(Problem::error(self.object.clone(), "NoBackend", message).at(field));
+            self.problems.push(Problem::error(self.object.clone(), Reason::NoBackend, message).at(field));
         }
         let mut actions = Vec::new();
         for (position, backend) in backend_refs.iter().enumerate() {
@@ -258,7 +258,7 @@ impl Rules<'_> {
 
     fn report(&mut self, rule: usize, Refusal { field, reason, message, hint }: Refusal) {
         let field = format!("{}.{field}", FrontEnd::rule_field(rule));
-        let problem = Problem::error(self.object.clone(), reason_name(reason), message).at(field);
+        let problem = Problem::error(self.object.clone(), reason.into(), message).at(field);
         self.problems.push(Problem { hint, ..problem });
     }
 }
@@ -272,10 +272,6 @@ impl Refusal {
         let field = field.map(|field| format!(".{field}")).unwrap_or_default();
         Self::new(&format!("{list}[{filter}]{field}"), reason, message)
     }
-}
-
-fn reason_name(reason: RefuseReason) -> &'static str {
-    mcwan_policy::Reason::from(reason).as_str()
 }
 
 fn wire_match(http: &HttpMatch) -> wire::Match {

@@ -3,7 +3,7 @@
 use mcwan_policy::wire::NoMatch;
 
 use crate::api::{DataPlane, HttpRule, NoMatchStatus, ServiceImport};
-use crate::problem::{ObjectRef, Problem};
+use crate::problem::{ObjectRef, Problem, Reason};
 use crate::snapshot::{Age, Key, Unreadable};
 
 /// What every front end turns its resource into.
@@ -60,7 +60,7 @@ pub(super) fn front_end(import: &ServiceImport, age: Age) -> FrontEnd<'_> {
 /// A resource that cannot be read: everything is refused, for its rules may forbid what nobody knows.
 pub(super) fn unreadable<'s>(key: &'s Key, unreadable: &Unreadable) -> FrontEnd<'s> {
     let nothing = without_rules(&key.namespace, &key.name);
-    let error = Problem::error(nothing.object.clone(), "Unreadable", unreadable.error.as_str());
+    let error = Problem::error(nothing.object.clone(), Reason::Unreadable, unreadable.error.as_str());
     FrontEnd {
         rules: Some(&[]),
         age: Some(Age::of(&unreadable.metadata, 0)),

@@ -5,6 +5,7 @@ use mcwan_policy::{is_label, limits};
 
 use super::check::Check;
 use crate::api::{Cors, FilterType, HeaderModifier, HttpFilter, HttpMatch, HttpRule, Timeouts};
+use crate::problem::Reason;
 
 /// The greatest weight of a backendRef.
 const WEIGHT: u32 = 1_000_000;
@@ -30,7 +31,7 @@ pub(super) fn check(check: &mut Check, field: &str, rule: &HttpRule) {
     for (index, backend) in rule.backend_refs.iter().enumerate() {
         let field = format!("{field}.backendRefs[{index}]");
         if backend.weight > WEIGHT {
-            check.error(format!("{field}.weight"), "InvalidValue", format!("a weight is at most {WEIGHT}"));
+            check.error(format!("{field}.weight"), Reason::InvalidValue, format!("a weight is at most {WEIGHT}"));
         }
         check_filters(check, &format!("{field}.filters"), &backend.filters);
     }
@@ -39,7 +40,7 @@ pub(super) fn check(check: &mut Check, field: &str, rule: &HttpRule) {
         && backend_request.as_millis() > request.as_millis()
     {
         let message = format!("{backend_request} is longer than the request's {request}");
-        check.error(format!("{field}.timeouts.backendRequest"), "InvalidValue", message);
+        check.error(format!("{field}.timeouts.backendRequest"), Reason::InvalidValue, message);
     }
 }
 
@@ -64,11 +65,11 @@ fn check_filters(check: &mut Check, list: &str, filters: &[HttpFilter]) {
         }
         let redirect = filter.request_redirect.as_ref().and_then(|redirect| redirect.hostname.as_deref());
         if let Some(hostname) = redirect.filter(|hostname| !is_host(hostname)) {
-            check.error(format!("{field}.requestRedirect.hostname"), "InvalidValue", not_a_host(hostname));
+            check.error(format!("{field}.requestRedirect.hostname"), Reason::InvalidValue, not_a_host(hostname));
         }
         let rewrite = filter.url_rewrite.as_ref().and_then(|rewrite| rewrite.hostname.as_deref());
         if let Some(hostname) = rewrite.filter(|hostname| !is_host(hostname)) {
-            check.error(format!("{field}.urlRewrite.hostname"), "InvalidValue", not_a_host(hostname));
+            check.error(format!("{field}.urlRewrite.hostname"), Reason::InvalidValue, not_a_host(hostname));
         }
         if let Some(cors) = filter.cors.as_ref().filter(|_| filter.r#type == FilterType::Cors) {
             check_cors(check, &format!("{field}.cors"), cors);
@@ -92,7 +93,7 @@ fn check_cors(check: &mut Check, field: &str, cors: &Cors) {
     let Cors { allow_origins, allow_credentials: _, allow_methods, allow_headers, expose_headers, max_age: _ } = cors;
     let lone_star = |check: &mut Check, name: &str, list: &[String]| {
         if list.len() > 1 && list.iter().any(|item| item == "*") {
-            check.error(format!("{field}.{name}"), "InvalidValue", "`*` stands alone or not at all");
+            check.error(format!("{field}.{name}"), Reason::InvalidValue, "`*` stands alone or not at all");
         }
     };
     lone_star(check, "allowOrigins", allow_origins);
@@ -108,7 +109,7 @@ fn check_items(check: &mut Check, list: &str, items: &[String], is_sound: fn(&st
     check.count(list, items.len(), CORS_ITEMS);
     check.distinct_items(list, items);
     for (index, item) in items.iter().enumerate().filter(|(_, item)| !is_sound(item)) {
-        check.error(format!("{list}[{index}]"), "InvalidValue", format!("{item:?} cannot stand here"));
+        check.error(format!("{list}[{index}]"), Reason::InvalidValue, format!("{item:?} cannot stand here"));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use mcwan_policy::wire::{self, Action, PathMatch, PathRewrite, Redirect, RefuseReason, Scheme};
+use mcwan_policy::wire::{self, Action, PathMatch, PathRewrite, Redirect, Scheme};
 use mcwan_policy::{At, ImportError, REASON_HEADER, Rank, Reason, trim_prefix};
 use serde_json::{Value, json};
 
@@ -72,8 +72,8 @@ impl Native<'_> {
             let matcher = matcher(alternative);
             let route = self.route(&name, matcher.clone(), index, rule, alternative);
             routes.push(route.unwrap_or_else(|Unsayable(message)| {
-                let reason = RefuseReason::UnsupportedFilter.into();
-                let problem = Problem::error(self.import.object.clone(), Reason::as_str(reason), message);
+                let reason = Reason::UnsupportedFilter;
+                let problem = Problem::error(self.import.object.clone(), reason.into(), message);
                 let problem = problem.at(format!("spec.http.rules[{index}]"));
                 let problem = problem.hint("the Wasm data plane can do it: `dataPlane: Wasm`");
                 if !self.problems.contains(&problem) {

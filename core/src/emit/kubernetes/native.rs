@@ -5,7 +5,7 @@ use mcwan_policy::{At, ImportError, Reason, trim_prefix};
 use serde_json::{Value, json};
 
 use crate::emit::object::Object;
-use crate::problem::Problem;
+use crate::problem::{self, Problem};
 use crate::translate::{Forwarding, HeaderChanges, Import, in_turn};
 
 use super::backend::{self, Backend};
@@ -42,7 +42,7 @@ fn no_match(import: &Import, problems: &mut Vec<Problem>) {
     let matches_all = import.wire.rules.iter().any(|rule| rule.matches.is_empty());
     if status != 404 && !matches_all {
         let message = format!("plain routes answer 404, not {status}, where no rule matches");
-        let problem = Problem::warning(import.object.clone(), "UnsupportedStatus", message);
+        let problem = Problem::warning(import.object.clone(), problem::Reason::UnsupportedStatus, message);
         problems.push(problem.at("spec.http.noMatch.status"));
     }
 }

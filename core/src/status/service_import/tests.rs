@@ -195,12 +195,12 @@ fn every_problem_is_told_in_its_condition() {
 #[test]
 fn what_emission_finds_is_told_by_the_import_that_it_concerns() {
     let object = |name: &str| crate::problem::ObjectRef::namespaced("ServiceImport", "secure", name);
-    let full = |name: &str| Problem::error(object(name), "TooLarge", "the config is full");
+    let full = |name: &str| Problem::error(object(name), Reason::TooLarge, "the config is full");
     let told = summary(&patch(WORLD, &rules(SOUND), &[full("other"), full("payment")], &Delivery::default()));
     assert!(told.starts_with("Accepted=False/TooLarge"), "{told}");
     let told = summary(&patch(WORLD, &rules(SOUND), &[full("other")], &Delivery::default()));
     assert!(told.starts_with("Accepted=True/Accepted"), "{told}");
-    let host = Problem::error(object("payment"), "HostConflict", "host a belongs to the older b");
+    let host = Problem::error(object("payment"), Reason::HostConflict, "host a belongs to the older b");
     let told = summary(&patch(WORLD, &rules(SOUND), &[host], &Delivery::default()));
     assert!(told.starts_with("Accepted=True/Accepted PartiallyInvalid=True/HostConflict"), "{told}");
 }
@@ -248,7 +248,7 @@ fn programmed_says_what_is_in_the_way() {
 
 #[test]
 fn nothing_new_is_no_patch_and_only_a_flip_moves_the_time() {
-    let saying = |status, reason: &str| vec![Saying::new(PROGRAMMED, status, reason, "text")];
+    let saying = |status, reason| vec![Saying::new(PROGRAMMED, status, reason, "text")];
     let foreign = json!({"type": "Other", "status": "True", "reason": "R", "message": "", "lastTransitionTime": at(0)});
     let foreign: Condition = serde_json::from_value(foreign).unwrap();
     let metadata = ObjectMeta {
@@ -258,7 +258,7 @@ fn nothing_new_is_no_patch_and_only_a_flip_moves_the_time() {
         ..Default::default()
     };
     let mut observed = vec![foreign];
-    let mut step = |status, reason: &str, now: i64| {
+    let mut step = |status, reason, now: i64| {
         let subject = Subject { metadata: &metadata, conditions: &observed };
         let patch = subject.patch(StatusKind::ServiceImport, &[PROGRAMMED], saying(status, reason), &at(now))?;
         let said = conditions(&patch);
@@ -268,12 +268,12 @@ fn nothing_new_is_no_patch_and_only_a_flip_moves_the_time() {
         let news: Vec<_> = patch.news.into_iter().map(|News { outcome, reason, .. }| (outcome, reason)).collect();
         Some((said[0].last_transition_time.clone(), news))
     };
-    assert_eq!(step(false, "Pending", 1), Some((at(1), vec![])), "new, but on its way");
-    assert_eq!(step(false, "Pending", 2), None, "the same");
-    let refused = vec![(Outcome::Bad, "Refused".to_owned())];
-    assert_eq!(step(false, "Refused", 3), Some((at(1), refused)), "another reason");
-    assert_eq!(step(true, "Programmed", 4), Some((at(4), vec![(Outcome::Good, "Programmed".to_owned())])), "a flip");
-    assert_eq!(step(true, "Programmed", 5), None, "the same");
+    assert_eq!(step(false, Reason::Pending, 1), Some((at(1), vec![])), "new, but on its way");
+    assert_eq!(step(false, Reason::Pending, 2), None, "the same");
+    let refused = vec![(Outcome::Bad, Reason::Refused)];
+    assert_eq!(step(false, Reason::Refused, 3), Some((at(1), refused)), "another reason");
+    assert_eq!(step(true, Reason::Programmed, 4), Some((at(4), vec![(Outcome::Good, Reason::Programmed)])), "a flip");
+    assert_eq!(step(true, Reason::Programmed, 5), None, "the same");
 }
 
 #[test]
@@ -285,8 +285,12 @@ fn what_is_no_longer_partially_invalid_no_longer_says_so() {
     let conditions = [condition(ACCEPTED), condition(PARTIALLY_INVALID)];
     let metadata = ObjectMeta::default();
     let subject = Subject { metadata: &metadata, conditions: &conditions };
-    let patch =
-        subject.patch(StatusKind::ServiceImport, &OURS, vec![Saying::new(ACCEPTED, true, ACCEPTED, "")], &at(1));
+    let patch = subject.patch(
+        StatusKind::ServiceImport,
+        &OURS,
+        vec![Saying::new(ACCEPTED, true, Reason::Accepted, "")],
+        &at(1),
+    );
     assert_eq!(summary(&patch.unwrap()), "Accepted=True/Accepted");
 }
 
@@ -326,18 +330,18 @@ fn that_it_is_up_to_date_again_is_news() {
     let condition = |saying: Saying| Condition {
         type_: saying.condition.to_owned(),
         status: "True".to_owned(),
-        reason: saying.reason,
+        reason: saying.reason.to_string(),
         message: saying.message,
         observed_generation: None,
         last_transition_time: at(1),
     };
-    let stale = || Saying::new(STALE, true, "ClusterStale", "c1");
+    let stale = || Saying::new(STALE, true, Reason::ClusterStale, "c1");
     let news = |before: &[Condition], now: Vec<Saying>| {
         let subject = Subject { metadata: &metadata, conditions: before };
         let patch = subject.patch(StatusKind::ServiceImport, &OURS, now, &at(2));
         patch.into_iter().flat_map(|patch| patch.news).map(|news| news.reason).collect::<Vec<_>>()
     };
-    assert_eq!(news(&[], vec![stale()]), ["ClusterStale"], "it becomes stale");
-    assert_eq!(news(&[condition(stale())], vec![stale()]), [""; 0], "it stays so");
-    assert_eq!(news(&[condition(stale())], Vec::new()), ["UpToDate"], "it is back");
+    assert_eq!(news(&[], vec![stale()]), [Reason::ClusterStale], "it becomes stale");
+    assert_eq!(news(&[condition(stale())], vec![stale()]), [], "it stays so");
+    assert_eq!(news(&[condition(stale())], Vec::new()), [Reason::UpToDate], "it is back");
 }
