@@ -1,7 +1,9 @@
 //! What is wrong with an object, for the person who wrote it.
 
+mod field;
 mod reason;
 
+pub use field::{FieldPath, Segment};
 pub use reason::{Effect, Reason};
 
 use std::fmt;
@@ -17,7 +19,7 @@ pub struct Problem {
     /// The object.
     pub object: ObjectRef,
     /// The field, from the object's root: `spec.http.rules[1].filters[0]`.
-    pub field: Option<String>,
+    pub field: Option<FieldPath>,
     /// Why it is wrong, for machines.
     pub reason: Reason,
     /// What is wrong.
@@ -59,7 +61,7 @@ impl Problem {
 
     /// The same, of one field.
     #[must_use]
-    pub fn at(self, field: impl Into<String>) -> Self {
+    pub fn at(self, field: impl Into<FieldPath>) -> Self {
         Self { field: Some(field.into()), ..self }
     }
 

@@ -56,7 +56,7 @@ async fn start(example: &Example, mode: Mode) -> Result<Testbed> {
     eprintln!("{} ({mode}): starting Envoy", example.name);
     let setup = Setup::of_example(example, mode)?;
     for Problem { severity, object, field, message, .. } in &setup.problems {
-        eprintln!("{severity}: {object}: {}: {message}", field.as_deref().unwrap_or("spec"));
+        eprintln!("{severity}: {object}: {}: {message}", field.clone().unwrap_or_else(|| "spec".into()));
     }
     setup.start().await
 }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
-use mcwan_core::problem::{ObjectRef, Reason, Severity};
+use mcwan_core::problem::{FieldPath, ObjectRef, Reason, Severity};
 use mcwan_core::snapshot::finding::Finding;
 use serde::Serialize;
 
@@ -24,7 +24,7 @@ pub(super) fn text(out: &mut impl Write, finding: &Finding) -> io::Result<()> {
         Severity::Warning => WARNING,
     };
     write!(out, "{style}{severity}:{style:#} ")?;
-    for part in [object.as_ref().map(ObjectRef::to_string), field.clone()].iter().flatten() {
+    for part in [object.as_ref().map(ObjectRef::to_string), field.as_ref().map(FieldPath::to_string)].iter().flatten() {
         write!(out, "{}: ", printable(part))?;
     }
     writeln!(out, "{} ({reason})", printable(message))?;
@@ -48,7 +48,7 @@ pub(super) struct Json<'f> {
     kind: Option<&'f str>,
     namespace: Option<&'f str>,
     name: Option<&'f str>,
-    field: Option<&'f str>,
+    field: Option<String>,
     reason: Reason,
     message: &'f str,
     hint: Option<&'f str>,
@@ -67,7 +67,7 @@ impl<'f> From<&'f Finding> for Json<'f> {
             kind: object.as_ref().map(|object| object.kind.as_str()),
             namespace: object.as_ref().and_then(|object| object.namespace.as_deref()),
             name: object.as_ref().map(|object| object.name.as_str()),
-            field: field.as_deref(),
+            field: field.as_ref().map(FieldPath::to_string),
             reason: *reason,
             message,
             hint: hint.as_deref(),

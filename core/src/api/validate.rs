@@ -13,7 +13,7 @@ use mcwan_policy::limits;
 
 use super::limits as bounds;
 use super::{ExportedService, ServiceExport, ServiceImport, WanCluster, WanPolicy};
-use crate::problem::{ObjectRef, Problem, Reason};
+use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 use check::Check;
 
 /// The tiers that hold, and what is wrong: of two with one port the older has it, but both are told, and there are at
@@ -56,9 +56,9 @@ pub fn service_import(import: &ServiceImport) -> Vec<Problem> {
     let rules = import.spec.http.as_ref().map_or(&[][..], |http| &http.rules);
     let mut names = HashSet::new();
     for (index, rule) in rules.iter().enumerate() {
-        let field = format!("spec.http.rules[{index}]");
+        let field = ServiceImport::FIELDS.rule(index);
         if let Some(name) = rule.name.as_deref().filter(|name| !names.insert(*name)) {
-            check.error(format!("{field}.name"), Reason::Duplicate, format!("an earlier rule is named `{name}`"));
+            check.error(field.field("name"), Reason::Duplicate, format!("an earlier rule is named `{name}`"));
         }
         http_rule::check(&mut check, &field, rule);
     }
@@ -93,7 +93,7 @@ pub fn exported_service(export: &ExportedService) -> Vec<Problem> {
             [("name", &port.name, bounds::PORT_NAME), ("appProtocol", &port.app_protocol, bounds::APP_PROTOCOL)]
         {
             let length = text.as_ref().map_or(0, |text| text.chars().count());
-            check.count(&format!("spec.ports[{index}].{field}"), length, max);
+            check.count(FieldPath::from("spec.ports").index(index).field(field), length, max);
         }
     }
     check.distinct("spec.ports", "port", spec.ports.iter().map(|port| (port.port, port.protocol)));
@@ -107,16 +107,16 @@ pub fn wan_cluster(cluster: &WanCluster) -> Vec<Problem> {
     let tiers = &cluster.spec.tiers;
     check.count("spec.tiers", tiers.len(), bounds::TIERS);
     for (index, tier) in tiers.iter().enumerate() {
-        check.label(&format!("spec.tiers[{index}].name"), &tier.name);
+        check.label(FieldPath::from("spec.tiers").index(index).field("name"), &tier.name);
     }
     check.distinct("spec.tiers", "name", tiers.iter().map(|tier| &tier.name));
     check.distinct("spec.tiers", "port", tiers.iter().map(|tier| tier.port));
     let gateways = &cluster.spec.egress_gateways;
     check.count("spec.egressGateways", gateways.len(), bounds::NAMESPACES);
     for (index, gateway) in gateways.iter().enumerate() {
-        let addresses = format!("spec.egressGateways[{index}].addresses");
-        check.count(&addresses, gateway.addresses.len(), bounds::ADDRESSES);
-        check.label(&format!("spec.egressGateways[{index}].namespace"), &gateway.namespace);
+        let addresses = FieldPath::from("spec.egressGateways").index(index).field("addresses");
+        check.count(addresses, gateway.addresses.len(), bounds::ADDRESSES);
+        check.label(FieldPath::from("spec.egressGateways").index(index).field("namespace"), &gateway.namespace);
     }
     check.distinct("spec.egressGateways", "namespace", gateways.iter().map(|gateway| &gateway.namespace));
     check.problems
@@ -139,7 +139,8 @@ mod tests {
     /// The fields that errors name, of the only object in a document.
     fn fields(document: &str) -> Vec<String> {
         let gathered = Gathered::from_text("test.yaml", document);
-        gathered.findings.into_iter().map(|finding| finding.field.unwrap_or(finding.message)).collect()
+        let findings = gathered.findings.into_iter();
+        findings.map(|finding| finding.field.map_or(finding.message, |field| field.to_string())).collect()
     }
 
     fn mk(kind: &str, name: &str, spec: &str) -> String {

@@ -183,7 +183,7 @@ mod tests {
         let findings = Gathered::from_text("test.yaml", document).findings.into_iter();
         let row = findings.map(|finding| {
             let line = finding.place.and_then(|place| place.line);
-            (line.unwrap_or_default(), finding.field.unwrap_or_default(), finding.reason.to_string())
+            (line.unwrap_or_default(), finding.field.unwrap_or_default().to_string(), finding.reason.to_string())
         });
         row.collect()
     }

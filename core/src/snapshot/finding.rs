@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::problem::{ObjectRef, Problem, Reason, Severity};
+use crate::problem::{FieldPath, ObjectRef, Problem, Reason, Severity};
 
 /// One thing that is wrong with a file, a document or an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub struct Finding {
     /// The object, as far as it could be read.
     pub object: Option<ObjectRef>,
     /// The field, from the object's root: `spec.http.rules[1].filters[0]`.
-    pub field: Option<String>,
+    pub field: Option<FieldPath>,
     /// Why it is wrong, for machines.
     pub reason: Reason,
     /// What is wrong.

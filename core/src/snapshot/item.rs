@@ -4,11 +4,10 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use super::field::FieldPath;
 use super::finding::{Finding, Place};
 use super::typed::Fault;
 use super::yaml::{Node, Value};
-use crate::problem::{ObjectRef, Problem, Reason};
+use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 
 /// Where the objects are.
 #[derive(Debug, Default)]
@@ -45,8 +44,8 @@ impl Places {
     /// Finds the place of a problem.
     pub(super) fn locate(&self, problem: Problem) -> Finding {
         let place = self.get(&problem.object).map(|item| {
-            let field: Option<FieldPath> = problem.field.as_deref().and_then(|field| field.parse().ok());
-            item.place_of(item.node.line_of(field.as_ref().map_or(&[], FieldPath::segments)))
+            let field = problem.field.as_ref().map_or(&[][..], FieldPath::segments);
+            item.place_of(item.node.line_of(field))
         });
         Finding::new(problem, place)
     }
@@ -78,7 +77,7 @@ impl Item {
     pub(super) fn fault(&self, fault: Fault, object: ObjectRef) -> Finding {
         let Fault { field, reason, message, hint } = fault;
         let place = self.place_of(self.node.line_of(field.segments()));
-        let field = (!field.is_root()).then(|| field.to_string());
+        let field = (!field.is_root()).then_some(field);
         Finding { field, hint, ..Finding::error(place, reason, message).of(object) }
     }
 }

@@ -2,9 +2,8 @@
 
 use serde::de::DeserializeOwned;
 
-use super::field::{FieldPath, Segment};
 use super::hint;
-use crate::problem::Reason;
+use crate::problem::{FieldPath, Reason, Segment};
 
 /// Faults of one object that are looked for in one run.
 const FAULTS: usize = 20;
@@ -25,7 +24,7 @@ pub(super) struct Fault {
 pub(super) fn read_ours<T: DeserializeOwned>(object: serde_json::Value) -> Result<T, Vec<Fault>> {
     let mut faults = Vec::new();
     if let Some(spec) = object.get("spec") {
-        nulls(&FieldPath::default().key("spec"), spec, &mut faults);
+        nulls(&"spec".into(), spec, &mut faults);
     }
     if faults.is_empty() { read(object) } else { Err(faults) }
 }
@@ -40,12 +39,12 @@ fn nulls(field: &FieldPath, value: &serde_json::Value, faults: &mut Vec<Fault>) 
         }),
         serde_json::Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
-                nulls(&field.clone().index(index), item, faults);
+                nulls(&field.index(index), item, faults);
             }
         }
         serde_json::Value::Object(map) => {
             for (key, value) in map {
-                nulls(&field.clone().key(key), value, faults);
+                nulls(&field.key(key), value, faults);
             }
         }
         serde_json::Value::Bool(_) | serde_json::Value::Number(_) | serde_json::Value::String(_) => {}
@@ -94,13 +93,13 @@ impl Fault {
     /// The field that is missing, if that is what is wrong.
     fn missing(&self) -> Option<FieldPath> {
         let name = self.message.strip_prefix("missing field `")?.strip_suffix('`')?;
-        Some(self.field.clone().key(name))
+        Some(self.field.key(name))
     }
 
     /// A field that the type does not have.
     fn ignored(field: FieldPath) -> Option<Self> {
-        let (Segment::Key(name), above) = field.split_last()? else { return None };
-        if above.is_empty() && ROOT_FIELDS.contains(&name.as_str()) {
+        let (Segment::Key(name), above) = field.segments().split_last()? else { return None };
+        if above.is_empty() && ROOT_FIELDS.contains(&&**name) {
             return None;
         }
         let known = if above.is_empty() { &ROOT_FIELDS[..] } else { &[] };
@@ -111,10 +110,10 @@ impl Fault {
 
 /// Takes a field away; false if there is none.
 fn remove(object: &mut serde_json::Value, field: &FieldPath) -> bool {
-    let Some((Segment::Key(key), above)) = field.split_last() else { return false };
+    let Some((Segment::Key(key), above)) = field.segments().split_last() else { return false };
     let parent = above.iter().try_fold(object, |value, segment| match segment {
-        Segment::Key(key) => value.get_mut(key),
+        Segment::Key(key) => value.get_mut(&**key),
         Segment::Index(index) => value.get_mut(index),
     });
-    parent.and_then(serde_json::Value::as_object_mut).is_some_and(|map| map.remove(key).is_some())
+    parent.and_then(serde_json::Value::as_object_mut).is_some_and(|map| map.remove(&**key).is_some())
 }

@@ -7,8 +7,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use super::condition::{ACCEPTED, PARTIALLY_INVALID, PROGRAMMED, RESOLVED_REFS, STALE, Saying, Subject};
 use super::{Delivery, StatusKind, StatusPatch, message};
 use crate::liveness::{Liveness, RegistryState};
-use crate::problem::{Effect, Problem, Reason};
-use crate::translate::{Exports, Import, Source};
+use crate::problem::{Effect, ObjectRef, Problem, Reason};
+use crate::translate::{Exports, Import, RuleSource, Source};
 
 const OURS: [&str; 5] = [ACCEPTED, PARTIALLY_INVALID, RESOLVED_REFS, PROGRAMMED, STALE];
 
@@ -35,7 +35,9 @@ fn problems<'p>(import: &'p Import, exports: &'p Exports, emitted: &'p [Problem]
         exports.sources(&import.wire.namespace, &import.wire.name).map(|source| source.cluster.as_str()).collect();
     let of_cluster =
         |problem: &&Problem| problem.object.kind == "WANCluster" && sources.contains(problem.object.name.as_str());
-    let of_import = |problem: &&Problem| problem.object == import.object;
+    let objects: BTreeSet<&ObjectRef> =
+        import.rules.iter().map(|rule| &*rule.origin.object).chain([&import.object]).collect();
+    let of_import = |problem: &&Problem| objects.contains(&problem.object);
     let of_export = |problem: &&Problem| {
         let suffix = format!(".{}.{}", import.wire.namespace, import.wire.name);
         problem.object.kind == "ExportedService" && problem.object.name.ends_with(&suffix)
@@ -111,15 +113,11 @@ fn stale(import: &Import, exports: &Exports, delivery: &Delivery) -> Option<Sayi
 
 /// Whether problems that are partial by themselves leave no rule or no host.
 fn nothing_is_left(import: &Import, partial: &[&Problem]) -> bool {
-    let rule = |problem: &&Problem| {
-        let rest = problem.field.as_deref()?.strip_prefix("spec.http.rules[")?;
-        rest.split_once(']')?.0.parse::<usize>().ok()
-    };
-    let rules: BTreeSet<_> = partial.iter().filter_map(rule).collect();
+    let is_refused = |rule: &RuleSource| partial.iter().any(|problem| rule.origin.has(problem));
     let taken = partial.iter().filter(|problem| problem.reason == Reason::HostConflict).count();
     let own = mcwan_policy::standard_hosts(&import.wire.namespace, &import.wire.name);
     let hosts: BTreeSet<_> = own.iter().chain(&import.wire.hostnames).collect();
-    (!rules.is_empty() && rules.len() == import.rule_names.len()) || taken >= hosts.len()
+    (!import.rules.is_empty() && import.rules.iter().all(is_refused)) || taken >= hosts.len()
 }
 
 #[cfg(test)]

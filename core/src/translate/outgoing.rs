@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
 use k8s_openapi::jiff::Timestamp;
 
 use crate::api::{ExportedPort, Protocol, REGISTRY_NAMESPACE, ServiceExport, WAN_POLICY_ANNOTATION, limits};
-use crate::problem::{ObjectRef, Problem, Reason};
+use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 use crate::snapshot::{Key, Snapshot};
 
 use super::gateway_pods::{INGRESS_GATEWAY, ready_addresses};
@@ -63,7 +63,7 @@ impl Outgoing {
         let default_tier = export.default_tier();
         if let Some(tier) = default_tier.filter(|tier| !exports.tiers().any(|known| known == *tier)) {
             let message = format!("there is no WANPolicy {tier}, the default tier");
-            let field = format!("metadata.annotations[{WAN_POLICY_ANNOTATION}]");
+            let field = FieldPath::from("metadata.annotations").key(WAN_POLICY_ANNOTATION);
             problems.push(Problem::error(object.clone(), Reason::UnknownTier, message).at(field));
         }
         let told = options.cluster.as_ref().and_then(|cluster| {

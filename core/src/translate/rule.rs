@@ -6,14 +6,14 @@ use std::iter;
 use mcwan_policy::wire::{self, Action, Forward, Refuse, RefuseReason};
 
 use crate::api::{self, BackendRef, HttpMatch, HttpRule, PathMatchType, RequestMirror, Timeouts, ValueMatchType};
-use crate::problem::{ObjectRef, Problem, Reason};
+use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 use crate::snapshot::{Key, Snapshot};
 
 use super::backend::{self, Reference, Referrer, Unresolved};
 use super::filters::{self, FilterError, Filters};
-use super::service_import::FrontEnd;
+use super::service_import::WrittenRule;
 use super::target;
-use super::{Destination, Exports, Forwarding, Mirror, Options, Steering, Target};
+use super::{Destination, Exports, Forwarding, Mirror, Options, Origin, Steering, Target};
 
 /// The share of requests that mirrors count in.
 const MILLION: u32 = 1_000_000;
@@ -33,7 +33,7 @@ pub(super) struct Rules<'r> {
 
 /// Why an action is refused, and at which field of its rule.
 struct Refusal {
-    field: String,
+    field: FieldPath,
     reason: RefuseReason,
     message: String,
     hint: Option<String>,
@@ -41,11 +41,12 @@ struct Refusal {
 
 impl Rules<'_> {
     /// Translates a rule. What cannot be done answers 500 for what it matches.
-    pub(super) fn translate(&mut self, index: usize, rule: &HttpRule) -> wire::Rule {
+    pub(super) fn translate(&mut self, written: &WrittenRule<'_>) -> wire::Rule {
+        let WrittenRule { origin, rule } = written;
         let matches = rule.matches.iter().map(wire_match).collect();
-        let actions = self.actions(index, rule).unwrap_or_else(|refusal| {
+        let actions = self.actions(origin, rule).unwrap_or_else(|refusal| {
             let reason = refusal.reason;
-            self.report(index, refusal);
+            self.report(origin, refusal);
             vec![Action::Refuse(Refuse { weight: 1, reason })]
         });
         wire::Rule { matches, actions }
@@ -73,7 +74,7 @@ impl Rules<'_> {
         wire::Rule { matches: Vec::new(), actions: vec![action] }
     }
 
-    fn actions(&mut self, index: usize, rule: &HttpRule) -> Result<Vec<Action>, Refusal> {
+    fn actions(&mut self, origin: &Origin, rule: &HttpRule) -> Result<Vec<Action>, Refusal> {
         let HttpRule { name: _, matches: _, filters, backend_refs, timeouts: _, retry, session_persistence } = rule;
         let unsupported = [("retry", retry.is_some()), ("sessionPersistence", session_persistence.is_some())];
         if let Some((field, _)) = unsupported.into_iter().find(|(_, used)| *used) {
@@ -92,15 +93,14 @@ impl Rules<'_> {
             return Ok(vec![Action::Redirect(redirect)]);
         }
         if backend_refs.iter().all(|backend| backend.weight == 0) {
-            let field = format!("{}.backendRefs", FrontEnd::rule_field(index));
             let message = "no backend takes any request, so the rule answers 500";
-            self.problems.push(Problem::error(self.object.clone(), Reason::NoBackend, message).at(field));
+            self.problems.push(origin.error("backendRefs", Reason::NoBackend, message));
         }
         let mut actions = Vec::new();
         for (position, backend) in backend_refs.iter().enumerate() {
             let action = self.action(rule, &filters, position, backend).unwrap_or_else(|refusal| {
                 let reason = refusal.reason;
-                self.report(index, refusal);
+                self.report(origin, refusal);
                 Action::Refuse(Refuse { weight: backend.weight, reason })
             });
             actions.push(action);
@@ -115,9 +115,9 @@ impl Rules<'_> {
         position: usize,
         backend: &BackendRef,
     ) -> Result<Action, Refusal> {
-        let field = format!("backendRefs[{position}]");
-        let filters_field = format!("{field}.filters");
-        let own = Filters::new(&backend.filters).map_err(|error| Refusal::filter(&filters_field, error))?;
+        let field = FieldPath::from("backendRefs").index(position);
+        let filters_field = || field.field("filters");
+        let own = Filters::new(&backend.filters).map_err(|error| Refusal::filter(filters_field(), error))?;
         let reference = Reference {
             group: &backend.group,
             kind: &backend.kind,
@@ -125,12 +125,12 @@ impl Rules<'_> {
             name: &backend.name,
             port: backend.port.map(Into::into),
         };
-        let destination = self.resolve(reference, &field)?;
+        let destination = self.resolve(reference, field.clone())?;
         if let Some(asked) = own.redirect {
             let headers = filters::in_turn(&own.headers.response, &rule_filters.headers.response);
             let sound = own.beside_a_redirect().and_then(|()| rule_filters.beside_a_redirect());
             let redirect = sound.and_then(|()| filters::redirect(asked, backend.weight, &headers));
-            let redirect = redirect.map_err(|(reason, message)| Refusal::new(&filters_field, reason, message))?;
+            let redirect = redirect.map_err(|(reason, message)| Refusal::new(filters_field(), reason, message))?;
             return Ok(Action::Redirect(redirect));
         }
         let twice = (own.path.is_some() && rule_filters.path.is_some())
@@ -138,7 +138,7 @@ impl Rules<'_> {
             || (own.cors.is_some() && rule_filters.cors.is_some());
         if twice {
             let message = "the rule and its backend both change the same thing".to_owned();
-            return Err(Refusal::new(&filters_field, RefuseReason::InvalidFilter, message));
+            return Err(Refusal::new(filters_field(), RefuseReason::InvalidFilter, message));
         }
         let hostname = own.hostname.or_else(|| rule_filters.hostname.clone());
         if let Some(hostname) = &hostname {
@@ -194,10 +194,10 @@ impl Rules<'_> {
         target::meaning(target, destinations.filter_map(port))
     }
 
-    fn resolve(&mut self, reference: Reference<'_>, field: &str) -> Result<Destination, Refusal> {
+    fn resolve(&mut self, reference: Reference<'_>, field: impl Into<FieldPath>) -> Result<Destination, Refusal> {
         self.services.extend(reference.service(self.referrer.namespace));
         backend::resolve(reference, self.referrer, self.snapshot, self.exports)
-            .map_err(|Unresolved { reason, message, hint }| Refusal { field: field.to_owned(), reason, message, hint })
+            .map_err(|Unresolved { reason, message, hint }| Refusal { field: field.into(), reason, message, hint })
     }
 
     fn mirror(&mut self, mirror: &RequestMirror) -> Result<Mirror, Refusal> {
@@ -243,7 +243,12 @@ impl Rules<'_> {
     }
 
     /// One generic route can do nothing for one target only.
-    fn check_steering(&self, destination: &Destination, forwarding: &Forwarding, field: &str) -> Result<(), Refusal> {
+    fn check_steering(
+        &self,
+        destination: &Destination,
+        forwarding: &Forwarding,
+        field: &FieldPath,
+    ) -> Result<(), Refusal> {
         let ports_differ =
             matches!(destination, Destination::Service { port: None, .. }) && self.referrer.ports.len() > 1;
         match self.options.steering {
@@ -251,26 +256,23 @@ impl Rules<'_> {
             Steering::ClusterHeader if forwarding.is_empty() && !ports_differ => Ok(()),
             Steering::ClusterHeader => {
                 let message = "this needs a route of its own, which there is not in ClusterHeader mode".to_owned();
-                Err(Refusal::new(field, RefuseReason::UnsupportedFilter, message))
+                Err(Refusal::new(field.clone(), RefuseReason::UnsupportedFilter, message))
             }
         }
     }
 
-    fn report(&mut self, rule: usize, Refusal { field, reason, message, hint }: Refusal) {
-        let field = format!("{}.{field}", FrontEnd::rule_field(rule));
-        let problem = Problem::error(self.object.clone(), reason.into(), message).at(field);
-        self.problems.push(Problem { hint, ..problem });
+    fn report(&mut self, origin: &Origin, Refusal { field, reason, message, hint }: Refusal) {
+        self.problems.push(Problem { hint, ..origin.error(field, reason.into(), message) });
     }
 }
 
 impl Refusal {
-    fn new(field: &str, reason: RefuseReason, message: String) -> Self {
-        Self { field: field.to_owned(), reason, message, hint: None }
+    fn new(field: impl Into<FieldPath>, reason: RefuseReason, message: String) -> Self {
+        Self { field: field.into(), reason, message, hint: None }
     }
 
-    fn filter(list: &str, FilterError { filter, field, reason, message }: FilterError) -> Self {
-        let field = field.map(|field| format!(".{field}")).unwrap_or_default();
-        Self::new(&format!("{list}[{filter}]{field}"), reason, message)
+    fn filter(list: impl Into<FieldPath>, FilterError { filter, field, reason, message }: FilterError) -> Self {
+        Self::new(list.into().index(filter).field(field.unwrap_or_default()), reason, message)
     }
 }
 

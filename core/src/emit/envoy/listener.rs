@@ -21,7 +21,8 @@ pub(super) fn render(scene: Scene<'_>, port: u16, clusters: &mut Clusters, probl
             DataPlane::Native if steers => {
                 let message = format!("the filter on port {port} is in front of native routes, too: refused there");
                 let problem = Problem::error(import.object.clone(), Reason::DataPlaneConflict, message);
-                problems.push(problem.at("spec.dataPlane").hint("render native imports for an Envoy of their own"));
+                problems
+                    .push(problem.at(import.fields.data_plane).hint("render native imports for an Envoy of their own"));
                 None
             }
             DataPlane::Native => native::virtual_host(scene, index, import, port, clusters, problems),

@@ -68,13 +68,12 @@ impl Native<'_> {
         ranked.sort_by_key(|(rank, ..)| std::cmp::Reverse(*rank));
         let mut routes = Vec::new();
         for (_, index, rule, alternative) in ranked {
-            let name = self.import.rule_names.get(index).cloned().flatten().unwrap_or_else(|| index.to_string());
+            let name = self.import.rule_name(index).map_or_else(|| index.to_string(), str::to_owned);
             let matcher = matcher(alternative);
             let route = self.route(&name, matcher.clone(), index, rule, alternative);
             routes.push(route.unwrap_or_else(|Unsayable(message)| {
                 let reason = Reason::UnsupportedFilter;
-                let problem = Problem::error(self.import.object.clone(), reason.into(), message);
-                let problem = problem.at(format!("spec.http.rules[{index}]"));
+                let problem = self.import.rule_error(index, FieldPath::root(), reason.into(), message);
                 let problem = problem.hint("the Wasm data plane can do it: `dataPlane: Wasm`");
                 if !self.problems.contains(&problem) {
                     self.problems.push(problem);

@@ -71,7 +71,7 @@ impl<'v> ImportVersions<'v> {
             let host = format!("{name}.{namespace}.svc.cluster.local");
             let message = format!("its name is too long for a Service NAME-clusterset: the Service is called {name}");
             let problem = Problem::warning(newest.object.clone(), Reason::NameTooLong, message);
-            problems.push(problem.hint(format!("clients that call it need {host} in `spec.hostnames`")));
+            problems.push(problem.hint(format!("clients that call it need {host} in `{}`", newest.fields.hostnames)));
         }
         // What is wrong with ports of the newest version is told once, and of older ones not at all.
         let mut ports: BTreeMap<u16, u16> = BTreeMap::new();

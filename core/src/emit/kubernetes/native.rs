@@ -43,7 +43,7 @@ fn no_match(import: &Import, problems: &mut Vec<Problem>) {
     if status != 404 && !matches_all {
         let message = format!("plain routes answer 404, not {status}, where no rule matches");
         let problem = Problem::warning(import.object.clone(), problem::Reason::UnsupportedStatus, message);
-        problems.push(problem.at("spec.http.noMatch.status"));
+        problems.push(problem.at(import.fields.no_match));
     }
 }
 
@@ -64,8 +64,8 @@ impl Native<'_> {
         } else {
             vec![(matches, "")]
         };
-        let name = self.import.rule_names.get(index).cloned().flatten();
-        let name = name.filter(|name| forwarding::precise_hostname(name).is_ok()).unwrap_or_else(|| index.to_string());
+        let name = self.import.rule_name(index).filter(|name| forwarding::precise_hostname(name).is_ok());
+        let name = name.map_or_else(|| index.to_string(), str::to_owned);
         let rendered = parts.into_iter().map(|(matches, prefix)| {
             let mut rendered = self.action(index, rule, prefix, port).unwrap_or_else(|unsayable| {
                 route::report(self.import, index, &unsayable, problems);

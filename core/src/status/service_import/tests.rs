@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use k8s_openapi::jiff::Timestamp;
 use serde_json::json;
@@ -5,11 +7,12 @@ use serde_json::json;
 use super::*;
 use crate::api::McsVersion;
 use crate::emit::object::{Kind, ObjectId};
+use crate::problem::FieldPath;
 use crate::snapshot::Gathered;
 use crate::snapshot::change::Change;
 use crate::snapshot::{Key, Snapshot};
 use crate::status::{GatewayState, ModuleState, News, Outcome};
-use crate::translate::{Options, Steering, Translator, Trust};
+use crate::translate::{Options, Origin, Steering, Translator, Trust};
 
 const WORLD: &str = "
 apiVersion: mc-wan.l7mp.io/v1alpha1
@@ -53,6 +56,18 @@ fn patch_judged(
     delivery: &Delivery,
     change: impl FnOnce(&mut Snapshot),
 ) -> StatusPatch {
+    patch_changed(world, spec, emitted, delivery, change, |_| {})
+}
+
+/// The same of an import that is changed, too.
+fn patch_changed(
+    world: &str,
+    spec: &str,
+    emitted: &[Problem],
+    delivery: &Delivery,
+    change: impl FnOnce(&mut Snapshot),
+    change_import: impl FnOnce(&mut Import),
+) -> StatusPatch {
     let head = "apiVersion: mc-wan.l7mp.io/v1alpha1\nkind: ServiceImport";
     let import = format!("{head}\nmetadata: {{name: payment, namespace: secure, generation: 7}}\nspec: {spec}\n");
     let mut gathered = Gathered::from_text("test.yaml", &format!("{world}{import}"));
@@ -67,8 +82,9 @@ fn patch_judged(
     });
     translator.update(&gathered.snapshot, &[Change::Everything]);
     let subject = Subject::service_import(gathered.snapshot.service_imports.get("secure", "payment").unwrap());
-    let import = translator.imports().get("secure", "payment").unwrap();
-    service_import(subject, import, translator.exports(), emitted, delivery, &at(1)).unwrap()
+    let mut import = Import::clone(translator.imports().get("secure", "payment").unwrap());
+    change_import(&mut import);
+    service_import(subject, &import, translator.exports(), emitted, delivery, &at(1)).unwrap()
 }
 
 fn conditions(patch: &StatusPatch) -> Vec<Condition> {
@@ -203,6 +219,32 @@ fn what_emission_finds_is_told_by_the_import_that_it_concerns() {
     let host = Problem::error(object("payment"), Reason::HostConflict, "host a belongs to the older b");
     let told = summary(&patch(WORLD, &rules(SOUND), &[host], &Delivery::default()));
     assert!(told.starts_with("Accepted=True/Accepted PartiallyInvalid=True/HostConflict"), "{told}");
+}
+
+#[test]
+fn a_rule_is_told_by_its_origin_whatever_that_is() {
+    let origin = |rule: usize| {
+        let object = Arc::new(ObjectRef::namespaced("HTTPRoute", "secure", "pay"));
+        Origin { object, field: FieldPath::from("spec.rules").index(rule) }
+    };
+    let table: [(&[usize], _, _); 3] = [
+        (&[], "Accepted=True/Accepted R", "no rule"),
+        (&[1], "Accepted=True/Accepted PartiallyInvalid=True/UnsupportedFilter R", "one of two rules"),
+        (&[0, 1], "Accepted=False/UnsupportedFilter R", "every rule"),
+    ];
+    for (wrong, expected, message) in table {
+        let field = || FieldPath::from("filters").index(0);
+        let error = |rule: &usize| origin(*rule).error(field(), Reason::UnsupportedFilter, "no such filter");
+        let emitted: Vec<_> = wrong.iter().map(error).collect();
+        let move_rules = |import: &mut Import| {
+            import.rules.iter_mut().enumerate().for_each(|(index, rule)| rule.origin = origin(index));
+        };
+        let spec = rules(&[SOUND, SOUND].join(", "));
+        let patch = patch_changed(WORLD, &spec, &emitted, &Delivery::default(), |_| {}, move_rules);
+        assert!(summary(&patch).starts_with(expected), "{message}: {}", summary(&patch));
+        let named = conditions(&patch).iter().any(|one| one.message.contains("HTTPRoute secure/pay: spec.rules[1]"));
+        assert_eq!(named, !wrong.is_empty(), "{message}");
+    }
 }
 
 #[test]

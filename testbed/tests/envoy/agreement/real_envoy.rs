@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use mcwan_core::problem::{self, Problem, Severity};
+use mcwan_core::problem::{self, FieldPath, Problem, Segment, Severity};
 use mcwan_policy::{REASON_HEADER, Reason};
 use mcwan_testbed::client::Request;
 use mcwan_testbed::echo::Seen;
@@ -85,8 +85,10 @@ fn rule(problem: &Problem) -> (String, usize) {
         (Severity::Error, problem::Reason::UnsupportedFilter),
         "{problem:?}"
     );
-    let field = problem.field.as_deref().and_then(|field| field.strip_prefix("spec.http.rules["));
-    let index = field.and_then(|field| field.split(']').next()?.parse().ok());
+    let index = problem.field.iter().flat_map(FieldPath::segments).find_map(|segment| match segment {
+        Segment::Index(index) => Some(*index),
+        Segment::Key(_) => None,
+    });
     let import = format!("{}/{}", problem.object.namespace.as_deref().unwrap_or_default(), problem.object.name);
     (import, index.unwrap_or_else(|| panic!("not of a rule: {problem:?}")))
 }

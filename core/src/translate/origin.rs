@@ -1,0 +1,35 @@
+//! Where rules were written.
+
+use std::sync::Arc;
+
+use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
+
+/// Where a rule was written: an import's rules may come from several objects, of any kind that has rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The object.
+    pub object: Arc<ObjectRef>,
+    /// The field of the object.
+    pub field: FieldPath,
+}
+
+/// A rule as it was written, beside what it does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleSource {
+    /// Its name, where it has one.
+    pub name: Option<String>,
+    /// Where it was written.
+    pub origin: Origin,
+}
+
+impl Origin {
+    /// An error of a field of the rule.
+    pub fn error(&self, field: impl Into<FieldPath>, reason: Reason, message: impl Into<String>) -> Problem {
+        Problem::error((*self.object).clone(), reason, message).at(self.field.field(field))
+    }
+
+    /// Whether a problem is of the rule, or of a part of it.
+    pub fn has(&self, problem: &Problem) -> bool {
+        problem.object == *self.object && problem.field.as_ref().is_some_and(|field| field.is_within(&self.field))
+    }
+}
