@@ -10,6 +10,7 @@ pub mod api;
 pub mod backoff;
 pub mod emit;
 pub mod explain;
+pub mod kind;
 pub mod liveness;
 pub mod moment;
 pub mod observed;

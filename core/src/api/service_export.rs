@@ -8,6 +8,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use kube_core::Resource;
 use serde::{Deserialize, Serialize};
 
+use crate::kind;
+
 /// The API group of the Multi-Cluster Services API.
 pub const MCS_GROUP: &str = "multicluster.x-k8s.io";
 /// The annotation of a `ServiceExport` that names its default tier.
@@ -72,7 +74,7 @@ impl McsVersion {
 
 impl ServiceExport {
     /// The kind.
-    pub const KIND: &str = "ServiceExport";
+    pub const KIND: &str = kind::SERVICE_EXPORT.name;
     /// Condition: the Service can be exported.
     pub const VALID: &str = "Valid";
     /// Condition: the export is where other clusters find it.
@@ -104,7 +106,7 @@ impl Resource for ServiceExport {
     }
 
     fn plural(_: &McsVersion) -> Cow<'_, str> {
-        "serviceexports".into()
+        kind::SERVICE_EXPORT.plural.into()
     }
 
     fn meta(&self) -> &ObjectMeta {

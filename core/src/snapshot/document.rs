@@ -5,14 +5,16 @@ use std::sync::Arc;
 use kube_core::Resource;
 use serde::de::DeserializeOwned;
 
+use super::change::InputKind;
 use super::documents::Document;
 use super::finding::{Finding, Place};
 use super::item::{Item, Places};
-use super::kind::{Kind, Recognized, recognize};
+use super::kind::{Recognized, recognize};
 use super::typed::{self, Fault};
 use super::yaml::{self, Value};
 use super::{Objects, Snapshot, slip};
 use crate::api::validate;
+use crate::kind::{self, KindInfo};
 use crate::problem::{ObjectRef, Problem, Reason};
 
 /// The namespace of an object that names none.
@@ -65,10 +67,10 @@ impl Collected {
             return;
         };
         match recognize(api_version, kind) {
-            Recognized::Read(kind) => self.named(kind, item),
+            Recognized::Read(kind, info) => self.named(kind, info, item),
             Recognized::List => self.list(item),
             // What it should forbid would be open.
-            Recognized::Ignored(Some(hint)) if kind == Kind::ServiceImport.name() && item.has(&["spec", "http"]) => {
+            Recognized::Ignored(Some(hint)) if kind == kind::SERVICE_IMPORT.name && item.has(&["spec", "http"]) => {
                 let message = format!("rules in a {kind} of {api_version}, which has none");
                 self.findings.push(Finding::error(item.place(), Reason::UnknownKind, message).hint(hint));
             }
@@ -96,33 +98,36 @@ impl Collected {
         }
     }
 
-    fn named(&mut self, kind: Kind, item: Item) {
+    fn named(&mut self, kind: InputKind, info: &KindInfo, item: Item) {
         let Some(name) = item.text(&["metadata", "name"]).map(str::to_owned) else {
-            let message = format!("{} without a name", kind.name());
+            let message = format!("{} without a name", info.name);
             let finding = Finding::error(item.place(), Reason::MissingField, message);
             self.findings.push(finding.hint("write `metadata: {name: …}`"));
             return;
         };
         let default = self.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);
         let namespace = item.text(&["metadata", "namespace"]).unwrap_or(default);
-        let namespace = kind.is_namespaced().then(|| namespace.to_owned());
-        let object = ObjectRef { kind: kind.name().to_owned(), namespace, name };
+        let namespace = (kind != InputKind::WanPolicy).then(|| namespace.to_owned());
+        let object = ObjectRef { kind: info.name.to_owned(), namespace, name };
         if let Some(duplicate) = self.places.insert(object.clone(), item) {
             self.findings.push(duplicate);
             return;
         }
         match kind {
-            Kind::WanPolicy => self.add_ours(&object, validate::wan_policy, |all| &mut all.wan_policies),
-            Kind::ServiceImport => self.add_ours(&object, validate::service_import, |all| &mut all.service_imports),
-            Kind::ExportedService => {
+            InputKind::WanPolicy => self.add_ours(&object, validate::wan_policy, |all| &mut all.wan_policies),
+            InputKind::ServiceImport => {
+                self.add_ours(&object, validate::service_import, |all| &mut all.service_imports)
+            }
+            InputKind::ExportedService => {
                 self.add_ours(&object, validate::exported_service, |all| &mut all.exported_services);
             }
-            Kind::WanCluster => self.add_ours(&object, validate::wan_cluster, |all| &mut all.wan_clusters),
-            Kind::Service => self.add(&object, |all| &mut all.services),
-            Kind::EndpointSlice => self.add(&object, |all| &mut all.endpoint_slices),
-            Kind::ReferenceGrant => self.add(&object, |all| &mut all.reference_grants),
-            Kind::ServiceExport => self.add(&object, |all| &mut all.service_exports),
-            Kind::Pod => self.add(&object, |all| &mut all.gateway_pods),
+            InputKind::WanCluster => self.add_ours(&object, validate::wan_cluster, |all| &mut all.wan_clusters),
+            InputKind::Service => self.add(&object, |all| &mut all.services),
+            InputKind::EndpointSlice => self.add(&object, |all| &mut all.endpoint_slices),
+            InputKind::ReferenceGrant => self.add(&object, |all| &mut all.reference_grants),
+            InputKind::ServiceExport => self.add(&object, |all| &mut all.service_exports),
+            InputKind::GatewayPod => self.add(&object, |all| &mut all.gateway_pods),
+            InputKind::Namespace => {}
         }
     }
 

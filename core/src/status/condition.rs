@@ -99,10 +99,10 @@ impl<'o> Subject<'o> {
         if ours.iter().all(|condition| observed(condition) == said(condition)) {
             return None;
         }
-        let key = Key::of(self.metadata);
+        let (key, resource) = (Key::of(self.metadata), kind.api_resource());
         let mut body = json!({
-            "apiVersion": kind.api_version(),
-            "kind": kind.name(),
+            "apiVersion": resource.api_version,
+            "kind": resource.kind,
             "metadata": {"name": &*key.name},
             "status": {"conditions": conditions},
         });
