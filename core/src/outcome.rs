@@ -80,11 +80,6 @@ pub const REFUSED_WAIT: Duration = Duration::from_secs(30);
 /// of it.
 const LEADING_WAIT: Duration = Duration::from_secs(1);
 
-/// The reasons of failures that are not about the object: whatever is sent has the same. A timeout is about it, mostly a
-/// slow webhook's: where all time out, our Lease does, and we no longer lead.
-const NOT_ABOUT_THE_OBJECT: [Reason; 4] =
-    [Reason::RegistryUnreachable, Reason::TooManyRequests, Reason::Unauthorized, Reason::Unreachable];
-
 impl WriteOutcome {
     /// When to ask for the same again, if no event does it before.
     pub fn retry_after(&self) -> Option<Duration> {
@@ -96,22 +91,8 @@ impl WriteOutcome {
         }
     }
 
-    /// Whether it failed because of this object, and not because nothing works.
-    pub fn is_about_the_object(&self) -> bool {
-        match self {
-            Self::Retry { reason, .. } => !NOT_ABOUT_THE_OBJECT.contains(reason),
-            Self::Conflict | Self::Refused { .. } => true,
-            Self::Same | Self::Applied | Self::Deleted | Self::NotLeading => false,
-        }
-    }
-
     /// Whether it will not be as it is to be unless somebody does something.
     pub fn is_lasting(&self) -> bool {
         matches!(self, Self::Conflict | Self::Refused { .. })
-    }
-
-    /// Whether it is as it is to be.
-    pub fn is_done(&self) -> bool {
-        matches!(self, Self::Same | Self::Applied | Self::Deleted)
     }
 }
