@@ -12,6 +12,7 @@ pub mod gateway_pods;
 mod import;
 mod origin;
 mod outgoing;
+mod refusal;
 mod rule;
 mod service_import;
 mod steering_key;

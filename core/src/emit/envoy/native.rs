@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use mcwan_policy::wire::{self, Action, PathMatch, PathRewrite, Redirect, Scheme};
-use mcwan_policy::{At, ImportError, REASON_HEADER, Rank, Reason, trim_prefix};
+use mcwan_policy::{ImportError, REASON_HEADER, Rank, Reason, trim_prefix};
 use serde_json::{Value, json};
 
+use crate::emit::plugin::chosen;
 use crate::problem::Problem;
 use crate::translate::{Forwarding, Import};
 
@@ -94,8 +95,7 @@ impl Native<'_> {
         rule: &wire::Rule,
         alternative: &wire::Match,
     ) -> Result<Value, Unsayable> {
-        let chosen = rule.actions.iter().enumerate().filter(|(_, action)| action.weight() > 0);
-        let chosen: Vec<_> = chosen.map(|(position, action)| (action, self.refused(index, position, action))).collect();
+        let chosen = chosen(&self.errors, index, rule);
         match &*chosen {
             [] => return Ok(self.refusal(name, &matcher, Reason::NoBackend)),
             [(_, Some(reason)), others @ ..] if others.iter().all(|(_, other)| other.as_ref() == Some(reason)) => {
@@ -132,16 +132,6 @@ impl Native<'_> {
         let canonical_host = Some(self.import.canonical_host());
         let route = Route { name: self.route_name(name), matcher, port: self.port, canonical_host };
         Ok(forwarding::route(&route, &backends, &mirrors, path))
-    }
-
-    /// Why an action of a rule is refused, as the filter would.
-    fn refused(&self, rule: usize, position: usize, action: &Action) -> Option<Reason> {
-        let places = [At::Actions(rule), At::Action(rule, position)];
-        let error = self.errors.iter().find(|error| places.contains(&error.at));
-        match action {
-            Action::Refuse(refuse) => Some(refuse.reason.into()),
-            Action::Forward(_) | Action::Redirect(_) => error.map(|error| error.part.reason()),
-        }
     }
 
     fn redirect(
