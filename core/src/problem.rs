@@ -10,6 +10,7 @@ use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_core::Resource;
+use serde::Serialize;
 
 /// One thing that is wrong with one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,8 +19,8 @@ pub struct Problem {
     pub severity: Severity,
     /// The object.
     pub object: ObjectRef,
-    /// The field, from the object's root: `spec.http.rules[1].filters[0]`.
-    pub field: Option<FieldPath>,
+    /// The field; the root: the object as a whole.
+    pub field: FieldPath,
     /// Why it is wrong, for machines.
     pub reason: Reason,
     /// What is wrong.
@@ -29,7 +30,8 @@ pub struct Problem {
 }
 
 /// How bad a problem is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Harmless as it is, but probably not what was meant.
     Warning,
@@ -51,7 +53,14 @@ pub struct ObjectRef {
 impl Problem {
     /// An error of an object as a whole.
     pub fn error(object: ObjectRef, reason: Reason, message: impl Into<String>) -> Self {
-        Self { severity: Severity::Error, object, field: None, reason, message: message.into(), hint: None }
+        Self {
+            severity: Severity::Error,
+            object,
+            field: FieldPath::root(),
+            reason,
+            message: message.into(),
+            hint: None,
+        }
     }
 
     /// A warning about an object as a whole.
@@ -62,7 +71,7 @@ impl Problem {
     /// The same, of one field.
     #[must_use]
     pub fn at(self, field: impl Into<FieldPath>) -> Self {
-        Self { field: Some(field.into()), ..self }
+        Self { field: field.into(), ..self }
     }
 
     /// The same, with a hint.
@@ -103,9 +112,6 @@ impl fmt::Display for ObjectRef {
 
 impl fmt::Display for Severity {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Warning => "warning",
-            Self::Error => "error",
-        })
+        self.serialize(formatter)
     }
 }

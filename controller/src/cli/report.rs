@@ -24,7 +24,7 @@ pub(super) fn text(out: &mut impl Write, finding: &Finding) -> io::Result<()> {
         Severity::Warning => WARNING,
     };
     write!(out, "{style}{severity}:{style:#} ")?;
-    for part in [object.as_ref().map(ObjectRef::to_string), field.as_ref().map(FieldPath::to_string)].iter().flatten() {
+    for part in [object.as_ref().map(ObjectRef::to_string), path(field)].iter().flatten() {
         write!(out, "{}: ", printable(part))?;
     }
     writeln!(out, "{} ({reason})", printable(message))?;
@@ -39,10 +39,15 @@ pub(super) fn printable(text: &str) -> String {
     text.replace(char::is_control, "\u{fffd}")
 }
 
+/// A field, where one alone is wrong.
+fn path(field: &FieldPath) -> Option<String> {
+    (!field.is_root()).then(|| field.to_string())
+}
+
 /// A finding for programs; null where a field does not apply.
 #[derive(Debug, Serialize)]
 pub(super) struct Json<'f> {
-    severity: &'static str,
+    severity: Severity,
     file: Option<&'f str>,
     line: Option<usize>,
     kind: Option<&'f str>,
@@ -58,16 +63,13 @@ impl<'f> From<&'f Finding> for Json<'f> {
     fn from(finding: &'f Finding) -> Self {
         let Finding { severity, place, object, field, reason, message, hint } = finding;
         Self {
-            severity: match severity {
-                Severity::Error => "error",
-                Severity::Warning => "warning",
-            },
+            severity: *severity,
             file: place.as_ref().map(|place| &*place.file),
             line: place.as_ref().and_then(|place| place.line),
             kind: object.as_ref().map(|object| object.kind.as_str()),
             namespace: object.as_ref().and_then(|object| object.namespace.as_deref()),
             name: object.as_ref().map(|object| object.name.as_str()),
-            field: field.as_ref().map(FieldPath::to_string),
+            field: path(field),
             reason: *reason,
             message,
             hint: hint.as_deref(),

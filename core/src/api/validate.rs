@@ -135,12 +135,14 @@ pub fn service_export(export: &ServiceExport) -> Vec<Problem> {
 mod tests {
     use super::*;
     use crate::snapshot::Gathered;
+    use crate::snapshot::finding::Finding;
 
     /// The fields that errors name, of the only object in a document.
     fn fields(document: &str) -> Vec<String> {
         let gathered = Gathered::from_text("test.yaml", document);
         let findings = gathered.findings.into_iter();
-        findings.map(|finding| finding.field.map_or(finding.message, |field| field.to_string())).collect()
+        let text = |Finding { field, message, .. }| if field.is_root() { message } else { field.to_string() };
+        findings.map(text).collect()
     }
 
     fn mk(kind: &str, name: &str, spec: &str) -> String {

@@ -10,7 +10,7 @@ use super::documents::Document;
 use super::finding::{Finding, Place};
 use super::item::{Item, Places};
 use super::kind::{Recognized, recognize};
-use super::typed::{self, Fault};
+use super::typed;
 use super::yaml::{self, Value};
 use super::{Objects, Snapshot, slip};
 use crate::api::validate;
@@ -157,16 +157,16 @@ impl Collected {
     fn typed<T: Resource>(
         &mut self,
         object: &ObjectRef,
-        read: fn(serde_json::Value) -> Result<T, Vec<Fault>>,
+        read: fn(&ObjectRef, serde_json::Value) -> Result<T, Vec<Problem>>,
     ) -> Option<T> {
         let item = self.places.get(object)?;
-        match read(item.node.to_json()) {
+        match read(object, item.node.to_json()) {
             Ok(mut typed) => {
                 typed.meta_mut().namespace.clone_from(&object.namespace);
                 Some(typed)
             }
             Err(faults) => {
-                self.findings.extend(faults.into_iter().map(|fault| item.fault(fault, object.clone())));
+                self.findings.extend(faults.into_iter().map(|fault| self.places.locate(fault)));
                 None
             }
         }
@@ -188,7 +188,7 @@ mod tests {
         let findings = Gathered::from_text("test.yaml", document).findings.into_iter();
         let row = findings.map(|finding| {
             let line = finding.place.and_then(|place| place.line);
-            (line.unwrap_or_default(), finding.field.unwrap_or_default().to_string(), finding.reason.to_string())
+            (line.unwrap_or_default(), finding.field.to_string(), finding.reason.to_string())
         });
         row.collect()
     }

@@ -14,8 +14,8 @@ pub struct Finding {
     pub place: Option<Place>,
     /// The object, as far as it could be read.
     pub object: Option<ObjectRef>,
-    /// The field, from the object's root: `spec.http.rules[1].filters[0]`.
-    pub field: Option<FieldPath>,
+    /// The field; the root: the object as a whole.
+    pub field: FieldPath,
     /// Why it is wrong, for machines.
     pub reason: Reason,
     /// What is wrong.
@@ -46,7 +46,7 @@ impl Finding {
             severity: Severity::Error,
             place: Some(place),
             object: None,
-            field: None,
+            field: FieldPath::root(),
             reason,
             message: message.into(),
             hint: None,

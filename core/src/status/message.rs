@@ -1,6 +1,6 @@
 //! Messages of bounded length.
 
-use crate::problem::{FieldPath, ObjectRef, Problem};
+use crate::problem::{ObjectRef, Problem};
 
 /// Bytes of a message: what an Event may hold, and a small part of what a condition may.
 const BYTES: usize = 1024;
@@ -30,8 +30,8 @@ pub(super) fn of_problems<'p>(problems: impl IntoIterator<Item = &'p Problem>, o
     joined(problems.into_iter().map(|problem| {
         let Problem { object: other, field, reason, message, hint, severity: _ } = problem;
         let other = (other != object).then(|| other.to_string());
-        let places: String =
-            [other, field.as_ref().map(FieldPath::to_string)].into_iter().flatten().map(|place| place + ": ").collect();
+        let field = (!field.is_root()).then(|| field.to_string());
+        let places: String = [other, field].into_iter().flatten().map(|place| place + ": ").collect();
         let hint = hint.as_ref().map(|hint| format!(": {hint}")).unwrap_or_default();
         format!("{places}{message}{hint} ({reason})")
     }))

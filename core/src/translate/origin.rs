@@ -30,6 +30,6 @@ impl Origin {
 
     /// Whether a problem is of the rule, or of a part of it.
     pub fn has(&self, problem: &Problem) -> bool {
-        problem.object == *self.object && problem.field.as_ref().is_some_and(|field| field.is_within(&self.field))
+        problem.object == *self.object && problem.field.is_within(&self.field)
     }
 }

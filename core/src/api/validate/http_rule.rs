@@ -152,7 +152,7 @@ mod tests {
         let rule: HttpRule = serde_json::from_value(rule).unwrap();
         let mut found = Check::new(ObjectRef::namespaced("ServiceImport", "secure", "payment"));
         check(&mut found, &"rule".into(), &rule);
-        found.problems.into_iter().filter_map(|problem| Some(problem.field?.to_string())).collect()
+        found.problems.into_iter().map(|problem| problem.field.to_string()).collect()
     }
 
     #[test]

@@ -123,10 +123,7 @@ pub(crate) fn at<'v>(value: &'v Value, pointer: &str) -> &'v Value {
 
 /// Reason and field of each problem.
 pub(crate) fn reasons(problems: &[Problem]) -> Vec<String> {
-    let text = |problem: &Problem| match &problem.field {
-        Some(field) => format!("{} {field}", problem.reason),
-        None => problem.reason.to_string(),
-    };
+    let text = |problem: &Problem| format!("{} {}", problem.reason, problem.field).trim_end().to_owned();
     problems.iter().map(text).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use mcwan_core::problem::{self, FieldPath, Problem, Segment, Severity};
+use mcwan_core::problem::{self, Problem, Segment, Severity};
 use mcwan_policy::{REASON_HEADER, Reason};
 use mcwan_testbed::client::Request;
 use mcwan_testbed::echo::Seen;
@@ -85,7 +85,7 @@ fn rule(problem: &Problem) -> (String, usize) {
         (Severity::Error, problem::Reason::UnsupportedFilter),
         "{problem:?}"
     );
-    let index = problem.field.iter().flat_map(FieldPath::segments).find_map(|segment| match segment {
+    let index = problem.field.segments().iter().find_map(|segment| match segment {
         Segment::Index(index) => Some(*index),
         Segment::Key(_) => None,
     });
