@@ -83,16 +83,10 @@ impl ModuleError {
 
     /// Whether it is known what is there, and that no gateway may have it.
     pub const fn is_wrong(&self) -> bool {
-        match self {
-            Self::DigestMismatch { .. } | Self::TooLarge(_) | Self::NotAModule(_) | Self::WireVersionMismatch(_) => {
-                true
-            }
-            Self::FetchFailed { .. }
-            | Self::NotFound(_)
-            | Self::Unauthorized(_)
-            | Self::InsecureLogin(_)
-            | Self::Credentials(_) => false,
-        }
+        matches!(
+            self.reason(),
+            Reason::DigestMismatch | Reason::TooLarge | Reason::NotAModule | Reason::WireVersionMismatch
+        )
     }
 
     /// No answer, for these reasons.

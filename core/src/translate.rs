@@ -25,7 +25,7 @@ pub use export::{Exports, Source, Tier};
 pub use families::Families;
 pub(crate) use filters::in_turn;
 pub use import::Import;
-pub use origin::{Origin, RuleSource};
+pub use origin::Origin;
 pub use outgoing::Outgoing;
 pub use steering_key::{SteeringKey, SteeringKeyError};
 pub use target::{Destination, Forwarding, HeaderChanges, Mirror, Target};

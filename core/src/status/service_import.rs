@@ -8,7 +8,7 @@ use super::condition::{ACCEPTED, PARTIALLY_INVALID, PROGRAMMED, RESOLVED_REFS, S
 use super::{Delivery, StatusKind, StatusPatch, message};
 use crate::liveness::{Liveness, RegistryState};
 use crate::problem::{Effect, ObjectRef, Problem, Reason};
-use crate::translate::{Exports, Import, RuleSource, Source};
+use crate::translate::{Exports, Import, Origin, Source};
 
 const OURS: [&str; 5] = [ACCEPTED, PARTIALLY_INVALID, RESOLVED_REFS, PROGRAMMED, STALE];
 
@@ -36,7 +36,7 @@ fn problems<'p>(import: &'p Import, exports: &'p Exports, emitted: &'p [Problem]
     let of_cluster =
         |problem: &&Problem| problem.object.kind == "WANCluster" && sources.contains(problem.object.name.as_str());
     let objects: BTreeSet<&ObjectRef> =
-        import.rules.iter().map(|rule| &*rule.origin.object).chain([&import.object]).collect();
+        import.rules.iter().map(|origin| &*origin.object).chain([&import.object]).collect();
     let of_import = |problem: &&Problem| objects.contains(&problem.object);
     let of_export = |problem: &&Problem| {
         let suffix = format!(".{}.{}", import.wire.namespace, import.wire.name);
@@ -113,7 +113,7 @@ fn stale(import: &Import, exports: &Exports, delivery: &Delivery) -> Option<Sayi
 
 /// Whether problems that are partial by themselves leave no rule or no host.
 fn nothing_is_left(import: &Import, partial: &[&Problem]) -> bool {
-    let is_refused = |rule: &RuleSource| partial.iter().any(|problem| rule.origin.has(problem));
+    let is_refused = |origin: &Origin| partial.iter().any(|problem| origin.has(problem));
     let taken = partial.iter().filter(|problem| problem.reason == Reason::HostConflict).count();
     let own = mcwan_policy::standard_hosts(&import.wire.namespace, &import.wire.name);
     let hosts: BTreeSet<_> = own.iter().chain(&import.wire.hostnames).collect();

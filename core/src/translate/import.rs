@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use mcwan_policy::wire::{self, Action, Forward, Refuse, RefuseReason};
 use mcwan_policy::{At, ImportError};
 
-use crate::api::{DataPlane, ImportFields, REGISTRY_NAMESPACE, limits};
+use crate::api::{DataPlane, HttpRule, ImportFields, REGISTRY_NAMESPACE, limits};
 use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 use crate::snapshot::{Age, Key, Snapshot};
 
@@ -13,8 +13,8 @@ use super::backend::Referrer;
 use super::export::{Exports, Tier};
 use super::families::Families;
 use super::rule::Rules;
-use super::service_import::{FrontEnd, WrittenRule};
-use super::{Options, RuleSource, Target};
+use super::service_import::FrontEnd;
+use super::{Options, Origin, Target};
 
 /// An imported service as this cluster sees it.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,8 +25,8 @@ pub struct Import {
     pub fields: &'static ImportFields,
     /// What the filter is told of it.
     pub wire: wire::Import,
-    /// Its rules as they were written, by index; none where nobody wrote rules.
-    pub rules: Vec<RuleSource>,
+    /// Where its rules were written, by index; none where nobody wrote rules.
+    pub rules: Vec<Origin>,
     /// The ports that clients use, ascending.
     pub ports: Vec<u16>,
     /// Those of them that no listener is left for: older imports of the namespace have as many as a Gateway has.
@@ -73,7 +73,7 @@ impl Import {
             problems: &mut problems,
         };
         let wire_rules = match &rules {
-            Some(rules) => rules.iter().map(|rule| translated.translate(rule)).collect(),
+            Some(rules) => rules.iter().map(|(origin, rule)| translated.translate(origin, rule)).collect(),
             None => vec![translated.default_tier()],
         };
         let Rules { targets, services, .. } = translated;
@@ -85,12 +85,11 @@ impl Import {
             targets: targets.iter().map(Target::wire).collect(),
             rules: wire_rules,
         };
-        let source = |WrittenRule { origin, rule }| RuleSource { name: rule.name.clone(), origin };
         let mut import = Self {
             object,
             fields,
             wire,
-            rules: rules.unwrap_or_default().into_iter().map(source).collect(),
+            rules: rules.into_iter().flatten().map(|(origin, _)| origin).collect(),
             ports,
             unserved: BTreeSet::new(),
             targets,
@@ -141,7 +140,7 @@ impl Import {
         message: impl Into<String>,
     ) -> Problem {
         match self.rules.get(rule) {
-            Some(rule) => rule.origin.error(field, reason, message),
+            Some(origin) => origin.error(field, reason, message),
             None => Problem::error(self.object.clone(), reason, message),
         }
     }
@@ -223,14 +222,14 @@ fn exported_ports(exports: &Exports, namespace: &str, name: &str, problems: &mut
 /// The ports that rules name of local Services, and all of Services of which they name none, ascending. Of more than a
 /// Gateway has listeners, the lowest.
 fn local_ports(
-    rules: &[WrittenRule<'_>],
+    rules: &[(Origin, &HttpRule)],
     snapshot: &Snapshot,
     namespace: &str,
     object: &ObjectRef,
     problems: &mut Vec<Problem>,
 ) -> Vec<u16> {
     let mut named = BTreeSet::new();
-    for backend in rules.iter().flat_map(|written| &written.rule.backend_refs) {
+    for backend in rules.iter().flat_map(|(_, rule)| &rule.backend_refs) {
         let service = snapshot.services.get(backend.namespace.as_deref().unwrap_or(namespace), &backend.name);
         let all = service.and_then(|service| service.spec.as_ref()?.ports.as_ref()).into_iter().flatten();
         match backend.port {

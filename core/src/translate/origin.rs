@@ -7,19 +7,12 @@ use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 /// Where a rule was written: an import's rules may come from several objects, of any kind that has rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
+    /// The rule's name, where it has one.
+    pub name: Option<String>,
     /// The object.
     pub object: Arc<ObjectRef>,
     /// The field of the object.
     pub field: FieldPath,
-}
-
-/// A rule as it was written, beside what it does.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RuleSource {
-    /// Its name, where it has one.
-    pub name: Option<String>,
-    /// Where it was written.
-    pub origin: Origin,
 }
 
 impl Origin {

@@ -12,7 +12,6 @@ use crate::snapshot::{Key, Snapshot};
 use super::backend::{self, Reference, Referrer};
 use super::filters::{self, Filters};
 use super::refusal::Refusal;
-use super::service_import::WrittenRule;
 use super::target;
 use super::{Destination, Exports, Forwarding, Mirror, Options, Origin, Steering, Target};
 
@@ -34,8 +33,7 @@ pub(super) struct Rules<'r> {
 
 impl Rules<'_> {
     /// Translates a rule. What cannot be done answers 500 for what it matches.
-    pub(super) fn translate(&mut self, written: &WrittenRule<'_>) -> wire::Rule {
-        let WrittenRule { origin, rule } = written;
+    pub(super) fn translate(&mut self, origin: &Origin, rule: &HttpRule) -> wire::Rule {
         let matches = rule.matches.iter().map(wire_match).collect();
         let actions = self.actions(origin, rule);
         wire::Rule { matches, actions: actions.unwrap_or_else(|refusal| vec![self.refuse(origin, 1, refusal)]) }

@@ -20,7 +20,7 @@ pub(super) struct FrontEnd<'s> {
     pub(super) name: &'s str,
     pub(super) hostnames: &'s [String],
     /// None: every request takes the default tier.
-    pub(super) rules: Option<Vec<WrittenRule<'s>>>,
+    pub(super) rules: Option<Vec<(Origin, &'s HttpRule)>>,
     pub(super) no_match: NoMatch,
     pub(super) data_plane: Option<DataPlane>,
     pub(super) age: Option<Age>,
@@ -28,13 +28,7 @@ pub(super) struct FrontEnd<'s> {
     pub(super) problems: Vec<Problem>,
 }
 
-/// A rule in the shape of Gateway API, and where it was written.
-pub(super) struct WrittenRule<'s> {
-    pub(super) origin: Origin,
-    pub(super) rule: &'s HttpRule,
-}
-
-pub(super) fn front_end(import: &ServiceImport, age: Age) -> FrontEnd<'_> {
+pub(super) fn front_end<'s>(import: &'s ServiceImport, age: Age) -> FrontEnd<'s> {
     let namespace = import.metadata.namespace.as_deref().unwrap_or_default();
     let name = import.metadata.name.as_deref().unwrap_or_default();
     let http = import.spec.http.as_ref();
@@ -46,9 +40,9 @@ pub(super) fn front_end(import: &ServiceImport, age: Age) -> FrontEnd<'_> {
     };
     let nothing = without_rules(namespace, name);
     let object = Arc::new(nothing.object.clone());
-    let written = |(index, rule)| {
-        let origin = Origin { object: Arc::clone(&object), field: nothing.fields.rule(index) };
-        WrittenRule { origin, rule }
+    let written = |(index, rule): (usize, &'s HttpRule)| {
+        let (object, field) = (Arc::clone(&object), nothing.fields.rule(index));
+        (Origin { name: rule.name.clone(), object, field }, rule)
     };
     FrontEnd {
         hostnames: &import.spec.hostnames,

@@ -57,19 +57,21 @@ fn check_filters(check: &mut Check, list: &FieldPath, filters: &[HttpFilter]) {
     check.count(list.clone(), filters.len(), FILTERS);
     for (index, filter) in filters.iter().enumerate() {
         let field = list.index(index);
-        if let Some(modifier) = &filter.request_header_modifier {
-            check_modifier(check, &field.field("requestHeaderModifier"), modifier);
-        }
-        if let Some(modifier) = &filter.response_header_modifier {
-            check_modifier(check, &field.field("responseHeaderModifier"), modifier);
+        for (name, modifier) in [
+            ("requestHeaderModifier", &filter.request_header_modifier),
+            ("responseHeaderModifier", &filter.response_header_modifier),
+        ] {
+            if let Some(modifier) = modifier {
+                check_modifier(check, &field.field(name), modifier);
+            }
         }
         let redirect = filter.request_redirect.as_ref().and_then(|redirect| redirect.hostname.as_deref());
-        if let Some(hostname) = redirect.filter(|hostname| !is_host(hostname)) {
-            check.error(field.field("requestRedirect.hostname"), Reason::InvalidValue, not_a_host(hostname));
-        }
         let rewrite = filter.url_rewrite.as_ref().and_then(|rewrite| rewrite.hostname.as_deref());
-        if let Some(hostname) = rewrite.filter(|hostname| !is_host(hostname)) {
-            check.error(field.field("urlRewrite.hostname"), Reason::InvalidValue, not_a_host(hostname));
+        for (name, hostname) in [("requestRedirect.hostname", redirect), ("urlRewrite.hostname", rewrite)] {
+            if let Some(hostname) = hostname.filter(|hostname| !is_host(hostname)) {
+                let message = format!("`{hostname}` is not a hostname: want lower-case DNS labels");
+                check.error(field.field(name), Reason::InvalidValue, message);
+            }
         }
         if let Some(cors) = filter.cors.as_ref().filter(|_| filter.r#type == FilterType::Cors) {
             check_cors(check, &field.field("cors"), cors);
@@ -115,10 +117,6 @@ fn check_items(check: &mut Check, list: &FieldPath, items: &[String], is_sound: 
 
 fn is_host(text: &str) -> bool {
     text.len() <= limits::HOST_BYTES && text.split('.').all(is_label)
-}
-
-fn not_a_host(text: &str) -> String {
-    format!("`{text}` is not a hostname: want lower-case DNS labels")
 }
 
 /// A header's name (RFC 9110, section 5.6.2, `token`).

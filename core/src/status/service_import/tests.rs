@@ -225,7 +225,7 @@ fn what_emission_finds_is_told_by_the_import_that_it_concerns() {
 fn a_rule_is_told_by_its_origin_whatever_that_is() {
     let origin = |rule: usize| {
         let object = Arc::new(ObjectRef::namespaced("HTTPRoute", "secure", "pay"));
-        Origin { object, field: FieldPath::from("spec.rules").index(rule) }
+        Origin { name: None, object, field: FieldPath::from("spec.rules").index(rule) }
     };
     let table: [(&[usize], _, _); 3] = [
         (&[], "Accepted=True/Accepted R", "no rule"),
@@ -237,7 +237,7 @@ fn a_rule_is_told_by_its_origin_whatever_that_is() {
         let error = |rule: &usize| origin(*rule).error(field(), Reason::UnsupportedFilter, "no such filter");
         let emitted: Vec<_> = wrong.iter().map(error).collect();
         let move_rules = |import: &mut Import| {
-            import.rules.iter_mut().enumerate().for_each(|(index, rule)| rule.origin = origin(index));
+            import.rules.iter_mut().enumerate().for_each(|(index, rule)| *rule = origin(index));
         };
         let spec = rules(&[SOUND, SOUND].join(", "));
         let patch = patch_changed(WORLD, &spec, &emitted, &Delivery::default(), |_| {}, move_rules);
