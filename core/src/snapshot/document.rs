@@ -116,7 +116,7 @@ impl Collected {
         match kind {
             InputKind::WanPolicy => self.add_ours(&object, validate::wan_policy, |all| &mut all.wan_policies),
             InputKind::ServiceImport => {
-                self.add_ours(&object, validate::service_import, |all| &mut all.service_imports)
+                self.add_ours(&object, validate::service_import, |all| &mut all.service_imports);
             }
             InputKind::ExportedService => {
                 self.add_ours(&object, validate::exported_service, |all| &mut all.exported_services);

@@ -7,7 +7,7 @@ use mcwan_policy::{ImportError, REASON_HEADER, Rank, Reason, trim_prefix};
 use serde_json::{Value, json};
 
 use crate::emit::plugin::chosen;
-use crate::problem::Problem;
+use crate::problem::{FieldPath, Problem};
 use crate::translate::{Forwarding, Import};
 
 use super::forwarding::{self, Route, escape};
