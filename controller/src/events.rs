@@ -60,7 +60,7 @@ impl Events {
         for news in &patch.news {
             let report = Report { event: event(news), object: object.clone() };
             if !self.allowance.take(Instant::now()) || self.queue.try_send(report).is_err() {
-                tracing::debug!(object = %patch.key, reason = news.reason, "too many events: one is left out");
+                tracing::debug!(object = %patch.key, reason = %news.reason, "too many events: one is left out");
             }
         }
     }
@@ -84,7 +84,7 @@ fn event(news: &News) -> Event {
             Outcome::Good => EventType::Normal,
             Outcome::Bad => EventType::Warning,
         },
-        reason: news.reason.clone(),
+        reason: news.reason.to_string(),
         note: Some(news.message.clone()),
         action: ACTION.to_owned(),
         secondary: None,

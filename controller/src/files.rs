@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use mcwan_core::problem::Reason;
 use mcwan_core::snapshot::finding::{Finding, Place};
 use mcwan_core::snapshot::{Gathered, Reader};
 
@@ -106,9 +107,9 @@ fn name(path: &Path) -> Arc<str> {
 impl FileError {
     fn finding(&self, file: Arc<str>) -> Finding {
         let (reason, line, hint) = match self {
-            Self::Io(_) | Self::EmptyFolder => ("Unreadable", None, None),
-            Self::TooLarge => ("TooLarge", None, None),
-            Self::NotUtf8 { line } => ("NotUtf8", Some(*line), Some("save it as UTF-8".to_owned())),
+            Self::Io(_) | Self::EmptyFolder => (Reason::Unreadable, None, None),
+            Self::TooLarge => (Reason::TooLarge, None, None),
+            Self::NotUtf8 { line } => (Reason::NotUtf8, Some(*line), Some("save it as UTF-8".to_owned())),
         };
         Finding { hint, ..Finding::error(Place { file, line }, reason, self.to_string()) }
     }

@@ -11,6 +11,8 @@ mod reference;
 
 use std::error::Error;
 
+use mcwan_core::problem::Reason;
+
 pub use check::{ModuleCheck, ModuleStatus};
 pub use http::use_ring;
 pub use reference::{Digest, DigestError, ModuleRef, ModuleRefError};
@@ -65,32 +67,26 @@ pub enum ModuleError {
 
 impl ModuleError {
     /// The name in conditions, events and metrics.
-    pub const fn reason(&self) -> &'static str {
+    pub const fn reason(&self) -> Reason {
         match self {
-            Self::FetchFailed { .. } => "FetchFailed",
-            Self::NotFound(_) => "NotFound",
-            Self::Unauthorized(_) => "Unauthorized",
-            Self::InsecureLogin(_) => "InsecureLogin",
-            Self::Credentials(_) => "InvalidCredentials",
-            Self::DigestMismatch { .. } => "DigestMismatch",
-            Self::TooLarge(_) => "TooLarge",
-            Self::NotAModule(_) => "NotAModule",
-            Self::WireVersionMismatch(_) => "WireVersionMismatch",
+            Self::FetchFailed { .. } => Reason::FetchFailed,
+            Self::NotFound(_) => Reason::NotFound,
+            Self::Unauthorized(_) => Reason::Unauthorized,
+            Self::InsecureLogin(_) => Reason::InsecureLogin,
+            Self::Credentials(_) => Reason::InvalidCredentials,
+            Self::DigestMismatch { .. } => Reason::DigestMismatch,
+            Self::TooLarge(_) => Reason::TooLarge,
+            Self::NotAModule(_) => Reason::NotAModule,
+            Self::WireVersionMismatch(_) => Reason::WireVersionMismatch,
         }
     }
 
     /// Whether it is known what is there, and that no gateway may have it.
     pub const fn is_wrong(&self) -> bool {
-        match self {
-            Self::DigestMismatch { .. } | Self::TooLarge(_) | Self::NotAModule(_) | Self::WireVersionMismatch(_) => {
-                true
-            }
-            Self::FetchFailed { .. }
-            | Self::NotFound(_)
-            | Self::Unauthorized(_)
-            | Self::InsecureLogin(_)
-            | Self::Credentials(_) => false,
-        }
+        matches!(
+            self.reason(),
+            Reason::DigestMismatch | Reason::TooLarge | Reason::NotAModule | Reason::WireVersionMismatch
+        )
     }
 
     /// No answer, for these reasons.

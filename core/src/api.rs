@@ -27,7 +27,7 @@ pub use http_match::{HeaderMatch, HttpMatch, Method, PathMatch, PathMatchType, Q
 pub use http_route::{BackendRef, HttpRule, Timeouts};
 pub use service_export::{MCS_GROUP, McsVersion, ServiceExport, WAN_POLICY_ANNOTATION};
 pub use service_import::{
-    DataPlane, Http, NoMatch, NoMatchStatus, ServiceImport, ServiceImportSpec, ServiceImportStatus,
+    DataPlane, Http, ImportFields, NoMatch, NoMatchStatus, ServiceImport, ServiceImportSpec, ServiceImportStatus,
 };
 pub use wan_cluster::{ClusterTier, EgressGateway, WanCluster, WanClusterSpec};
 pub use wan_policy::{LossPercent, Sla, WanPolicy, WanPolicySpec, WanPolicyStatus};

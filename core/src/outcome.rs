@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::problem::Reason;
+
 /// Why a request did not do what it should.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriteError {
@@ -14,8 +16,8 @@ pub enum WriteError {
     },
     /// It may work later.
     Passing {
-        /// Why, in `CamelCase`.
-        reason: &'static str,
+        /// Why.
+        reason: Reason,
         /// What happened.
         message: String,
         /// When the API server asks to try again.
@@ -23,8 +25,8 @@ pub enum WriteError {
     },
     /// It will not work.
     Lasting {
-        /// Why, in `CamelCase`.
-        reason: &'static str,
+        /// Why.
+        reason: Reason,
         /// What the API server said.
         message: String,
     },
@@ -34,7 +36,7 @@ pub enum WriteError {
 
 impl WriteError {
     /// Something that may work later.
-    pub fn passing(reason: &'static str, message: impl Into<String>) -> Self {
+    pub fn passing(reason: Reason, message: impl Into<String>) -> Self {
         Self::Passing { reason, message: message.into(), after: None }
     }
 }
@@ -54,24 +56,21 @@ pub enum WriteOutcome {
     Retry {
         /// When to try again. Until then the same is not sent again, unless somebody insists.
         after: Duration,
-        /// Why, in `CamelCase`.
-        reason: &'static str,
+        /// Why.
+        reason: Reason,
         /// What happened.
         message: String,
     },
     /// The API server does not take it, and will not unless something changes: the object, our rights, a policy.
     Refused {
-        /// Why, in `CamelCase`.
-        reason: &'static str,
+        /// Why.
+        reason: Reason,
         /// What the API server said.
         message: String,
     },
     /// We do not lead (any more), so nothing more was sent.
     NotLeading,
 }
-
-/// The reason of what waits for a namespace that is about to go, and may be made anew.
-pub const NAMESPACE_TERMINATING: &str = "NamespaceTerminating";
 
 /// How long what was refused is left alone. Nothing tells us when a policy or a quota changes, and an API server that has
 /// just started refuses everything until it knows its roles.
@@ -80,10 +79,6 @@ pub const REFUSED_WAIT: Duration = Duration::from_secs(30);
 /// How soon it is tried again what was not sent because we did not lead: we may lead again, and nobody else then tells us
 /// of it.
 const LEADING_WAIT: Duration = Duration::from_secs(1);
-
-/// The reasons of failures that are not about the object: whatever is sent has the same. A timeout is about it, mostly a
-/// slow webhook's: where all time out, our Lease does, and we no longer lead.
-const NOT_ABOUT_THE_OBJECT: [&str; 4] = ["RegistryUnreachable", "TooManyRequests", "Unauthorized", "Unreachable"];
 
 impl WriteOutcome {
     /// When to ask for the same again, if no event does it before.
@@ -96,22 +91,8 @@ impl WriteOutcome {
         }
     }
 
-    /// Whether it failed because of this object, and not because nothing works.
-    pub fn is_about_the_object(&self) -> bool {
-        match self {
-            Self::Retry { reason, .. } => !NOT_ABOUT_THE_OBJECT.contains(reason),
-            Self::Conflict | Self::Refused { .. } => true,
-            Self::Same | Self::Applied | Self::Deleted | Self::NotLeading => false,
-        }
-    }
-
     /// Whether it will not be as it is to be unless somebody does something.
     pub fn is_lasting(&self) -> bool {
         matches!(self, Self::Conflict | Self::Refused { .. })
-    }
-
-    /// Whether it is as it is to be.
-    pub fn is_done(&self) -> bool {
-        matches!(self, Self::Same | Self::Applied | Self::Deleted)
     }
 }

@@ -1,9 +1,16 @@
 //! What is wrong with an object, for the person who wrote it.
 
+mod field;
+mod reason;
+
+pub use field::{FieldPath, Segment};
+pub use reason::{Effect, Reason};
+
 use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_core::Resource;
+use serde::Serialize;
 
 /// One thing that is wrong with one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,10 +19,10 @@ pub struct Problem {
     pub severity: Severity,
     /// The object.
     pub object: ObjectRef,
-    /// The field, from the object's root: `spec.http.rules[1].filters[0]`.
-    pub field: Option<String>,
-    /// A CamelCase word for machines, as in a condition.
-    pub reason: &'static str,
+    /// The field; the root: the object as a whole.
+    pub field: FieldPath,
+    /// Why it is wrong, for machines.
+    pub reason: Reason,
     /// What is wrong.
     pub message: String,
     /// What to do about it.
@@ -23,7 +30,8 @@ pub struct Problem {
 }
 
 /// How bad a problem is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Harmless as it is, but probably not what was meant.
     Warning,
@@ -44,19 +52,26 @@ pub struct ObjectRef {
 
 impl Problem {
     /// An error of an object as a whole.
-    pub fn error(object: ObjectRef, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { severity: Severity::Error, object, field: None, reason, message: message.into(), hint: None }
+    pub fn error(object: ObjectRef, reason: Reason, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Error,
+            object,
+            field: FieldPath::root(),
+            reason,
+            message: message.into(),
+            hint: None,
+        }
     }
 
     /// A warning about an object as a whole.
-    pub fn warning(object: ObjectRef, reason: &'static str, message: impl Into<String>) -> Self {
+    pub fn warning(object: ObjectRef, reason: Reason, message: impl Into<String>) -> Self {
         Self { severity: Severity::Warning, ..Self::error(object, reason, message) }
     }
 
     /// The same, of one field.
     #[must_use]
-    pub fn at(self, field: impl Into<String>) -> Self {
-        Self { field: Some(field.into()), ..self }
+    pub fn at(self, field: impl Into<FieldPath>) -> Self {
+        Self { field: field.into(), ..self }
     }
 
     /// The same, with a hint.
@@ -97,9 +112,6 @@ impl fmt::Display for ObjectRef {
 
 impl fmt::Display for Severity {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Warning => "warning",
-            Self::Error => "error",
-        })
+        self.serialize(formatter)
     }
 }

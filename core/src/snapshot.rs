@@ -8,7 +8,6 @@ pub mod objects;
 
 mod document;
 mod documents;
-mod field;
 mod gathered;
 mod hint;
 mod item;

@@ -6,7 +6,6 @@
 
 mod condition;
 mod delivery;
-mod effect;
 mod message;
 mod service_export;
 mod service_import;
@@ -14,16 +13,15 @@ mod wan_policy;
 
 pub use condition::{News, Outcome, Subject};
 pub use delivery::{Delivery, GatewayState, ModuleState};
-pub use effect::Effect;
 pub use service_export::service_export;
 pub use service_import::service_import;
 pub use wan_policy::wan_policy;
 
 use kube_core::ApiResource;
-use kube_core::{CustomResourceExt, Resource};
 use serde_json::Value;
 
-use crate::api::{McsVersion, ServiceExport, ServiceImport, WanPolicy};
+use crate::api::McsVersion;
+use crate::kind;
 use crate::snapshot::Key;
 
 /// A kind whose status is ours, at least in part.
@@ -55,26 +53,9 @@ impl StatusKind {
     /// What kube needs to know of the kind.
     pub fn api_resource(self) -> ApiResource {
         match self {
-            Self::ServiceImport => ServiceImport::api_resource(),
-            Self::WanPolicy => WanPolicy::api_resource(),
-            Self::ServiceExport(version) => ApiResource::erase::<ServiceExport>(&version),
-        }
-    }
-
-    fn api_version(self) -> String {
-        match self {
-            Self::ServiceImport => ServiceImport::api_version(&()).into_owned(),
-            Self::WanPolicy => WanPolicy::api_version(&()).into_owned(),
-            Self::ServiceExport(version) => ServiceExport::api_version(&version).into_owned(),
-        }
-    }
-
-    /// The name of the kind.
-    pub fn name(self) -> String {
-        match self {
-            Self::ServiceImport => ServiceImport::kind(&()).into_owned(),
-            Self::WanPolicy => WanPolicy::kind(&()).into_owned(),
-            Self::ServiceExport(version) => ServiceExport::kind(&version).into_owned(),
+            Self::ServiceImport => kind::SERVICE_IMPORT.resource(),
+            Self::WanPolicy => kind::WAN_POLICY.resource(),
+            Self::ServiceExport(version) => kind::SERVICE_EXPORT.resource_of(version.as_str()),
         }
     }
 }

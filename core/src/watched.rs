@@ -1,14 +1,12 @@
 //! What is watched.
 
-use k8s_openapi::api::coordination::v1::Lease;
 use kube_core::ApiResource;
-use kube_core::CustomResourceExt;
-use kube_core::GroupVersionKind;
 
-use crate::api::service_export::{MCS_GROUP, McsVersion};
-use crate::api::{ServiceExport, ServiceImport, WanPolicy};
+use crate::api::McsVersion;
 use crate::emit::object::Kind;
+use crate::kind::{self, KindInfo};
 use crate::snapshot::change::InputKind;
+use crate::translate::gateway_pods::GATEWAY_LABEL;
 
 /// A kind that is watched. Each has one watch, whether it is read, written or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,6 +30,11 @@ impl Watched {
         [Self::WanPolicy, Self::ServiceImport, Self::ServiceExport, Self::Namespace, Self::Pod, Self::Lease]
             .into_iter()
             .chain(Kind::ALL.map(Self::Emitted))
+    }
+
+    /// Every kind that is input, and what it is to the snapshot.
+    pub fn inputs() -> impl Iterator<Item = (Self, InputKind)> {
+        Self::all().filter_map(|watched| Some((watched, watched.input()?)))
     }
 
     /// What the objects are to the snapshot, if they are input.
@@ -76,28 +79,33 @@ impl Watched {
         }
     }
 
+    /// What there is to know of the kind.
+    pub const fn info(self) -> &'static KindInfo {
+        match self {
+            Self::WanPolicy => &kind::WAN_POLICY,
+            Self::ServiceImport => &kind::SERVICE_IMPORT,
+            Self::ServiceExport => &kind::SERVICE_EXPORT,
+            Self::Namespace => &kind::NAMESPACE,
+            Self::Pod => &kind::POD,
+            Self::Lease => &kind::LEASE,
+            Self::Emitted(kind) => kind.info(),
+        }
+    }
+
     /// The name of the kind.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::WanPolicy => "WANPolicy",
-            Self::ServiceImport => "ServiceImport",
-            Self::ServiceExport => ServiceExport::KIND,
-            Self::Namespace => "Namespace",
-            Self::Pod => "Pod",
-            Self::Lease => "Lease",
-            Self::Emitted(kind) => kind.name(),
-        }
+        self.info().name
     }
 
     /// Whether the objects are in the registry.
     pub const fn is_in_registry(self) -> bool {
-        matches!(self, Self::Lease | Self::Emitted(Kind::WanCluster | Kind::ExportedService))
+        self.info().is_in_registry()
     }
 
     /// Which objects, by their labels.
     pub const fn selector(self) -> Option<&'static str> {
         match self {
-            Self::Pod => Some("gateway.networking.k8s.io/gateway-name"),
+            Self::Pod => Some(GATEWAY_LABEL),
             Self::Emitted(Kind::ConfigMap) => Some("app.kubernetes.io/managed-by=mcwan"),
             _ => None,
         }
@@ -119,18 +127,9 @@ impl Watched {
 
     /// What kube needs to know. `mcs` is the version of the Multi-Cluster Services API that is served.
     pub fn resource(self, mcs: McsVersion) -> ApiResource {
-        let core = |kind, plural| ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("", "v1", kind), plural);
         match self {
-            Self::WanPolicy => WanPolicy::api_resource(),
-            Self::ServiceImport => ServiceImport::api_resource(),
-            Self::ServiceExport => {
-                let kind = GroupVersionKind::gvk(MCS_GROUP, mcs.as_str(), ServiceExport::KIND);
-                ApiResource::from_gvk_with_plural(&kind, "serviceexports")
-            }
-            Self::Namespace => core("Namespace", "namespaces"),
-            Self::Pod => core("Pod", "pods"),
-            Self::Lease => ApiResource::erase::<Lease>(&()),
-            Self::Emitted(kind) => kind.api_resource(),
+            Self::ServiceExport => self.info().resource_of(mcs.as_str()),
+            _ => self.info().resource(),
         }
     }
 }

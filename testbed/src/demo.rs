@@ -56,7 +56,8 @@ async fn start(example: &Example, mode: Mode) -> Result<Testbed> {
     eprintln!("{} ({mode}): starting Envoy", example.name);
     let setup = Setup::of_example(example, mode)?;
     for Problem { severity, object, field, message, .. } in &setup.problems {
-        eprintln!("{severity}: {object}: {}: {message}", field.as_deref().unwrap_or("spec"));
+        let field = if field.is_root() { "spec".into() } else { field.clone() };
+        eprintln!("{severity}: {object}: {field}: {message}");
     }
     setup.start().await
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use mcwan_core::liveness::RegistryState;
+use mcwan_core::problem::Reason;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -71,9 +72,9 @@ impl Metrics {
         self.reconcile_duration.observe(duration.as_secs_f64());
     }
 
-    /// A round has failed for this reason, in `CamelCase`.
-    pub fn reconcile_failed(&self, reason: &'static str) {
-        self.reconcile_errors.get_or_create(&[("reason", reason.to_owned())]).inc();
+    /// A round has failed for this reason.
+    pub fn reconcile_failed(&self, reason: Reason) {
+        self.reconcile_errors.get_or_create(&[("reason", reason.to_string())]).inc();
     }
 
     /// An object of this kind was written.
@@ -113,8 +114,8 @@ impl Metrics {
     }
 
     /// The API server refused a request for this reason, or there was no answer.
-    pub fn api_error(&self, reason: &str) {
-        self.api_errors.get_or_create(&[("reason", reason.to_owned())]).inc();
+    pub fn api_error(&self, reason: Reason) {
+        self.api_errors.get_or_create(&[("reason", reason.to_string())]).inc();
     }
 
     /// What is known of the module.
@@ -134,9 +135,9 @@ impl Metrics {
         self.registry_reachable.set((*state == RegistryState::Reachable).into());
     }
 
-    /// The Lease of this cluster was not renewed for this reason, in `CamelCase`.
-    pub fn renewal_failed(&self, reason: &'static str) {
-        self.renewal_errors.get_or_create(&[("reason", reason.to_owned())]).inc();
+    /// The Lease of this cluster was not renewed for this reason.
+    pub fn renewal_failed(&self, reason: Reason) {
+        self.renewal_errors.get_or_create(&[("reason", reason.to_string())]).inc();
     }
 
     /// All of them in `OpenMetrics`' text form.
@@ -212,7 +213,7 @@ mod tests {
     fn names_are_as_prometheus_has_them() {
         let metrics = Metrics::default();
         metrics.reconciled(Duration::from_millis(30));
-        metrics.reconcile_failed("Conflict");
+        metrics.reconcile_failed(Reason::Conflict);
         metrics.applied("HTTPRoute");
         metrics.applied("HTTPRoute");
         metrics.pruned("Service");
@@ -220,11 +221,11 @@ mod tests {
         metrics.configs([100, 300, 200]);
         metrics.leader(true);
         metrics.watch_restarted("Service");
-        metrics.api_error("TooManyRequests");
+        metrics.api_error(Reason::TooManyRequests);
         metrics.module(&ModuleStatus::Ok);
         metrics.clusters(2, 1);
         metrics.registry(&RegistryState::Reachable);
-        metrics.renewal_failed("Timeout");
+        metrics.renewal_failed(Reason::Timeout);
         let text = metrics.encode().unwrap();
         for line in [
             r#"mcwan_reconcile_duration_seconds_bucket{le="0.05"} 1"#,

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use kube::core::Status;
-use mcwan_core::outcome::{NAMESPACE_TERMINATING, WriteError};
+use mcwan_core::outcome::WriteError;
+use mcwan_core::problem::Reason;
 
 /// Why a request failed, by what the API server answered.
 fn answered(status: &Status) -> WriteError {
@@ -19,25 +20,25 @@ fn answered(status: &Status) -> WriteError {
         // The object has another uid than the one that was meant.
         422 if has_cause("FieldValueInvalid", "metadata.uid") => WriteError::Conflict,
         404 if details.is_some_and(|details| details.kind == "namespaces") => {
-            WriteError::passing("NamespaceNotFound", message)
+            WriteError::passing(Reason::NamespaceNotFound, message)
         }
         404 => WriteError::NotFound { message },
         403 if has_cause("NamespaceTerminating", "metadata.namespace") => {
-            WriteError::passing(NAMESPACE_TERMINATING, message)
+            WriteError::passing(Reason::NamespaceTerminating, message)
         }
-        403 => lasting("Forbidden"),
-        413 => lasting("TooLarge"),
-        _ if message.contains("request is too large") => lasting("TooLarge"),
-        422 => lasting("Invalid"),
-        400 | 405 | 406 | 415 => lasting("BadRequest"),
-        401 => WriteError::passing("Unauthorized", message),
+        403 => lasting(Reason::Forbidden),
+        413 => lasting(Reason::TooLarge),
+        _ if message.contains("request is too large") => lasting(Reason::TooLarge),
+        422 => lasting(Reason::Invalid),
+        400 | 405 | 406 | 415 => lasting(Reason::BadRequest),
+        401 => WriteError::passing(Reason::Unauthorized, message),
         429 => {
             let seconds = details.map(|details| details.retry_after_seconds).unwrap_or_default();
             let after = (seconds > 0).then(|| Duration::from_secs(seconds.into()));
-            WriteError::Passing { reason: "TooManyRequests", message, after }
+            WriteError::Passing { reason: Reason::TooManyRequests, message, after }
         }
-        504 => WriteError::passing("Timeout", message),
-        _ => WriteError::passing("ServerError", message),
+        504 => WriteError::passing(Reason::Timeout, message),
+        _ => WriteError::passing(Reason::ServerError, message),
     }
 }
 
@@ -45,8 +46,10 @@ fn answered(status: &Status) -> WriteError {
 pub(super) fn failure(error: kube::Error) -> WriteError {
     match error {
         kube::Error::Api(status) => answered(&status),
-        kube::Error::BuildRequest(error) => WriteError::Lasting { reason: "BadRequest", message: error.to_string() },
-        error => WriteError::passing("Unreachable", error.to_string()),
+        kube::Error::BuildRequest(error) => {
+            WriteError::Lasting { reason: Reason::BadRequest, message: error.to_string() }
+        }
+        error => WriteError::passing(Reason::Unreachable, error.to_string()),
     }
 }
 

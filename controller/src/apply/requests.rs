@@ -12,6 +12,7 @@ use mcwan_core::emit::object::{Kind, Object, ObjectId};
 use mcwan_core::observed::FIELD_MANAGER;
 use mcwan_core::observed::{Live, registry_writer};
 use mcwan_core::outcome::WriteError;
+use mcwan_core::problem::Reason;
 use mcwan_core::snapshot::Key;
 use mcwan_core::watched::Watched;
 use serde_json::Value;
@@ -50,8 +51,8 @@ impl Requests {
         match self.send(&object, uid.is_some()).await {
             Ok(live) => Ok(Live::of(&live)),
             // The object itself may be sound, and what somebody has made of it in the way.
-            Err(WriteError::Lasting { reason: "Invalid", message }) if uid.is_some() => {
-                self.repair(&object).await.map_err(|_| WriteError::Lasting { reason: "Invalid", message })
+            Err(WriteError::Lasting { reason: Reason::Invalid, message }) if uid.is_some() => {
+                self.repair(&object).await.map_err(|_| WriteError::Lasting { reason: Reason::Invalid, message })
             }
             Err(failure) => Err(failure),
         }
@@ -104,7 +105,7 @@ impl Requests {
                 _ => return Ok(()),
             }
         }
-        Err(WriteError::passing("Changing", "the object changes all the time"))
+        Err(WriteError::passing(Reason::Changing, "the object changes all the time"))
     }
 
     /// What is there of an object.
@@ -143,7 +144,7 @@ impl Requests {
         };
         tokio::select! {
             biased;
-            why = silence => Err(WriteError::passing("RegistryUnreachable", why)),
+            why = silence => Err(WriteError::passing(Reason::RegistryUnreachable, why)),
             answer = self.answer(&self.source.registry, request) => answer,
         }
     }
@@ -161,7 +162,7 @@ impl Requests {
             _ = leading.wait_for(|leads| !leads) => Err(WriteError::NotLeading),
             answer = timeout(self.timeout, client.request(request)) => match answer {
                 Ok(answer) => answer.map_err(failure),
-                Err(_) => Err(WriteError::passing("Timeout", format!("no answer within {:?}", self.timeout))),
+                Err(_) => Err(WriteError::passing(Reason::Timeout, format!("no answer within {:?}", self.timeout))),
             },
         }
     }

@@ -91,9 +91,8 @@ impl Cluster {
             let what = if error.in_registry { AWAY } else { "the cluster cannot be read" };
             anyhow::Error::new(error).context(what)
         })?;
-        let ours = ["WANPolicy", "ServiceImport", "ExportedService", "WANCluster"];
-        if let Some(kind) = live.missing.iter().find(|kind| ours.contains(kind)) {
-            bail!("the cluster has no CustomResourceDefinition of {kind}: {INSTALL}");
+        if let Some(kind) = live.missing.iter().find(|kind| kind.is_ours()) {
+            bail!("the cluster has no CustomResourceDefinition of {}: {INSTALL}", kind.name);
         }
         let options = Options {
             cluster: self.name.clone().or_else(|| environment.get("MCWAN_CLUSTER_ID").map(str::to_owned)),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::Args;
 use mcwan_core::emit::plugin::Plugin;
-use mcwan_core::problem::{Problem, Severity};
+use mcwan_core::problem::{Problem, Reason, Severity};
 use mcwan_core::snapshot::Gathered;
 use mcwan_core::snapshot::finding::Finding;
 use mcwan_core::translate::{self, Options, Translation};
@@ -16,7 +16,8 @@ use super::report;
 use crate::files;
 
 /// Reasons that an object which could not be read may have given.
-const ABSENCES: [&str; 4] = ["BackendNotFound", "ClusterNotFound", "NoBackend", "RefNotPermitted"];
+const ABSENCES: [Reason; 4] =
+    [Reason::BackendNotFound, Reason::ClusterNotFound, Reason::NoBackend, Reason::RefNotPermitted];
 
 /// The files of a command.
 #[derive(Debug, Args)]

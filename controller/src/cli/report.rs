@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
-use mcwan_core::problem::{ObjectRef, Severity};
+use mcwan_core::problem::{FieldPath, ObjectRef, Reason, Severity};
 use mcwan_core::snapshot::finding::Finding;
 use serde::Serialize;
 
@@ -24,7 +24,7 @@ pub(super) fn text(out: &mut impl Write, finding: &Finding) -> io::Result<()> {
         Severity::Warning => WARNING,
     };
     write!(out, "{style}{severity}:{style:#} ")?;
-    for part in [object.as_ref().map(ObjectRef::to_string), field.clone()].iter().flatten() {
+    for part in [object.as_ref().map(ObjectRef::to_string), path(field)].iter().flatten() {
         write!(out, "{}: ", printable(part))?;
     }
     writeln!(out, "{} ({reason})", printable(message))?;
@@ -39,17 +39,22 @@ pub(super) fn printable(text: &str) -> String {
     text.replace(char::is_control, "\u{fffd}")
 }
 
+/// A field, where one alone is wrong.
+fn path(field: &FieldPath) -> Option<String> {
+    (!field.is_root()).then(|| field.to_string())
+}
+
 /// A finding for programs; null where a field does not apply.
 #[derive(Debug, Serialize)]
 pub(super) struct Json<'f> {
-    severity: &'static str,
+    severity: Severity,
     file: Option<&'f str>,
     line: Option<usize>,
     kind: Option<&'f str>,
     namespace: Option<&'f str>,
     name: Option<&'f str>,
-    field: Option<&'f str>,
-    reason: &'static str,
+    field: Option<String>,
+    reason: Reason,
     message: &'f str,
     hint: Option<&'f str>,
 }
@@ -58,17 +63,14 @@ impl<'f> From<&'f Finding> for Json<'f> {
     fn from(finding: &'f Finding) -> Self {
         let Finding { severity, place, object, field, reason, message, hint } = finding;
         Self {
-            severity: match severity {
-                Severity::Error => "error",
-                Severity::Warning => "warning",
-            },
+            severity: *severity,
             file: place.as_ref().map(|place| &*place.file),
             line: place.as_ref().and_then(|place| place.line),
             kind: object.as_ref().map(|object| object.kind.as_str()),
             namespace: object.as_ref().and_then(|object| object.namespace.as_deref()),
             name: object.as_ref().map(|object| object.name.as_str()),
-            field: field.as_deref(),
-            reason,
+            field: path(field),
+            reason: *reason,
             message,
             hint: hint.as_deref(),
         }

@@ -2,6 +2,7 @@
 
 use mcwan_core::emit::object::ObjectId;
 use mcwan_core::outcome::WriteOutcome;
+use mcwan_core::problem::Reason;
 
 use crate::admin::Metrics;
 
@@ -10,11 +11,11 @@ pub(super) fn count(metrics: &Metrics, id: &ObjectId, outcome: &WriteOutcome) {
     let (kind, key) = (id.kind.name(), &id.key);
     match outcome {
         WriteOutcome::Retry { reason, message, after: _ } | WriteOutcome::Refused { reason, message } => {
-            metrics.api_error(reason);
-            metrics.reconcile_failed(reason);
-            tracing::debug!(kind, %key, reason, error = message, "it did not work");
+            metrics.api_error(*reason);
+            metrics.reconcile_failed(*reason);
+            tracing::debug!(kind, %key, %reason, error = message, "it did not work");
         }
-        WriteOutcome::Conflict => metrics.reconcile_failed("Conflict"),
+        WriteOutcome::Conflict => metrics.reconcile_failed(Reason::Conflict),
         WriteOutcome::Applied => metrics.applied(kind),
         WriteOutcome::Deleted => metrics.pruned(kind),
         WriteOutcome::Same | WriteOutcome::NotLeading => {}
@@ -34,8 +35,8 @@ mod tests {
     #[test]
     fn what_failed_is_counted_and_what_did_not_is_not() {
         let message = || "said so".to_owned();
-        let retry = WriteOutcome::Retry { after: Duration::from_secs(1), reason: "Timeout", message: message() };
-        let refused = WriteOutcome::Refused { reason: "Forbidden", message: message() };
+        let retry = WriteOutcome::Retry { after: Duration::from_secs(1), reason: Reason::Timeout, message: message() };
+        let refused = WriteOutcome::Refused { reason: Reason::Forbidden, message: message() };
         let errors = |reason| format!("mcwan_api_errors_total{{reason=\"{reason}\"}} 1");
         let rounds = |reason| format!("mcwan_reconcile_errors_total{{reason=\"{reason}\"}} 1");
         let id = ObjectId { kind: Kind::Service, key: Key::new("secure", "payment") };

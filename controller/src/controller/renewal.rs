@@ -11,6 +11,7 @@ use kube::Api;
 use kube::api::{Patch, PatchParams};
 use mcwan_core::liveness;
 use mcwan_core::observed::FIELD_MANAGER;
+use mcwan_core::problem::Reason;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
@@ -131,14 +132,14 @@ enum Failure {
 }
 
 impl Failure {
-    fn reason(&self) -> &'static str {
+    fn reason(&self) -> Reason {
         match self {
-            Self::Kube(kube::Error::Api(status)) if status.is_forbidden() => "Forbidden",
-            Self::Kube(kube::Error::Api(status)) if status.code == 401 => "Unauthorized",
-            Self::Kube(kube::Error::Api(status)) if status.code < 500 => "Refused",
-            Self::Kube(kube::Error::Api(_)) => "ServerError",
-            Self::Kube(_) => "Unreachable",
-            Self::Timeout(_) => "Timeout",
+            Self::Kube(kube::Error::Api(status)) if status.is_forbidden() => Reason::Forbidden,
+            Self::Kube(kube::Error::Api(status)) if status.code == 401 => Reason::Unauthorized,
+            Self::Kube(kube::Error::Api(status)) if status.code < 500 => Reason::Refused,
+            Self::Kube(kube::Error::Api(_)) => Reason::ServerError,
+            Self::Kube(_) => Reason::Unreachable,
+            Self::Timeout(_) => Reason::Timeout,
         }
     }
 

@@ -62,6 +62,7 @@ pub(super) fn check(module: &[u8]) -> Result<(), ModuleError> {
 mod tests {
     use flate2::Compression;
     use flate2::write::GzEncoder;
+    use mcwan_core::problem::Reason;
     use tar::{Builder, Header};
 
     use super::*;
@@ -93,12 +94,12 @@ mod tests {
         let [ours, next] = [wire::VERSION, wire::VERSION + 1].map(u32::to_le_bytes);
         for (what, module, want) in [
             ("ours", mk_module(&[("name", b"x"), (WIRE_SECTION, &ours)]), Ok(())),
-            ("the next", mk_module(&[(WIRE_SECTION, &next)]), Err("WireVersionMismatch")),
-            ("no section", mk_module(&[("name", b"x")]), Err("NotAModule")),
-            ("three bytes", mk_module(&[(WIRE_SECTION, &ours[..3])]), Err("NotAModule")),
-            ("cut", mk_module(&[(WIRE_SECTION, &ours)])[..12].to_vec(), Err("NotAModule")),
-            ("empty", Vec::new(), Err("NotAModule")),
-            ("text", b"<html>".to_vec(), Err("NotAModule")),
+            ("the next", mk_module(&[(WIRE_SECTION, &next)]), Err(Reason::WireVersionMismatch)),
+            ("no section", mk_module(&[("name", b"x")]), Err(Reason::NotAModule)),
+            ("three bytes", mk_module(&[(WIRE_SECTION, &ours[..3])]), Err(Reason::NotAModule)),
+            ("cut", mk_module(&[(WIRE_SECTION, &ours)])[..12].to_vec(), Err(Reason::NotAModule)),
+            ("empty", Vec::new(), Err(Reason::NotAModule)),
+            ("text", b"<html>".to_vec(), Err(Reason::NotAModule)),
         ] {
             assert_eq!(check(&module).map_err(|error| error.reason()), want, "{what}");
         }
@@ -109,11 +110,11 @@ mod tests {
         for (what, layer, want) in [
             ("alone", mk_layer(&[(FILE, b"x")]), Ok(b"x".to_vec())),
             ("in a folder", mk_layer(&[("readme", b"y"), ("a/plugin.wasm", b"x")]), Ok(b"x".to_vec())),
-            ("not there", mk_layer(&[("filter.wasm", b"x")]), Err("NotAModule")),
-            ("not packed", b"\0asm\x01\0\0\0".to_vec(), Err("NotAModule")),
-            ("cut", mk_layer(&[(FILE, &[7; 5_000])])[..20].to_vec(), Err("NotAModule")),
-            ("too large", mk_layer(&[(FILE, &vec![0; MAX_BYTES + 1])]), Err("TooLarge")),
-            ("endless", mk_layer(&[("other", &vec![0; 3 * MAX_BYTES]), (FILE, b"x")]), Err("NotAModule")),
+            ("not there", mk_layer(&[("filter.wasm", b"x")]), Err(Reason::NotAModule)),
+            ("not packed", b"\0asm\x01\0\0\0".to_vec(), Err(Reason::NotAModule)),
+            ("cut", mk_layer(&[(FILE, &[7; 5_000])])[..20].to_vec(), Err(Reason::NotAModule)),
+            ("too large", mk_layer(&[(FILE, &vec![0; MAX_BYTES + 1])]), Err(Reason::TooLarge)),
+            ("endless", mk_layer(&[("other", &vec![0; 3 * MAX_BYTES]), (FILE, b"x")]), Err(Reason::NotAModule)),
         ] {
             assert_eq!(unpack(&layer).map_err(|error| error.reason()), want, "{what}");
         }

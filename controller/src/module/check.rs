@@ -121,7 +121,7 @@ fn follow(status: &mut ModuleStatus, result: Result<(), ModuleError>, failures: 
         return false;
     }
     match &new {
-        ModuleStatus::Failed(error) => warn!(reason = error.reason(), %error, "the module cannot be used"),
+        ModuleStatus::Failed(error) => warn!(reason = %error.reason(), %error, "the module cannot be used"),
         ModuleStatus::Ok => info!("the module can be fetched"),
         ModuleStatus::Unknown => {}
     }

@@ -113,6 +113,7 @@ impl Authorization {
 
 #[cfg(test)]
 mod tests {
+    use mcwan_core::problem::Reason;
     use reqwest::header::HeaderValue;
 
     use super::super::http::client;
@@ -126,8 +127,8 @@ mod tests {
             ("https://a.io/v2/f", "Basic realm=\"a\"", true, Ok(true), "the login, by TLS"),
             ("https://a.io/v2/f", "Basic realm=\"a\"", false, Ok(false), "there is none"),
             ("http://a.io/v2/f", "Basic realm=\"a\"", false, Ok(false), "there is none to lose"),
-            ("http://a.io/v2/f", "Basic realm=\"a\"", true, Err("InsecureLogin"), "the registry is in the clear"),
-            ("https://a.io/v2/f", bearer, true, Err("InsecureLogin"), "who gives the token is in the clear"),
+            ("http://a.io/v2/f", "Basic realm=\"a\"", true, Err(Reason::InsecureLogin), "the registry is in the clear"),
+            ("https://a.io/v2/f", bearer, true, Err(Reason::InsecureLogin), "who gives the token is in the clear"),
             ("http://a.io/v2/f", "Negotiate", true, Ok(false), "nothing is asked for that we could give"),
         ] {
             let headers = HeaderMap::from_iter([(WWW_AUTHENTICATE, HeaderValue::from_static(challenge))]);

@@ -4,8 +4,9 @@ use k8s_openapi::api::admissionregistration::v1::{ValidatingAdmissionPolicy, Val
 use k8s_openapi::api::core::v1::{Namespace, ResourceQuota};
 use k8s_openapi::api::rbac::v1::Role;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use mcwan_core::api::{GROUP, REGISTRY_NAMESPACE};
+use mcwan_core::api::REGISTRY_NAMESPACE;
 use mcwan_core::emit::kubernetes::MANAGED_BY_LABEL;
+use mcwan_core::kind::{self, KindInfo};
 use serde_json::Value;
 
 use super::{MANAGER, POLICY, ROLE, Target};
@@ -58,8 +59,8 @@ impl Manifest {
 /// A file of `manifests/` is no YAML; the tests read each.
 pub fn manifests() -> Result<[Manifest; 7], serde_saphyr::Error> {
     let read = |target, file, shared| Ok(Manifest::new(target, serde_saphyr::from_str(file)?, shared));
-    let kind = |plural, file| {
-        let target = Target::global::<CustomResourceDefinition>(format!("{plural}.{GROUP}"));
+    let crd = |kind: KindInfo, file| {
+        let target = Target::global::<CustomResourceDefinition>(format!("{}.{}", kind.plural, kind.group));
         read(target, file, Shared::WithMcwan)
     };
     Ok([
@@ -68,8 +69,8 @@ pub fn manifests() -> Result<[Manifest; 7], serde_saphyr::Error> {
             include_str!("../../../manifests/registry/namespace.yaml"),
             Shared::WithMcwan,
         )?,
-        kind("exportedservices", include_str!("../../../manifests/crds/exportedservices.yaml"))?,
-        kind("wanclusters", include_str!("../../../manifests/crds/wanclusters.yaml"))?,
+        crd(kind::EXPORTED_SERVICE, include_str!("../../../manifests/crds/exportedservices.yaml"))?,
+        crd(kind::WAN_CLUSTER, include_str!("../../../manifests/crds/wanclusters.yaml"))?,
         // What guards comes before what may be written.
         read(
             Target::global::<ValidatingAdmissionPolicy>(POLICY),

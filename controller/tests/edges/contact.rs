@@ -7,6 +7,7 @@ use mcwan::apply::{Applier, Contact, Options};
 use mcwan::watch::Source;
 use mcwan_core::emit::object::{Kind, Object, ObjectId};
 use mcwan_core::outcome::WriteError;
+use mcwan_core::problem::Reason;
 use mcwan_core::rollout::ApplyError;
 use mcwan_core::snapshot::Key;
 use serde_json::json;
@@ -30,7 +31,7 @@ fn mk_cluster(name: &str) -> Object {
 }
 
 /// Why an object is not applied now.
-async fn reason(applier: &Applier, object: Object) -> &'static str {
+async fn reason(applier: &Applier, object: Object) -> Reason {
     match applier.apply(object, None).await {
         Err(ApplyError::Failed(WriteError::Passing { reason, .. })) => reason,
         other => panic!("it is to be tried again, not {other:?}"),
@@ -52,6 +53,6 @@ async fn what_waits_for_the_registry_is_let_go_once_it_is_silent() {
     let (waits, ()) = tokio::join!(reason(&applier, mk_cluster("own")), async {
         sender.send_replace(Contact::Silent("no route".to_owned()));
     });
-    assert_eq!(waits, "RegistryUnreachable", "what was under way");
-    assert_eq!(reason(&applier, mk_cluster("other")).await, "RegistryUnreachable", "what comes then is not sent");
+    assert_eq!(waits, Reason::RegistryUnreachable, "what was under way");
+    assert_eq!(reason(&applier, mk_cluster("other")).await, Reason::RegistryUnreachable, "what comes then is not sent");
 }

@@ -1,8 +1,9 @@
-//! The command line as a person runs it, and the controller's edges against small servers.
+//! The command line as a person runs it, the controller's edges against small servers, and its rights.
 
 mod admin;
 mod cli;
 mod contact;
 mod gateways;
 mod module;
+mod rights;
 mod watch;

@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use mcwan::module::{Digest, ModuleCheck, ModuleError};
+use mcwan_core::problem::Reason;
 use serde_json::json;
 use tokio::net::TcpListener;
 
@@ -99,7 +100,7 @@ async fn a_login_of_the_registry_config_is_not_sent_over_plain_http() {
     let (address, image) = registry("Basic bWU6c2VjcmV0", |_| r#"Basic realm="test""#.to_owned()).await;
     let module = format!("oci://{address}/{image}");
     let without = mk_check(address, &module).once().await;
-    assert_eq!(without.map_err(|error| error.reason()), Err("Unauthorized"));
+    assert_eq!(without.map_err(|error| error.reason()), Err(Reason::Unauthorized));
 
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("config.json");
@@ -118,7 +119,7 @@ async fn a_login_of_the_registry_config_is_not_sent_over_plain_http() {
         assert_eq!(check.once().await.map_err(|error| error.reason()), Err(want), "{what}");
     }
     std::fs::remove_file(&config).unwrap();
-    assert_eq!(check.once().await.map_err(|error| error.reason()), Err("InvalidCredentials"), "no file");
+    assert_eq!(check.once().await.map_err(|error| error.reason()), Err(Reason::InvalidCredentials), "no file");
 }
 
 #[tokio::test]
@@ -130,7 +131,7 @@ async fn a_token_that_a_login_would_get_is_not_asked_for_over_plain_http() {
     std::fs::write(&config, login.to_string()).unwrap();
     let check = ModuleCheck { registry_config: Some(config), ..mk_check(address, &format!("oci://{address}/{image}")) };
     let refused = check.once().await.expect_err("a token is as good as the login");
-    assert_eq!(refused.reason(), "InsecureLogin");
+    assert_eq!(refused.reason(), Reason::InsecureLogin);
     assert!(refused.to_string().contains(&format!("http://{address}/")), "it says where: {refused}");
 }
 
@@ -155,13 +156,13 @@ async fn what_another_digest_names_is_refused_wherever_it_comes_from() {
     for (module, want) in [
         (format!("http://{address}/plugin.wasm@{own}"), Ok(())),
         (format!("http://{address}/moved@{own}"), Ok(())),
-        (format!("http://{address}/plugin.wasm@{zeros}"), Err("DigestMismatch")),
-        (format!("http://{address}/huge@{own}"), Err("TooLarge")),
-        (format!("http://{address}/broken@{own}"), Err("FetchFailed")),
-        (format!("http://{address}/nowhere@{own}"), Err("NotFound")),
-        (format!("https://{address}/plugin.wasm@{own}"), Err("FetchFailed")),
-        (format!("oci://{address}/lies@{zeros}"), Err("DigestMismatch")),
-        (format!("oci://{address}/layer@{image}"), Err("DigestMismatch")),
+        (format!("http://{address}/plugin.wasm@{zeros}"), Err(Reason::DigestMismatch)),
+        (format!("http://{address}/huge@{own}"), Err(Reason::TooLarge)),
+        (format!("http://{address}/broken@{own}"), Err(Reason::FetchFailed)),
+        (format!("http://{address}/nowhere@{own}"), Err(Reason::NotFound)),
+        (format!("https://{address}/plugin.wasm@{own}"), Err(Reason::FetchFailed)),
+        (format!("oci://{address}/lies@{zeros}"), Err(Reason::DigestMismatch)),
+        (format!("oci://{address}/layer@{image}"), Err(Reason::DigestMismatch)),
     ] {
         let result = mk_check(address, &module).once().await;
         assert_eq!(result.as_ref().map_err(ModuleError::reason).copied(), want, "{module}: {result:?}");

@@ -8,6 +8,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use kube_core::Resource;
 use serde::{Deserialize, Serialize};
 
+use crate::kind;
+
 /// The API group of the Multi-Cluster Services API.
 pub const MCS_GROUP: &str = "multicluster.x-k8s.io";
 /// The annotation of a `ServiceExport` that names its default tier.
@@ -57,26 +59,6 @@ pub struct ServiceExportStatus {
     pub conditions: Vec<Condition>,
 }
 
-/// The reasons of conditions that the Multi-Cluster Services API names.
-pub mod reason {
-    /// `Valid`: the Service can be exported.
-    pub const VALID: &str = "Valid";
-    /// Not `Valid`: there is no Service of this name.
-    pub const NO_SERVICE: &str = "NoService";
-    /// Not `Valid`: a Service of this type cannot be exported.
-    pub const INVALID_SERVICE_TYPE: &str = "InvalidServiceType";
-    /// `Ready`: the registry has it.
-    pub const EXPORTED: &str = "Exported";
-    /// Not yet `Ready`.
-    pub const PENDING: &str = "Pending";
-    /// Not `Ready`: the message says why.
-    pub const FAILED: &str = "Failed";
-    /// `Conflict`: clusters export the Service with different ports.
-    pub const PORT_CONFLICT: &str = "PortConflict";
-    /// No `Conflict`.
-    pub const NO_CONFLICTS: &str = "NoConflicts";
-}
-
 impl McsVersion {
     /// The preferred one first.
     pub const ALL: [Self; 2] = [Self::V1Beta1, Self::V1Alpha1];
@@ -92,7 +74,7 @@ impl McsVersion {
 
 impl ServiceExport {
     /// The kind.
-    pub const KIND: &str = "ServiceExport";
+    pub const KIND: &str = kind::SERVICE_EXPORT.name;
     /// Condition: the Service can be exported.
     pub const VALID: &str = "Valid";
     /// Condition: the export is where other clusters find it.
@@ -124,7 +106,7 @@ impl Resource for ServiceExport {
     }
 
     fn plural(_: &McsVersion) -> Cow<'_, str> {
-        "serviceexports".into()
+        kind::SERVICE_EXPORT.plural.into()
     }
 
     fn meta(&self) -> &ObjectMeta {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_repr::{Deserialize_repr, Serialize_repr};
 
 use super::{HttpRule, cel, pattern};
+use crate::problem::FieldPath;
 
 /// The rules for the requests to an imported service. It is named like the Service that it imports.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -106,6 +107,39 @@ pub enum DataPlane {
     Wasm,
     /// The gateway itself, by plain routes.
     Native,
+}
+
+/// Where an object that says what an import does says what, for problems.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ImportFields {
+    /// The rules, and what holds for all of them.
+    pub http: &'static str,
+    /// The rules.
+    pub rules: &'static str,
+    /// The answer where no rule matches.
+    pub no_match: &'static str,
+    /// The hostnames.
+    pub hostnames: &'static str,
+    /// Who applies the rules.
+    pub data_plane: &'static str,
+}
+
+impl ImportFields {
+    /// A rule.
+    pub fn rule(&self, index: usize) -> FieldPath {
+        FieldPath::from(self.rules).index(index)
+    }
+}
+
+impl ServiceImport {
+    /// Its fields.
+    pub const FIELDS: ImportFields = ImportFields {
+        http: "spec.http",
+        rules: "spec.http.rules",
+        no_match: "spec.http.noMatch.status",
+        hostnames: "spec.hostnames",
+        data_plane: "spec.dataPlane",
+    };
 }
 
 /// What the controller says of a `ServiceImport`.

@@ -13,7 +13,7 @@ use mcwan_policy::limits;
 
 use super::limits as bounds;
 use super::{ExportedService, ServiceExport, ServiceImport, WanCluster, WanPolicy};
-use crate::problem::{ObjectRef, Problem};
+use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 use check::Check;
 
 /// The tiers that hold, and what is wrong: of two with one port the older has it, but both are told, and there are at
@@ -26,13 +26,15 @@ pub fn tiers<'p>(policies: impl IntoIterator<Item = &'p WanPolicy>) -> (Vec<&'p 
             let (older, younger, port) = (ObjectRef::of(*older), ObjectRef::of(policy), policy.spec.port);
             let kept = format!("the younger {younger} also asks for port {port}, and does not get it");
             let refused = format!("port {port} is already {older}'s");
-            let both =
-                [Problem::warning(older, "PortConflict", kept), Problem::error(younger, "PortConflict", refused)];
+            let both = [
+                Problem::warning(older, Reason::PortConflict, kept),
+                Problem::error(younger, Reason::PortConflict, refused),
+            ];
             let told = |problem: Problem| problem.at("spec.port").hint("give every tier a port of its own");
             problems.extend(both.map(told));
         } else if tiers.len() == limits::TIERS {
             let message = format!("there are already {} tiers", limits::TIERS);
-            problems.push(Problem::error(ObjectRef::of(policy), "TooLarge", message));
+            problems.push(Problem::error(ObjectRef::of(policy), Reason::TooLarge, message));
         } else {
             tiers.push(policy);
         }
@@ -54,9 +56,9 @@ pub fn service_import(import: &ServiceImport) -> Vec<Problem> {
     let rules = import.spec.http.as_ref().map_or(&[][..], |http| &http.rules);
     let mut names = HashSet::new();
     for (index, rule) in rules.iter().enumerate() {
-        let field = format!("spec.http.rules[{index}]");
+        let field = ServiceImport::FIELDS.rule(index);
         if let Some(name) = rule.name.as_deref().filter(|name| !names.insert(*name)) {
-            check.error(format!("{field}.name"), "Duplicate", format!("an earlier rule is named `{name}`"));
+            check.error(field.field("name"), Reason::Duplicate, format!("an earlier rule is named `{name}`"));
         }
         http_rule::check(&mut check, &field, rule);
     }
@@ -75,10 +77,14 @@ pub fn exported_service(export: &ExportedService) -> Vec<Problem> {
     }
     let expected = format!("{}.{}.{}", spec.cluster, spec.namespace, spec.name);
     if check.object.name != expected {
-        check.error("metadata.name", "InvalidName", format!("the name is not CLUSTER.NAMESPACE.NAME: `{expected}`"));
+        check.error(
+            "metadata.name",
+            Reason::InvalidName,
+            format!("the name is not CLUSTER.NAMESPACE.NAME: `{expected}`"),
+        );
     }
     if spec.ports.is_empty() {
-        check.error("spec.ports", "Missing", "there is no port");
+        check.error("spec.ports", Reason::Missing, "there is no port");
     }
     check.count("spec.ports", spec.ports.len(), bounds::PORTS);
     check.count("spec.gateways", spec.gateways.len(), bounds::ADDRESSES);
@@ -87,7 +93,7 @@ pub fn exported_service(export: &ExportedService) -> Vec<Problem> {
             [("name", &port.name, bounds::PORT_NAME), ("appProtocol", &port.app_protocol, bounds::APP_PROTOCOL)]
         {
             let length = text.as_ref().map_or(0, |text| text.chars().count());
-            check.count(&format!("spec.ports[{index}].{field}"), length, max);
+            check.count(FieldPath::from("spec.ports").index(index).field(field), length, max);
         }
     }
     check.distinct("spec.ports", "port", spec.ports.iter().map(|port| (port.port, port.protocol)));
@@ -101,16 +107,16 @@ pub fn wan_cluster(cluster: &WanCluster) -> Vec<Problem> {
     let tiers = &cluster.spec.tiers;
     check.count("spec.tiers", tiers.len(), bounds::TIERS);
     for (index, tier) in tiers.iter().enumerate() {
-        check.label(&format!("spec.tiers[{index}].name"), &tier.name);
+        check.label(FieldPath::from("spec.tiers").index(index).field("name"), &tier.name);
     }
     check.distinct("spec.tiers", "name", tiers.iter().map(|tier| &tier.name));
     check.distinct("spec.tiers", "port", tiers.iter().map(|tier| tier.port));
     let gateways = &cluster.spec.egress_gateways;
     check.count("spec.egressGateways", gateways.len(), bounds::NAMESPACES);
     for (index, gateway) in gateways.iter().enumerate() {
-        let addresses = format!("spec.egressGateways[{index}].addresses");
-        check.count(&addresses, gateway.addresses.len(), bounds::ADDRESSES);
-        check.label(&format!("spec.egressGateways[{index}].namespace"), &gateway.namespace);
+        let addresses = FieldPath::from("spec.egressGateways").index(index).field("addresses");
+        check.count(addresses, gateway.addresses.len(), bounds::ADDRESSES);
+        check.label(FieldPath::from("spec.egressGateways").index(index).field("namespace"), &gateway.namespace);
     }
     check.distinct("spec.egressGateways", "namespace", gateways.iter().map(|gateway| &gateway.namespace));
     check.problems
@@ -129,11 +135,14 @@ pub fn service_export(export: &ServiceExport) -> Vec<Problem> {
 mod tests {
     use super::*;
     use crate::snapshot::Gathered;
+    use crate::snapshot::finding::Finding;
 
     /// The fields that errors name, of the only object in a document.
     fn fields(document: &str) -> Vec<String> {
         let gathered = Gathered::from_text("test.yaml", document);
-        gathered.findings.into_iter().map(|finding| finding.field.unwrap_or(finding.message)).collect()
+        let findings = gathered.findings.into_iter();
+        let text = |Finding { field, message, .. }| if field.is_root() { message } else { field.to_string() };
+        findings.map(text).collect()
     }
 
     fn mk(kind: &str, name: &str, spec: &str) -> String {
@@ -255,6 +264,9 @@ mod tests {
         let (tiers, problems) = tiers(gathered.snapshot.wan_policies.by_age());
         assert_eq!(tiers.len(), limits::TIERS);
         let problems: Vec<_> = problems.iter().map(|problem| (problem.object.name.as_str(), problem.reason)).collect();
-        assert_eq!(problems, [("t1", "PortConflict"), ("younger", "PortConflict"), ("t17", "TooLarge")]);
+        assert_eq!(
+            problems,
+            [("t1", Reason::PortConflict), ("younger", Reason::PortConflict), ("t17", Reason::TooLarge)]
+        );
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 use super::object::{Object, ObjectId};
-use crate::problem::{ObjectRef, Problem};
+use crate::problem::{ObjectRef, Problem, Reason};
 
 /// The objects that are to be, and which owner claimed each first: the imports and exports that objects are made of,
 /// or whatever else a caller keeps them by.
@@ -50,7 +50,7 @@ impl<Owner: Clone + Eq + Hash> Claims<Owner> {
 fn conflict(subject: &ObjectRef, id: &ObjectId) -> Problem {
     let ObjectId { kind, key } = id;
     let message = format!("{} {key} is already made of something else, and is not made of this", kind.name());
-    Problem::error(subject.clone(), "Conflict", message).hint("rename one of the two")
+    Problem::error(subject.clone(), Reason::Conflict, message).hint("rename one of the two")
 }
 
 #[cfg(test)]
@@ -82,7 +82,7 @@ mod tests {
         let problems = claims.claim(&2, &two, &mut second);
         assert_eq!(names(&first), ["a", "b"], "the first has all");
         assert_eq!(names(&second), ["c"], "the second what is left");
-        let [Problem { reason: "Conflict", object, message, .. }] = &problems[..] else { panic!("{problems:?}") };
+        let [Problem { reason: Reason::Conflict, object, message, .. }] = &problems[..] else { panic!("{problems:?}") };
         assert_eq!(object, &two);
         assert!(message.starts_with("Service mc-wan/b "), "{message}");
         assert_eq!(claims.claim(&1, &one, &mut first), [], "one may claim his own again");

@@ -1,10 +1,9 @@
 //! The Kubernetes objects that mcwan writes.
 
 use kube_core::ApiResource;
-use kube_core::GroupVersionKind;
 use serde_json::Value;
 
-use crate::api;
+use crate::kind::{self, KindInfo};
 use crate::snapshot::Key;
 
 /// The kinds that mcwan writes, in the order in which objects are created; they are deleted in reverse. What denies
@@ -64,40 +63,37 @@ impl Kind {
         Self::ExportedService,
     ];
 
+    /// What there is to know of the kind.
+    pub const fn info(self) -> &'static KindInfo {
+        match self {
+            Self::ReferenceGrant => &kind::REFERENCE_GRANT,
+            Self::DestinationRule => &kind::DESTINATION_RULE,
+            Self::Service => &kind::SERVICE,
+            Self::EndpointSlice => &kind::ENDPOINT_SLICE,
+            Self::ConfigMap => &kind::CONFIG_MAP,
+            Self::AuthorizationPolicy => &kind::AUTHORIZATION_POLICY,
+            Self::Telemetry => &kind::TELEMETRY,
+            Self::WasmPlugin => &kind::WASM_PLUGIN,
+            Self::TrafficExtension => &kind::TRAFFIC_EXTENSION,
+            Self::Gateway => &kind::GATEWAY,
+            Self::HttpRoute => &kind::HTTP_ROUTE,
+            Self::WanCluster => &kind::WAN_CLUSTER,
+            Self::ExportedService => &kind::EXPORTED_SERVICE,
+        }
+    }
+
     /// The name of the kind, as in `kind: Service`.
     pub const fn name(self) -> &'static str {
-        self.names().2
+        self.info().name
     }
 
     /// The group and version, as in `apiVersion: discovery.k8s.io/v1`.
     pub fn api_version(self) -> String {
-        let (group, version, ..) = self.names();
-        if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
+        self.info().resource().api_version
     }
 
     /// What kube needs to know of the kind.
     pub fn api_resource(self) -> ApiResource {
-        let (group, version, kind, plural) = self.names();
-        ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural)
-    }
-
-    /// Group, version, kind and plural.
-    const fn names(self) -> (&'static str, &'static str, &'static str, &'static str) {
-        match self {
-            // Releases of Gateway API before 1.5 serve no later version.
-            Self::ReferenceGrant => ("gateway.networking.k8s.io", "v1beta1", "ReferenceGrant", "referencegrants"),
-            Self::DestinationRule => ("networking.istio.io", "v1", "DestinationRule", "destinationrules"),
-            Self::Service => ("", "v1", "Service", "services"),
-            Self::EndpointSlice => ("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices"),
-            Self::ConfigMap => ("", "v1", "ConfigMap", "configmaps"),
-            Self::AuthorizationPolicy => ("security.istio.io", "v1", "AuthorizationPolicy", "authorizationpolicies"),
-            Self::Telemetry => ("telemetry.istio.io", "v1", "Telemetry", "telemetries"),
-            Self::WasmPlugin => ("extensions.istio.io", "v1alpha1", "WasmPlugin", "wasmplugins"),
-            Self::TrafficExtension => ("extensions.istio.io", "v1alpha1", "TrafficExtension", "trafficextensions"),
-            Self::Gateway => ("gateway.networking.k8s.io", "v1", "Gateway", "gateways"),
-            Self::HttpRoute => ("gateway.networking.k8s.io", "v1", "HTTPRoute", "httproutes"),
-            Self::WanCluster => (api::GROUP, api::VERSION, "WANCluster", "wanclusters"),
-            Self::ExportedService => (api::GROUP, api::VERSION, "ExportedService", "exportedservices"),
-        }
+        self.info().resource()
     }
 }

@@ -5,11 +5,11 @@ mod fitting;
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
-use mcwan_policy::wire::{PluginConfig, UnknownHosts, VERSION};
-use mcwan_policy::{ConfigError, Excess, ImportError, RouteTable, limits};
+use mcwan_policy::wire::{Action, PluginConfig, Rule, UnknownHosts, VERSION};
+use mcwan_policy::{At, ConfigError, Excess, ImportError, RouteTable, limits};
 use sha2::{Digest, Sha256};
 
-use crate::problem::Problem;
+use crate::problem::{Problem, Reason};
 use crate::translate::Import;
 use fitting::Fitting;
 
@@ -101,7 +101,7 @@ impl Plugin {
                 Excess::Together => "the config of its gateway is full: older imports come first",
             };
             let object = imports.get(*place)?.borrow().object.clone();
-            let problem = Problem::error(object, "TooLarge", message);
+            let problem = Problem::error(object, Reason::TooLarge, message);
             Some(problem.hint(hint.as_str()))
         });
         let mut problems: Vec<_> = too_large.collect();
@@ -112,7 +112,7 @@ impl Plugin {
                     continue;
                 };
                 let message = format!("host {} belongs to the older {}", claim.host, owner.borrow().object);
-                problems.push(Problem::error(import.object.clone(), "HostConflict", message));
+                problems.push(Problem::error(import.object.clone(), Reason::HostConflict, message));
             }
         }
         problems
@@ -122,9 +122,25 @@ impl Plugin {
 impl PluginError {
     /// The same of each import that there is no configuration for.
     pub fn problems(&self, imports: &[impl Borrow<Import>]) -> Vec<Problem> {
-        let problem = |import: &Import| Problem::error(import.object.clone(), "TooLarge", self.to_string());
+        let problem = |import: &Import| Problem::error(import.object.clone(), Reason::TooLarge, self.to_string());
         imports.iter().map(|import| problem(import.borrow())).collect()
     }
+}
+
+/// The actions of a rule that take requests, and why the filter would refuse each.
+pub(super) type Chosen<'r> = Vec<(&'r Action, Option<mcwan_policy::Reason>)>;
+
+/// Takes from a rule the actions that take requests.
+pub(super) fn chosen<'r>(errors: &[ImportError], index: usize, rule: &'r Rule) -> Chosen<'r> {
+    let chosen = rule.actions.iter().enumerate().filter(|(_, action)| action.weight() > 0);
+    let refused = |position, action: &Action| match action {
+        Action::Refuse(refuse) => Some(refuse.reason.into()),
+        Action::Forward(_) | Action::Redirect(_) => {
+            let places = [At::Actions(index), At::Action(index, position)];
+            errors.iter().find(|error| places.contains(&error.at)).map(|error| error.part.reason())
+        }
+    };
+    chosen.map(|(position, action)| (action, refused(position, action))).collect()
 }
 
 /// A number that tells configurations apart, and the modules that they are for.

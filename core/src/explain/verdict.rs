@@ -28,7 +28,7 @@ impl Considered {
         let everything = Match::default();
         Self {
             rule: matched.rule,
-            name: import.rule_names.get(matched.rule).cloned().flatten(),
+            name: import.rule_name(matched.rule).map(str::to_owned),
             alternative: matched.alternative,
             taken: *verdict == Verdict::Taken,
             why: why(verdict, alternative.unwrap_or(&everything)),

@@ -17,8 +17,8 @@ use crate::emit::kubernetes::names;
 use crate::emit::object::{Kind, ObjectId};
 use crate::liveness::RegistryState;
 use crate::moment::Moment;
-use crate::outcome::{NAMESPACE_TERMINATING, REFUSED_WAIT, WriteError, WriteOutcome};
-use crate::problem::Problem;
+use crate::outcome::{REFUSED_WAIT, WriteError, WriteOutcome};
+use crate::problem::{Problem, Reason};
 use crate::snapshot::change::Change;
 use crate::snapshot::{Key, Snapshot};
 use crate::status::{self, Delivery, GatewayState, ModuleState, StatusKind, StatusPatch, Subject as Said};
@@ -379,7 +379,7 @@ impl Rollout {
                 Some(WriteOutcome::Conflict) => delivery.conflicts.push(id.clone()),
                 Some(WriteOutcome::Refused { message, .. }) => delivery.refused.push((id.clone(), message.clone())),
                 // It may take long, as somebody's finalizer may keep the namespace.
-                Some(WriteOutcome::Retry { reason, message, .. }) if *reason == NAMESPACE_TERMINATING => {
+                Some(WriteOutcome::Retry { reason, message, .. }) if *reason == Reason::NamespaceTerminating => {
                     delivery.refused.push((id.clone(), message.clone()));
                 }
                 Some(WriteOutcome::Retry { .. } | WriteOutcome::NotLeading) => delivery.pending.push(id.clone()),

@@ -20,6 +20,7 @@ use crate::emit::kubernetes::{EgressImport, FilterObject, egress_gateways, filte
 use crate::emit::object::{Kind, Object};
 use crate::moment::Moment;
 use crate::observed::{Comparison, Digest, Istiod};
+use crate::problem::Reason;
 use crate::snapshot::Key;
 use crate::translate::Import;
 
@@ -308,7 +309,7 @@ impl Rollout {
         let digest = object
             .as_ref()
             .map_or_else(|| Digest::of_desired(&serde_json::Value::Null), |object| Digest::of_desired(&object.body));
-        let is_too_large = problems.iter().any(|problem| problem.reason == "TooLarge");
+        let is_too_large = problems.iter().any(|problem| problem.reason == Reason::TooLarge);
         if let Some(egress) = self.egresses.get_mut(namespace) {
             let imports = imports.clone();
             egress.filter.composed = Some(Composed { imports, digest, revision, bytes, problems: problems.clone() });

@@ -13,6 +13,7 @@ use crate::emit::object::{Kind, Object, ObjectId};
 use crate::moment::Moment;
 use crate::observed::{Comparison, Digest, Live, Observed};
 use crate::outcome::{REFUSED_WAIT, WriteError, WriteOutcome};
+use crate::problem::Reason;
 
 /// The waits after failures.
 const WAITS: Backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(30));
@@ -106,7 +107,7 @@ impl Objects {
             Comparison::Deleting => {
                 let after = Some(DELETING_WAIT);
                 let message = "the object of that name is being deleted".to_owned();
-                let error = WriteError::Passing { reason: "Deleting", message, after };
+                let error = WriteError::Passing { reason: Reason::Deleting, message, after };
                 return self.failed(&object.id, Some(desired), error, now);
             }
             Comparison::Missing => None,
@@ -185,11 +186,11 @@ impl Objects {
                     Some(live) if !live.is_ours() => WriteError::Conflict,
                     Some(live) => {
                         self.observed.changed(id.kind, &id.key, live);
-                        WriteError::passing("Changed", "the object has just been written")
+                        WriteError::passing(Reason::Changed, "the object has just been written")
                     }
                     None => {
                         self.observed.deleted(id.kind, &id.key, None);
-                        WriteError::passing("Changed", "the object has just been deleted")
+                        WriteError::passing(Reason::Changed, "the object has just been deleted")
                     }
                 };
                 self.keep(id, Some(desired), error, now)
@@ -298,7 +299,7 @@ impl Objects {
             WriteError::NotFound { message } => {
                 let after = backoff.failed(self.rng.f64());
                 let message = format!("{} is not installed: {message}", id.kind.name());
-                (WriteOutcome::Retry { after, reason: "NotInstalled", message }, after)
+                (WriteOutcome::Retry { after, reason: Reason::NotInstalled, message }, after)
             }
             WriteError::Lasting { reason, message } => (WriteOutcome::Refused { reason, message }, REFUSED_WAIT),
             WriteError::Conflict => (WriteOutcome::Conflict, REFUSED_WAIT),

@@ -5,15 +5,17 @@ use std::sync::Arc;
 use kube_core::Resource;
 use serde::de::DeserializeOwned;
 
+use super::change::InputKind;
 use super::documents::Document;
 use super::finding::{Finding, Place};
 use super::item::{Item, Places};
-use super::kind::{Kind, Recognized, recognize};
-use super::typed::{self, Fault};
+use super::kind::{Recognized, recognize};
+use super::typed;
 use super::yaml::{self, Value};
 use super::{Objects, Snapshot, slip};
 use crate::api::validate;
-use crate::problem::{ObjectRef, Problem};
+use crate::kind::{self, KindInfo};
+use crate::problem::{ObjectRef, Problem, Reason};
 
 /// The namespace of an object that names none.
 const DEFAULT_NAMESPACE: &str = "default";
@@ -40,7 +42,7 @@ impl Collected {
             Err(error) => {
                 self.findings.push(match slip::in_text(document.text, error.line) {
                     Some((line, key)) => dash_without_space(place(line), key),
-                    None => Finding::error(place(error.line), "Syntax", error.to_string()),
+                    None => Finding::error(place(error.line), Reason::Syntax, error.to_string()),
                 });
                 return true;
             }
@@ -61,24 +63,24 @@ impl Collected {
     fn item(&mut self, item: Item) {
         let (Some(api_version), Some(kind)) = (item.text(&["apiVersion"]), item.text(&["kind"])) else {
             let message = "this is no Kubernetes object: it needs `apiVersion`, `kind` and `metadata`";
-            self.findings.push(Finding::error(item.place(), "NotAnObject", message));
+            self.findings.push(Finding::error(item.place(), Reason::NotAnObject, message));
             return;
         };
         match recognize(api_version, kind) {
-            Recognized::Read(kind) => self.named(kind, item),
+            Recognized::Read(kind, info) => self.named(kind, info, item),
             Recognized::List => self.list(item),
             // What it should forbid would be open.
-            Recognized::Ignored(Some(hint)) if kind == Kind::ServiceImport.name() && item.has(&["spec", "http"]) => {
+            Recognized::Ignored(Some(hint)) if kind == kind::SERVICE_IMPORT.name && item.has(&["spec", "http"]) => {
                 let message = format!("rules in a {kind} of {api_version}, which has none");
-                self.findings.push(Finding::error(item.place(), "UnknownKind", message).hint(hint));
+                self.findings.push(Finding::error(item.place(), Reason::UnknownKind, message).hint(hint));
             }
             Recognized::Ignored(hint) => {
                 let message = format!("mcwan does not read {kind} ({api_version})");
-                self.findings.push(Finding { hint, ..Finding::warning(item.place(), "NotRead", message) });
+                self.findings.push(Finding { hint, ..Finding::warning(item.place(), Reason::NotRead, message) });
             }
             Recognized::Misspelt(hint) => {
                 let message = format!("there is no {kind} in {api_version}");
-                self.findings.push(Finding::error(item.place(), "UnknownKind", message).hint(hint));
+                self.findings.push(Finding::error(item.place(), Reason::UnknownKind, message).hint(hint));
             }
         }
     }
@@ -92,37 +94,40 @@ impl Collected {
                     self.item(Item { file: Arc::clone(&file), first_line, node });
                 }
             }
-            _ => self.findings.push(Finding::error(place, "MissingField", "List without a list of items")),
+            _ => self.findings.push(Finding::error(place, Reason::MissingField, "List without a list of items")),
         }
     }
 
-    fn named(&mut self, kind: Kind, item: Item) {
+    fn named(&mut self, kind: InputKind, info: &KindInfo, item: Item) {
         let Some(name) = item.text(&["metadata", "name"]).map(str::to_owned) else {
-            let message = format!("{} without a name", kind.name());
-            let finding = Finding::error(item.place(), "MissingField", message);
+            let message = format!("{} without a name", info.name);
+            let finding = Finding::error(item.place(), Reason::MissingField, message);
             self.findings.push(finding.hint("write `metadata: {name: …}`"));
             return;
         };
         let default = self.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);
         let namespace = item.text(&["metadata", "namespace"]).unwrap_or(default);
-        let namespace = kind.is_namespaced().then(|| namespace.to_owned());
-        let object = ObjectRef { kind: kind.name().to_owned(), namespace, name };
+        let namespace = (kind != InputKind::WanPolicy).then(|| namespace.to_owned());
+        let object = ObjectRef { kind: info.name.to_owned(), namespace, name };
         if let Some(duplicate) = self.places.insert(object.clone(), item) {
             self.findings.push(duplicate);
             return;
         }
         match kind {
-            Kind::WanPolicy => self.add_ours(&object, validate::wan_policy, |all| &mut all.wan_policies),
-            Kind::ServiceImport => self.add_ours(&object, validate::service_import, |all| &mut all.service_imports),
-            Kind::ExportedService => {
+            InputKind::WanPolicy => self.add_ours(&object, validate::wan_policy, |all| &mut all.wan_policies),
+            InputKind::ServiceImport => {
+                self.add_ours(&object, validate::service_import, |all| &mut all.service_imports);
+            }
+            InputKind::ExportedService => {
                 self.add_ours(&object, validate::exported_service, |all| &mut all.exported_services);
             }
-            Kind::WanCluster => self.add_ours(&object, validate::wan_cluster, |all| &mut all.wan_clusters),
-            Kind::Service => self.add(&object, |all| &mut all.services),
-            Kind::EndpointSlice => self.add(&object, |all| &mut all.endpoint_slices),
-            Kind::ReferenceGrant => self.add(&object, |all| &mut all.reference_grants),
-            Kind::ServiceExport => self.add(&object, |all| &mut all.service_exports),
-            Kind::Pod => self.add(&object, |all| &mut all.gateway_pods),
+            InputKind::WanCluster => self.add_ours(&object, validate::wan_cluster, |all| &mut all.wan_clusters),
+            InputKind::Service => self.add(&object, |all| &mut all.services),
+            InputKind::EndpointSlice => self.add(&object, |all| &mut all.endpoint_slices),
+            InputKind::ReferenceGrant => self.add(&object, |all| &mut all.reference_grants),
+            InputKind::ServiceExport => self.add(&object, |all| &mut all.service_exports),
+            InputKind::GatewayPod => self.add(&object, |all| &mut all.gateway_pods),
+            InputKind::Namespace => {}
         }
     }
 
@@ -152,16 +157,16 @@ impl Collected {
     fn typed<T: Resource>(
         &mut self,
         object: &ObjectRef,
-        read: fn(serde_json::Value) -> Result<T, Vec<Fault>>,
+        read: fn(&ObjectRef, serde_json::Value) -> Result<T, Vec<Problem>>,
     ) -> Option<T> {
         let item = self.places.get(object)?;
-        match read(item.node.to_json()) {
+        match read(object, item.node.to_json()) {
             Ok(mut typed) => {
                 typed.meta_mut().namespace.clone_from(&object.namespace);
                 Some(typed)
             }
             Err(faults) => {
-                self.findings.extend(faults.into_iter().map(|fault| item.fault(fault, object.clone())));
+                self.findings.extend(faults.into_iter().map(|fault| self.places.locate(fault)));
                 None
             }
         }
@@ -170,19 +175,20 @@ impl Collected {
 
 fn dash_without_space(place: Place, key: &str) -> Finding {
     let message = format!("`-{key}:` has no space after the dash, so that it is no item of a list");
-    Finding::error(place, "Syntax", message).hint(format!("write `- {key}:`"))
+    Finding::error(place, Reason::Syntax, message).hint(format!("write `- {key}:`"))
 }
 
 #[cfg(test)]
 mod tests {
+    use crate::problem::Reason;
     use crate::snapshot::Gathered;
 
     /// Line, field and reason of every finding in a document.
-    fn found(document: &str) -> Vec<(usize, String, &'static str)> {
+    fn found(document: &str) -> Vec<(usize, String, String)> {
         let findings = Gathered::from_text("test.yaml", document).findings.into_iter();
         let row = findings.map(|finding| {
             let line = finding.place.and_then(|place| place.line);
-            (line.unwrap_or_default(), finding.field.unwrap_or_default(), finding.reason)
+            (line.unwrap_or_default(), finding.field.to_string(), finding.reason.to_string())
         });
         row.collect()
     }
@@ -279,7 +285,7 @@ mod tests {
             let mut found = found(&document);
             found.sort();
             let expected: Vec<_> =
-                expected.into_iter().map(|(line, field, reason)| (line, field.to_owned(), reason)).collect();
+                expected.into_iter().map(|(line, field, reason)| (line, field.to_owned(), reason.to_owned())).collect();
             assert_eq!(found, expected, "{message}:\n{document}");
         }
     }
@@ -294,7 +300,7 @@ mod tests {
         let document = [policy("a", "1"), "a: b: c\n".to_owned(), policy("b", "x"), policy("c", "3"), policy("a", "4")];
         let gathered = Gathered::from_text("test.yaml", &document.join("---\n"));
         let found: Vec<_> = gathered.findings.iter().map(|finding| finding.reason).collect();
-        assert_eq!(found, ["Syntax", "InvalidValue", "Duplicate"]);
+        assert_eq!(found, [Reason::Syntax, Reason::InvalidValue, Reason::Duplicate]);
         let policies = &gathered.snapshot.wan_policies;
         let names: Vec<_> = policies.iter().filter_map(|policy| policy.metadata.name.as_deref()).collect();
         assert_eq!(names, ["a", "c"], "what is sound is there, of two with one name the first");

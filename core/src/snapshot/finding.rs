@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::problem::{ObjectRef, Problem, Severity};
+use crate::problem::{FieldPath, ObjectRef, Problem, Reason, Severity};
 
 /// One thing that is wrong with a file, a document or an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,10 +14,10 @@ pub struct Finding {
     pub place: Option<Place>,
     /// The object, as far as it could be read.
     pub object: Option<ObjectRef>,
-    /// The field, from the object's root: `spec.http.rules[1].filters[0]`.
-    pub field: Option<String>,
-    /// A CamelCase word for machines.
-    pub reason: &'static str,
+    /// The field; the root: the object as a whole.
+    pub field: FieldPath,
+    /// Why it is wrong, for machines.
+    pub reason: Reason,
     /// What is wrong.
     pub message: String,
     /// What to do about it.
@@ -41,12 +41,12 @@ impl Finding {
     }
 
     /// An error that is not known to belong to an object.
-    pub fn error(place: Place, reason: &'static str, message: impl Into<String>) -> Self {
+    pub fn error(place: Place, reason: Reason, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Error,
             place: Some(place),
             object: None,
-            field: None,
+            field: FieldPath::root(),
             reason,
             message: message.into(),
             hint: None,
@@ -54,7 +54,7 @@ impl Finding {
     }
 
     /// The same, as a warning.
-    pub(super) fn warning(place: Place, reason: &'static str, message: impl Into<String>) -> Self {
+    pub(super) fn warning(place: Place, reason: Reason, message: impl Into<String>) -> Self {
         Self { severity: Severity::Warning, ..Self::error(place, reason, message) }
     }
 

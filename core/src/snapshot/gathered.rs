@@ -7,7 +7,7 @@ use super::document::Collected;
 use super::documents::documents;
 use super::finding::{Finding, Place};
 use super::item::Places;
-use crate::problem::{Problem, Severity};
+use crate::problem::{Problem, Reason, Severity};
 
 /// Documents of one run: some for each of the imports that a gateway may have.
 const DOCUMENTS: usize = 200_000;
@@ -60,14 +60,14 @@ impl Reader {
             if collected.documents == DOCUMENTS {
                 let place = Place { file: Arc::clone(file), line: None };
                 let message = format!("there are more than {DOCUMENTS} documents");
-                collected.findings.push(Finding::error(place, "TooLarge", message));
+                collected.findings.push(Finding::error(place, Reason::TooLarge, message));
                 return;
             }
             is_empty &= !collected.read(file, document);
         }
         if is_empty {
             let place = Place { file: Arc::clone(file), line: None };
-            collected.findings.push(Finding::warning(place, "Empty", "the file holds no object"));
+            collected.findings.push(Finding::warning(place, Reason::Empty, "the file holds no object"));
         }
     }
 
@@ -147,7 +147,7 @@ mod tests {
         for (document, message) in table {
             let reasons: Vec<_> =
                 Gathered::from_text("test.yaml", &document).findings.iter().map(|finding| finding.reason).collect();
-            assert_eq!(reasons, ["Syntax"], "{message}");
+            assert_eq!(reasons, [Reason::Syntax], "{message}");
         }
     }
 }

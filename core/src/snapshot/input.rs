@@ -38,9 +38,7 @@ fn sound<T: DeserializeOwned + kube_core::Resource>(
     let typed: T = typed(object)?;
     match validate(&typed).into_iter().next() {
         None => Ok(typed),
-        Some(Problem { field, message, .. }) => {
-            Err(unreadable(object, format!("{}: {message}", field.unwrap_or_default())))
-        }
+        Some(Problem { field, message, .. }) => Err(unreadable(object, format!("{field}: {message}"))),
     }
 }
 

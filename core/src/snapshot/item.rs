@@ -4,11 +4,9 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use super::field::FieldPath;
 use super::finding::{Finding, Place};
-use super::typed::Fault;
 use super::yaml::{Node, Value};
-use crate::problem::{ObjectRef, Problem};
+use crate::problem::{ObjectRef, Problem, Reason};
 
 /// Where the objects are.
 #[derive(Debug, Default)]
@@ -33,7 +31,7 @@ impl Places {
             }
             Entry::Occupied(first) => {
                 let message = format!("defined a second time; first in {}", first.get().place());
-                Some(Finding::error(item.place(), "Duplicate", message).of(first.key().clone()))
+                Some(Finding::error(item.place(), Reason::Duplicate, message).of(first.key().clone()))
             }
         }
     }
@@ -44,10 +42,8 @@ impl Places {
 
     /// Finds the place of a problem.
     pub(super) fn locate(&self, problem: Problem) -> Finding {
-        let place = self.get(&problem.object).map(|item| {
-            let field: Option<FieldPath> = problem.field.as_deref().and_then(|field| field.parse().ok());
-            item.place_of(item.node.line_of(field.as_ref().map_or(&[], FieldPath::segments)))
-        });
+        let item = self.get(&problem.object);
+        let place = item.map(|item| item.place_of(item.node.line_of(problem.field.segments())));
         Finding::new(problem, place)
     }
 }
@@ -72,13 +68,5 @@ impl Item {
     /// Whether a field is there.
     pub(super) fn has(&self, keys: &[&str]) -> bool {
         keys.iter().try_fold(&self.node, |node, key| node.get(key)).is_some()
-    }
-
-    /// What is wrong with a field, and where.
-    pub(super) fn fault(&self, fault: Fault, object: ObjectRef) -> Finding {
-        let Fault { field, reason, message, hint } = fault;
-        let place = self.place_of(self.node.line_of(field.segments()));
-        let field = (!field.is_root()).then(|| field.to_string());
-        Finding { field, hint, ..Finding::error(place, reason, message).of(object) }
     }
 }

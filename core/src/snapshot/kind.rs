@@ -1,26 +1,15 @@
 //! The kinds that mcwan reads from files.
 
+use super::change::InputKind;
 use crate::api::{self, MCS_GROUP};
-
-/// A kind that mcwan reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    WanPolicy,
-    ServiceImport,
-    ExportedService,
-    WanCluster,
-    Service,
-    EndpointSlice,
-    ReferenceGrant,
-    ServiceExport,
-    Pod,
-}
+use crate::kind::{KindInfo, OURS};
+use crate::watched::Watched;
 
 /// What an `apiVersion` and a `kind` stand for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Recognized {
     /// A kind that mcwan reads.
-    Read(Kind),
+    Read(InputKind, &'static KindInfo),
     /// The items of a `kubectl get -o yaml`.
     List,
     /// A kind that mcwan does not read, and a hint.
@@ -29,123 +18,64 @@ pub(super) enum Recognized {
     Misspelt(String),
 }
 
-impl Kind {
-    const ALL: [Self; 9] = [
-        Self::WanPolicy,
-        Self::ServiceImport,
-        Self::ExportedService,
-        Self::WanCluster,
-        Self::Service,
-        Self::EndpointSlice,
-        Self::ReferenceGrant,
-        Self::ServiceExport,
-        Self::Pod,
-    ];
-
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::WanPolicy => "WANPolicy",
-            Self::ServiceImport => "ServiceImport",
-            Self::ExportedService => "ExportedService",
-            Self::WanCluster => "WANCluster",
-            Self::Service => "Service",
-            Self::EndpointSlice => "EndpointSlice",
-            Self::ReferenceGrant => "ReferenceGrant",
-            Self::ServiceExport => "ServiceExport",
-            Self::Pod => "Pod",
-        }
-    }
-
-    const fn group(self) -> &'static str {
-        match self {
-            Self::WanPolicy | Self::ServiceImport | Self::ExportedService | Self::WanCluster => api::GROUP,
-            Self::Service | Self::Pod => "",
-            Self::EndpointSlice => "discovery.k8s.io",
-            Self::ReferenceGrant => "gateway.networking.k8s.io",
-            Self::ServiceExport => MCS_GROUP,
-        }
-    }
-
-    /// The versions that are read, the preferred one first.
-    const fn versions(self) -> &'static [&'static str] {
-        match self {
-            Self::WanPolicy | Self::ServiceImport | Self::ExportedService | Self::WanCluster => &[api::VERSION],
-            Self::Service | Self::EndpointSlice | Self::Pod => &["v1"],
-            // The two have the same fields.
-            Self::ReferenceGrant => &["v1", "v1beta1"],
-            Self::ServiceExport => &["v1beta1", "v1alpha1"],
-        }
-    }
-
-    fn api_version(self) -> String {
-        match self.group() {
-            "" => self.versions()[0].to_owned(),
-            group => format!("{group}/{}", self.versions()[0]),
-        }
-    }
-
-    pub(super) const fn is_ours(self) -> bool {
-        matches!(self, Self::WanPolicy | Self::ServiceImport | Self::ExportedService | Self::WanCluster)
-    }
-
-    pub(super) const fn is_namespaced(self) -> bool {
-        !matches!(self, Self::WanPolicy)
-    }
-}
-
 /// Tells what an object is.
 pub(super) fn recognize(api_version: &str, kind: &str) -> Recognized {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     if (group, version, kind) == ("", "v1", "List") {
         return Recognized::List;
     }
-    let same_kind = Kind::ALL.into_iter().find(|known| known.name() == kind);
-    match same_kind {
-        Some(known) if known.group() == group && known.versions().contains(&version) => Recognized::Read(known),
-        Some(known) if known.group() == group => misspelt(known),
-        Some(Kind::ServiceImport) if group == MCS_GROUP => Recognized::Ignored(Some(format!(
+    // Files do not say which namespaces there are.
+    let read = Watched::inputs().filter(|(_, input)| *input != InputKind::Namespace);
+    match read.map(|(watched, input)| (watched.info(), input)).find(|(known, _)| known.name == kind) {
+        Some((known, input)) if known.group == group && known.versions.contains(&version) => {
+            Recognized::Read(input, known)
+        }
+        Some((known, _)) if known.group == group => misspelt(known),
+        Some((_, InputKind::ServiceImport)) if group == MCS_GROUP => Recognized::Ignored(Some(format!(
             "the rules of mcwan are in a ServiceImport of `apiVersion: {}/{}`",
             api::GROUP,
             api::VERSION
         ))),
-        Some(known) if known.is_ours() => misspelt(known),
+        Some((known, _)) if known.is_ours() => misspelt(known),
         None if group == api::GROUP => match similar(kind) {
             Some(known) => misspelt(known),
-            None => Recognized::Misspelt(format!("the kinds of {group} are {}", our_kinds())),
+            None => Recognized::Misspelt(format!("the kinds of {group} are {}", OURS.map(|ours| ours.name).join(", "))),
         },
         _ => Recognized::Ignored(None),
     }
 }
 
-fn misspelt(kind: Kind) -> Recognized {
-    Recognized::Misspelt(format!("write `apiVersion: {}` and `kind: {}`", kind.api_version(), kind.name()))
+fn misspelt(kind: &KindInfo) -> Recognized {
+    let resource = kind.resource_of(kind.versions.first().unwrap_or(&""));
+    Recognized::Misspelt(format!("write `apiVersion: {}` and `kind: {}`", resource.api_version, resource.kind))
 }
 
 /// Our kind that was probably meant.
-fn similar(kind: &str) -> Option<Kind> {
-    let ours = Kind::ALL.into_iter().filter(|known| known.is_ours());
-    let meant = super::hint::nearest(kind, ours.clone().map(Kind::name))?;
-    ours.into_iter().find(|known| known.name() == meant)
-}
-
-fn our_kinds() -> String {
-    let ours: Vec<_> = Kind::ALL.into_iter().filter(|known| known.is_ours()).map(Kind::name).collect();
-    ours.join(", ")
+fn similar(kind: &str) -> Option<&'static KindInfo> {
+    let meant = super::hint::nearest(kind, OURS.iter().map(|ours| ours.name))?;
+    OURS.into_iter().find(|ours| ours.name == meant)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kind;
 
     #[test]
     fn a_kind_is_told_by_its_group_and_version() {
-        let read = |kind| Some(Recognized::Read(kind));
+        let read = |kind, info| Some(Recognized::Read(kind, info));
         let table = [
-            ("mc-wan.l7mp.io/v1alpha1", "WANPolicy", read(Kind::WanPolicy), "ours"),
-            ("v1", "Service", read(Kind::Service), "the core group"),
+            ("mc-wan.l7mp.io/v1alpha1", "WANPolicy", read(InputKind::WanPolicy, &kind::WAN_POLICY), "ours"),
+            ("v1", "Service", read(InputKind::Service, &kind::SERVICE), "the core group"),
             ("serving.knative.dev/v1", "Service", Some(Recognized::Ignored(None)), "a namesake in another group"),
-            ("gateway.networking.k8s.io/v1beta1", "ReferenceGrant", read(Kind::ReferenceGrant), "an older version"),
+            (
+                "gateway.networking.k8s.io/v1beta1",
+                "ReferenceGrant",
+                read(InputKind::ReferenceGrant, &kind::REFERENCE_GRANT),
+                "an older version",
+            ),
             ("v1", "List", Some(Recognized::List), "a list"),
+            ("v1", "Namespace", Some(Recognized::Ignored(None)), "what files do not say"),
             ("apps/v1", "Deployment", Some(Recognized::Ignored(None)), "not read"),
             ("mc-wan.l7mp.io/v1", "ServiceImport", None, "ours in a version that does not exist"),
             ("mcwan.l7mp.io/v1alpha1", "ServiceImport", None, "ours in a group that does not exist"),

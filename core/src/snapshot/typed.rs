@@ -2,49 +2,39 @@
 
 use serde::de::DeserializeOwned;
 
-use super::field::{FieldPath, Segment};
 use super::hint;
+use crate::problem::{FieldPath, ObjectRef, Problem, Reason, Segment};
 
 /// Faults of one object that are looked for in one run.
 const FAULTS: usize = 20;
 /// Fields of every object, whether its type reads them or not.
 const ROOT_FIELDS: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
 
-/// What is wrong with one field.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Fault {
-    pub(super) field: FieldPath,
-    pub(super) reason: &'static str,
-    pub(super) message: String,
-    pub(super) hint: Option<String>,
-}
-
 /// Reads an object of a kind of ours, in which nothing may be null: a key without a value is a slip, and in a rule it
 /// would match more than was meant.
-pub(super) fn read_ours<T: DeserializeOwned>(object: serde_json::Value) -> Result<T, Vec<Fault>> {
+pub(super) fn read_ours<T: DeserializeOwned>(object: &ObjectRef, json: serde_json::Value) -> Result<T, Vec<Problem>> {
     let mut faults = Vec::new();
-    if let Some(spec) = object.get("spec") {
-        nulls(&FieldPath::default().key("spec"), spec, &mut faults);
+    if let Some(spec) = json.get("spec") {
+        nulls(object, &"spec".into(), spec, &mut faults);
     }
-    if faults.is_empty() { read(object) } else { Err(faults) }
+    if faults.is_empty() { read(object, json) } else { Err(faults) }
 }
 
-fn nulls(field: &FieldPath, value: &serde_json::Value, faults: &mut Vec<Fault>) {
+fn nulls(object: &ObjectRef, field: &FieldPath, value: &serde_json::Value, faults: &mut Vec<Problem>) {
     match value {
-        serde_json::Value::Null => faults.push(Fault {
-            field: field.clone(),
-            reason: "MissingValue",
-            message: "the field has no value".to_owned(),
-            hint: Some("write a value, or leave the field out".to_owned()),
-        }),
+        serde_json::Value::Null => {
+            let fault =
+                Problem::error(object.clone(), Reason::MissingValue, "the field has no value").at(field.clone());
+            faults.push(fault.hint("write a value, or leave the field out"));
+        }
         serde_json::Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
-                nulls(&field.clone().index(index), item, faults);
+                nulls(object, &field.index(index), item, faults);
             }
         }
         serde_json::Value::Object(map) => {
             for (key, value) in map {
-                nulls(&field.clone().key(key), value, faults);
+                nulls(object, &field.key(key), value, faults);
             }
         }
         serde_json::Value::Bool(_) | serde_json::Value::Number(_) | serde_json::Value::String(_) => {}
@@ -52,68 +42,67 @@ fn nulls(field: &FieldPath, value: &serde_json::Value, faults: &mut Vec<Fault>) 
 }
 
 /// Reads an object. Unknown fields are errors. A field with an error is taken away, to see what else there is.
-pub(super) fn read<T: DeserializeOwned>(mut object: serde_json::Value) -> Result<T, Vec<Fault>> {
+pub(super) fn read<T: DeserializeOwned>(object: &ObjectRef, mut json: serde_json::Value) -> Result<T, Vec<Problem>> {
     let mut faults = Vec::new();
     let mut taken_away: Vec<FieldPath> = Vec::new();
     loop {
         let mut ignored = Vec::new();
         let mut track = serde_path_to_error::Track::new();
-        let deserializer = serde_path_to_error::Deserializer::new(&object, &mut track);
+        let deserializer = serde_path_to_error::Deserializer::new(&json, &mut track);
         let fault = match serde_ignored::deserialize(deserializer, |path| ignored.push(FieldPath::from(&path))) {
-            Err(error) => Fault::new(FieldPath::from(&track.path()), &error),
+            Err(error) => fault(object, FieldPath::from(&track.path()), &error),
             Ok(typed) => {
-                faults.extend(ignored.into_iter().filter_map(Fault::ignored));
+                faults.extend(ignored.into_iter().filter_map(|field| unknown(object, field)));
                 return if faults.is_empty() { Ok(typed) } else { Err(faults) };
             }
         };
         let field = fault.field.clone();
-        if !fault.missing().is_some_and(|missing| taken_away.contains(&missing)) {
+        if !missing(&fault).is_some_and(|missing| taken_away.contains(&missing)) {
             faults.push(fault);
         }
-        if faults.len() == FAULTS || !remove(&mut object, &field) {
-            faults.extend(ignored.into_iter().filter_map(Fault::ignored));
+        if faults.len() == FAULTS || !remove(&mut json, &field) {
+            faults.extend(ignored.into_iter().filter_map(|field| unknown(object, field)));
             return Err(faults);
         }
         taken_away.push(field);
     }
 }
 
-impl Fault {
-    fn new(field: FieldPath, error: &serde_json::Error) -> Self {
-        let error = error.to_string();
-        let reason = match error.split_once(' ') {
-            Some(("unknown", rest)) if rest.starts_with("field") => "UnknownField",
-            Some(("missing", _)) => "MissingField",
-            _ => "InvalidValue",
-        };
-        let (message, hint) = hint::explain(&error);
-        Self { field, reason, message, hint }
-    }
+fn fault(object: &ObjectRef, field: FieldPath, error: &serde_json::Error) -> Problem {
+    let error = error.to_string();
+    let reason = match error.split_once(' ') {
+        Some(("unknown", rest)) if rest.starts_with("field") => Reason::UnknownField,
+        Some(("missing", _)) => Reason::MissingField,
+        _ => Reason::InvalidValue,
+    };
+    let (message, hint) = hint::explain(&error);
+    Problem { hint, ..Problem::error(object.clone(), reason, message).at(field) }
+}
 
-    /// The field that is missing, if that is what is wrong.
-    fn missing(&self) -> Option<FieldPath> {
-        let name = self.message.strip_prefix("missing field `")?.strip_suffix('`')?;
-        Some(self.field.clone().key(name))
-    }
+/// The field that is missing, if that is what is wrong.
+fn missing(fault: &Problem) -> Option<FieldPath> {
+    let name = fault.message.strip_prefix("missing field `")?.strip_suffix('`')?;
+    Some(fault.field.key(name))
+}
 
-    /// A field that the type does not have.
-    fn ignored(field: FieldPath) -> Option<Self> {
-        let (Segment::Key(name), above) = field.split_last()? else { return None };
-        if above.is_empty() && ROOT_FIELDS.contains(&name.as_str()) {
-            return None;
-        }
-        let known = if above.is_empty() { &ROOT_FIELDS[..] } else { &[] };
-        let hint = hint::nearest(name, known.iter().copied()).map(|meant| format!("did you mean `{meant}`?"));
-        Some(Self { reason: "UnknownField", message: format!("unknown field `{name}`"), hint, field })
+/// A field that the type does not have.
+fn unknown(object: &ObjectRef, field: FieldPath) -> Option<Problem> {
+    let (Segment::Key(name), above) = field.segments().split_last()? else { return None };
+    if above.is_empty() && ROOT_FIELDS.contains(&&**name) {
+        return None;
     }
+    let known = if above.is_empty() { &ROOT_FIELDS[..] } else { &[] };
+    let hint = hint::nearest(name, known.iter().copied()).map(|meant| format!("did you mean `{meant}`?"));
+    let fault = Problem::error(object.clone(), Reason::UnknownField, format!("unknown field `{name}`"));
+    Some(Problem { hint, ..fault.at(field) })
 }
 
 /// Takes a field away; false if there is none.
-fn remove(object: &mut serde_json::Value, field: &FieldPath) -> bool {
-    let Some((Segment::Key(key), above)) = field.split_last() else { return false };
-    let parent = above.iter().try_fold(object, |value, segment| match segment {
-        Segment::Key(key) => value.get_mut(key),
+fn remove(json: &mut serde_json::Value, field: &FieldPath) -> bool {
+    let Some((Segment::Key(key), above)) = field.segments().split_last() else { return false };
+    let parent = above.iter().try_fold(json, |value, segment| match segment {
+        Segment::Key(key) => value.get_mut(&**key),
         Segment::Index(index) => value.get_mut(index),
     });
-    parent.and_then(serde_json::Value::as_object_mut).is_some_and(|map| map.remove(key).is_some())
+    parent.and_then(serde_json::Value::as_object_mut).is_some_and(|map| map.remove(&**key).is_some())
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{MessageFormatter, Options, Spanned, UserMessageFormatter};
 
-use super::field::Segment;
+use crate::problem::Segment;
 
 /// A document nests no deeper than this: the deepest CRD of ours has 26, and a thread's stack holds some 50.
 const DEPTH: usize = 40;

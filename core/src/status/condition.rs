@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::{StatusKind, StatusPatch};
 use crate::api::{ServiceExport, ServiceImport, WanPolicy};
+use crate::problem::Reason;
 use crate::snapshot::Key;
 
 /// The object: it is as it should be.
@@ -19,12 +20,6 @@ pub(super) const PROGRAMMED: &str = "Programmed";
 
 /// Present only where it is true: what is known of the clusters that an import can be had from may be out of date.
 pub(super) const STALE: &str = "Stale";
-
-/// The reason of a condition that says so of everything that came from the registry.
-pub(super) const REGISTRY_UNREACHABLE: &str = "RegistryUnreachable";
-
-/// The reason of a condition that is still on its way, which is no news.
-pub(super) const PENDING: &str = "Pending";
 
 /// An object with the conditions that it has.
 #[derive(Clone, Copy, Debug)]
@@ -51,8 +46,8 @@ pub struct News {
     pub condition: &'static str,
     /// Whether it is good news.
     pub outcome: Outcome,
-    /// The reason, CamelCase.
-    pub reason: String,
+    /// The reason.
+    pub reason: Reason,
     /// The message, at most 1,024 bytes.
     pub message: String,
 }
@@ -62,7 +57,7 @@ pub struct News {
 pub(super) struct Saying {
     pub(super) condition: &'static str,
     pub(super) status: bool,
-    pub(super) reason: String,
+    pub(super) reason: Reason,
     pub(super) message: String,
 }
 
@@ -104,10 +99,10 @@ impl<'o> Subject<'o> {
         if ours.iter().all(|condition| observed(condition) == said(condition)) {
             return None;
         }
-        let key = Key::of(self.metadata);
+        let (key, resource) = (Key::of(self.metadata), kind.api_resource());
         let mut body = json!({
-            "apiVersion": kind.api_version(),
-            "kind": kind.name(),
+            "apiVersion": resource.api_version,
+            "kind": resource.kind,
             "metadata": {"name": &*key.name},
             "status": {"conditions": conditions},
         });
@@ -122,13 +117,13 @@ impl News {
     /// What was out of date is no more.
     fn up_to_date() -> Self {
         let message = "all clusters that have the service are heard of again".to_owned();
-        Self { condition: STALE, outcome: Outcome::Good, reason: "UpToDate".to_owned(), message }
+        Self { condition: STALE, outcome: Outcome::Good, reason: Reason::UpToDate, message }
     }
 }
 
 impl Saying {
-    pub(super) fn new(condition: &'static str, status: bool, reason: &str, message: impl Into<String>) -> Self {
-        Self { condition, status, reason: reason.to_owned(), message: message.into() }
+    pub(super) fn new(condition: &'static str, status: bool, reason: Reason, message: impl Into<String>) -> Self {
+        Self { condition, status, reason, message: message.into() }
     }
 
     fn into_condition<'o>(
@@ -142,7 +137,7 @@ impl Saying {
         Condition {
             type_: self.condition.to_owned(),
             status: status.to_owned(),
-            reason: self.reason,
+            reason: self.reason.to_string(),
             message: self.message,
             observed_generation: generation,
             last_transition_time: since.map_or(now, |observed| &observed.last_transition_time).clone(),
@@ -158,17 +153,12 @@ impl Saying {
     fn news(&self, observed: Option<&Condition>) -> Option<News> {
         let outcome = self.outcome();
         let same_status = observed.is_some_and(|observed| observed.status == status_text(self.status));
-        let same_reason = observed.is_some_and(|observed| observed.reason == self.reason);
+        let same_reason = observed.is_some_and(|observed| observed.reason == self.reason.to_string());
         let is_news = match outcome {
             Outcome::Good => !same_status && matches!(self.condition, ACCEPTED | PROGRAMMED | ServiceExport::READY),
-            Outcome::Bad => !(same_status && same_reason) && self.reason != PENDING,
+            Outcome::Bad => !(same_status && same_reason) && self.reason != Reason::Pending,
         };
-        is_news.then(|| News {
-            condition: self.condition,
-            outcome,
-            reason: self.reason.clone(),
-            message: self.message.clone(),
-        })
+        is_news.then(|| News { condition: self.condition, outcome, reason: self.reason, message: self.message.clone() })
     }
 }
 

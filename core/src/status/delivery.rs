@@ -1,9 +1,10 @@
 //! How far what is to be has come.
 
-use super::condition::{PENDING, PROGRAMMED, Saying};
+use super::condition::{PROGRAMMED, Saying};
 use super::message;
 use crate::emit::object::ObjectId;
 use crate::liveness::RegistryState;
+use crate::problem::Reason;
 
 /// How far what an import or export is made of has come.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,17 +51,17 @@ pub enum GatewayState {
 
 impl Delivery {
     /// Why it does not arrive, as reason and message; none: it does, or will.
-    pub(super) fn failure(&self) -> Option<(&'static str, String)> {
+    pub(super) fn failure(&self) -> Option<(Reason, String)> {
         if !self.conflicts.is_empty() {
             let objects = message::joined(self.conflicts.iter().map(name));
-            return Some(("Conflict", format!("somebody else owns {objects}: delete or rename it")));
+            return Some((Reason::Conflict, format!("somebody else owns {objects}: delete or rename it")));
         }
         if !self.refused.is_empty() {
             let refused = self.refused.iter().map(|(object, error)| format!("{}: {error}", name(object)));
-            return Some(("Refused", message::joined(refused)));
+            return Some((Reason::Refused, message::joined(refused)));
         }
         if let ModuleState::NotFetched(error) = &self.module {
-            return Some(("ModuleNotFetched", message::joined([error.clone()])));
+            return Some((Reason::ModuleNotFetched, message::joined([error.clone()])));
         }
         None
     }
@@ -84,13 +85,13 @@ impl Delivery {
         if let Some((reason, message)) = self.failure() {
             bad(reason, message)
         } else if !accepted {
-            bad("Invalid", "the import is not accepted".to_owned())
+            bad(Reason::Invalid, "the import is not accepted".to_owned())
         } else if let Some(message) = self.wait() {
-            bad(PENDING, message)
+            bad(Reason::Pending, message)
         } else if let GatewayState::Failed(error) = &self.gateways {
-            bad("ConfigNotLoaded", message::joined([error.clone()]))
+            bad(Reason::ConfigNotLoaded, message::joined([error.clone()]))
         } else {
-            Saying::new(PROGRAMMED, true, PROGRAMMED, "the gateways do what the import says")
+            Saying::new(PROGRAMMED, true, Reason::Programmed, "the gateways do what the import says")
         }
     }
 }

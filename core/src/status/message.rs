@@ -30,7 +30,8 @@ pub(super) fn of_problems<'p>(problems: impl IntoIterator<Item = &'p Problem>, o
     joined(problems.into_iter().map(|problem| {
         let Problem { object: other, field, reason, message, hint, severity: _ } = problem;
         let other = (other != object).then(|| other.to_string());
-        let places: String = [other, field.clone()].into_iter().flatten().map(|place| place + ": ").collect();
+        let field = (!field.is_root()).then(|| field.to_string());
+        let places: String = [other, field].into_iter().flatten().map(|place| place + ": ").collect();
         let hint = hint.as_ref().map(|hint| format!(": {hint}")).unwrap_or_default();
         format!("{places}{message}{hint} ({reason})")
     }))

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::condition::{REGISTRY_UNREACHABLE, Saying, Subject};
+use super::condition::{Saying, Subject};
 use super::{Delivery, StatusKind, StatusPatch, message};
-use crate::api::service_export::reason;
 use crate::api::{McsVersion, ServiceExport};
 use crate::liveness::RegistryState;
+use crate::problem::Reason;
 use crate::translate::{Exports, Outgoing};
 
 const OURS: [&str; 3] = [ServiceExport::VALID, ServiceExport::READY, ServiceExport::CONFLICT];
@@ -32,25 +32,25 @@ fn valid(outgoing: &Outgoing) -> Saying {
             let message = message::of_problems([problem], &outgoing.object);
             Saying::new(ServiceExport::VALID, false, problem.reason, message)
         }
-        None => Saying::new(ServiceExport::VALID, true, reason::VALID, "the Service can be exported"),
+        None => Saying::new(ServiceExport::VALID, true, Reason::Valid, "the Service can be exported"),
     }
 }
 
 fn ready(outgoing: &Outgoing, delivery: &Delivery) -> Saying {
     let not = |reason, message| Saying::new(ServiceExport::READY, false, reason, message);
     if !outgoing.problems.is_empty() {
-        not(reason::FAILED, message::of_problems(&outgoing.problems, &outgoing.object))
+        not(Reason::Failed, message::of_problems(&outgoing.problems, &outgoing.object))
     } else if let RegistryState::Unreachable(why) = &delivery.registry {
         let message = format!("the registry keeps what it was told before, if it is still there; {why}");
-        not(REGISTRY_UNREACHABLE, message::joined([message]))
+        not(Reason::RegistryUnreachable, message::joined([message]))
     } else if let Some((failure, message)) = delivery.failure() {
-        not(reason::FAILED, format!("{message} ({failure})"))
+        not(Reason::Failed, format!("{message} ({failure})"))
     } else if let Some(message) = delivery.wait() {
-        not(reason::PENDING, message)
+        not(Reason::Pending, message)
     } else if outgoing.gateways.is_empty() {
-        not(reason::PENDING, "no pod of the ingress gateway is ready, so nothing can be sent here".to_owned())
+        not(Reason::Pending, "no pod of the ingress gateway is ready, so nothing can be sent here".to_owned())
     } else {
-        Saying::new(ServiceExport::READY, true, reason::EXPORTED, "the registry has it")
+        Saying::new(ServiceExport::READY, true, Reason::Exported, "the registry has it")
     }
 }
 
@@ -63,11 +63,11 @@ fn conflict(outgoing: &Outgoing, exports: &Exports) -> Saying {
         .map(|source| format!("{} has {}", source.cluster, numbers(&source.ports)))
         .collect();
     if differing.is_empty() {
-        return Saying::new(ServiceExport::CONFLICT, false, reason::NO_CONFLICTS, "no other cluster disagrees");
+        return Saying::new(ServiceExport::CONFLICT, false, Reason::NoConflicts, "no other cluster disagrees");
     }
     let own: Vec<_> = own.into_iter().collect();
     let message = format!("this cluster exports the ports {}; {}", numbers(&own), message::joined(differing));
-    Saying::new(ServiceExport::CONFLICT, true, reason::PORT_CONFLICT, message)
+    Saying::new(ServiceExport::CONFLICT, true, Reason::PortConflict, message)
 }
 
 fn numbers(ports: &[u16]) -> String {

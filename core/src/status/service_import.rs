@@ -4,14 +4,11 @@ use std::collections::BTreeSet;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::condition::{
-    ACCEPTED, PARTIALLY_INVALID, PROGRAMMED, REGISTRY_UNREACHABLE, RESOLVED_REFS, STALE, Saying, Subject,
-};
-use super::effect::weight;
-use super::{Delivery, Effect, StatusKind, StatusPatch, message};
+use super::condition::{ACCEPTED, PARTIALLY_INVALID, PROGRAMMED, RESOLVED_REFS, STALE, Saying, Subject};
+use super::{Delivery, StatusKind, StatusPatch, message};
 use crate::liveness::{Liveness, RegistryState};
-use crate::problem::Problem;
-use crate::translate::{Exports, Import, Source};
+use crate::problem::{Effect, ObjectRef, Problem, Reason};
+use crate::translate::{Exports, Import, Origin, Source};
 
 const OURS: [&str; 5] = [ACCEPTED, PARTIALLY_INVALID, RESOLVED_REFS, PROGRAMMED, STALE];
 
@@ -26,7 +23,7 @@ pub fn service_import(
     now: &Time,
 ) -> Option<StatusPatch> {
     let mut problems = problems(import, exports, emitted);
-    problems.sort_by_key(|problem| weight(problem));
+    problems.sort_by_key(|problem| problem.reason);
     let mut sayings = sayings(import, &problems, delivery);
     sayings.extend(stale(import, exports, delivery));
     subject.patch(StatusKind::ServiceImport, &OURS, sayings, now)
@@ -38,7 +35,9 @@ fn problems<'p>(import: &'p Import, exports: &'p Exports, emitted: &'p [Problem]
         exports.sources(&import.wire.namespace, &import.wire.name).map(|source| source.cluster.as_str()).collect();
     let of_cluster =
         |problem: &&Problem| problem.object.kind == "WANCluster" && sources.contains(problem.object.name.as_str());
-    let of_import = |problem: &&Problem| problem.object == import.object;
+    let objects: BTreeSet<&ObjectRef> =
+        import.rules.iter().map(|origin| &*origin.object).chain([&import.object]).collect();
+    let of_import = |problem: &&Problem| objects.contains(&problem.object);
     let of_export = |problem: &&Problem| {
         let suffix = format!(".{}.{}", import.wire.namespace, import.wire.name);
         problem.object.kind == "ExportedService" && problem.object.name.ends_with(&suffix)
@@ -54,10 +53,10 @@ fn problems<'p>(import: &'p Import, exports: &'p Exports, emitted: &'p [Problem]
 }
 
 fn sayings(import: &Import, problems: &[&Problem], delivery: &Delivery) -> Vec<Saying> {
-    let of = |effect| problems.iter().copied().filter(move |problem| Effect::of(problem) == effect);
+    let of = |effect| problems.iter().copied().filter(move |problem| problem.reason.effect() == effect);
     let told = |list: &[&Problem]| message::of_problems(list.iter().copied(), &import.object);
     let bad = |condition, status, list: &[&Problem]| {
-        let reason = list.first().map_or("Invalid", |problem| problem.reason);
+        let reason = list.first().map_or(Reason::Invalid, |problem| problem.reason);
         Saying::new(condition, status, reason, told(list))
     };
     let partial: Vec<_> = of(Effect::Partial).collect();
@@ -70,7 +69,7 @@ fn sayings(import: &Import, problems: &[&Problem], delivery: &Delivery) -> Vec<S
     if accepted {
         let harmless: Vec<_> = of(Effect::Harmless).collect();
         let message = if harmless.is_empty() { "the rules are sound".to_owned() } else { told(&harmless) };
-        sayings.push(Saying::new(ACCEPTED, true, ACCEPTED, message));
+        sayings.push(Saying::new(ACCEPTED, true, Reason::Accepted, message));
         if !partial.is_empty() {
             sayings.push(bad(PARTIALLY_INVALID, true, &partial));
         }
@@ -80,7 +79,7 @@ fn sayings(import: &Import, problems: &[&Problem], delivery: &Delivery) -> Vec<S
     let unresolved: Vec<_> = of(Effect::Unresolved).collect();
     if unresolved.is_empty() {
         let message = "everything that the rules name is there";
-        sayings.push(Saying::new(RESOLVED_REFS, true, RESOLVED_REFS, message));
+        sayings.push(Saying::new(RESOLVED_REFS, true, Reason::ResolvedRefs, message));
     } else {
         sayings.push(bad(RESOLVED_REFS, false, &unresolved));
     }
@@ -92,7 +91,7 @@ fn sayings(import: &Import, problems: &[&Problem], delivery: &Delivery) -> Vec<S
 fn stale(import: &Import, exports: &Exports, delivery: &Delivery) -> Option<Saying> {
     if let RegistryState::Unreachable(why) = &delivery.registry {
         let message = format!("what came from the registry stays as it was; {why}");
-        return Some(Saying::new(STALE, true, REGISTRY_UNREACHABLE, message::joined([message])));
+        return Some(Saying::new(STALE, true, Reason::RegistryUnreachable, message::joined([message])));
     }
     let (namespace, name) = (&import.wire.namespace, &import.wire.name);
     let is_stale = |source: &&Source| source.liveness == Liveness::Stale;
@@ -109,20 +108,16 @@ fn stale(import: &Import, exports: &Exports, delivery: &Delivery) -> Option<Sayi
     };
     let message =
         message::joined([format!("not seen to renew the Lease: {}", stale.join(", ")), consequence.to_owned()]);
-    Some(Saying::new(STALE, true, "ClusterStale", message))
+    Some(Saying::new(STALE, true, Reason::ClusterStale, message))
 }
 
 /// Whether problems that are partial by themselves leave no rule or no host.
 fn nothing_is_left(import: &Import, partial: &[&Problem]) -> bool {
-    let rule = |problem: &&Problem| {
-        let rest = problem.field.as_deref()?.strip_prefix("spec.http.rules[")?;
-        rest.split_once(']')?.0.parse::<usize>().ok()
-    };
-    let rules: BTreeSet<_> = partial.iter().filter_map(rule).collect();
-    let taken = partial.iter().filter(|problem| problem.reason == "HostConflict").count();
+    let is_refused = |origin: &Origin| partial.iter().any(|problem| origin.has(problem));
+    let taken = partial.iter().filter(|problem| problem.reason == Reason::HostConflict).count();
     let own = mcwan_policy::standard_hosts(&import.wire.namespace, &import.wire.name);
     let hosts: BTreeSet<_> = own.iter().chain(&import.wire.hostnames).collect();
-    (!rules.is_empty() && rules.len() == import.rule_names.len()) || taken >= hosts.len()
+    (!import.rules.is_empty() && import.rules.iter().all(is_refused)) || taken >= hosts.len()
 }
 
 #[cfg(test)]

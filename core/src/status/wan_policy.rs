@@ -4,7 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::condition::{ACCEPTED, Saying, Subject};
 use super::{StatusKind, StatusPatch, message};
-use crate::problem::{ObjectRef, Problem, Severity};
+use crate::problem::{ObjectRef, Problem, Reason, Severity};
 use crate::translate::Exports;
 
 /// What changes in the status of a `WANPolicy`. `emitted` are the problems that were found when objects were made, of
@@ -20,7 +20,7 @@ pub fn wan_policy(subject: Subject<'_>, exports: &Exports, emitted: &[Problem], 
             let message = message::of_problems(problems.iter().copied(), &object);
             Saying::new(ACCEPTED, worst.severity < Severity::Error, worst.reason, message)
         }
-        None => Saying::new(ACCEPTED, true, ACCEPTED, "services can be had over this tier"),
+        None => Saying::new(ACCEPTED, true, Reason::Accepted, "services can be had over this tier"),
     };
     subject.patch(StatusKind::WanPolicy, &[ACCEPTED], vec![saying], now)
 }

@@ -6,6 +6,7 @@ use mcwan_policy::wire::RefuseReason;
 use crate::api::{GROUP, TIER_NAMESPACE};
 use crate::snapshot::{Key, Snapshot, service_port};
 
+use super::refusal::Refusal;
 use super::{Destination, Exports, tier_service};
 
 /// A reference as rules and mirrors write it.
@@ -36,30 +37,13 @@ pub(super) struct Referrer<'r> {
     pub(super) ports: &'r [u16],
 }
 
-/// Why a reference leads nowhere.
-pub(super) struct Unresolved {
-    pub(super) reason: RefuseReason,
-    pub(super) message: String,
-    pub(super) hint: Option<String>,
-}
-
-impl Unresolved {
-    fn not_found(message: String) -> Self {
-        Self { reason: RefuseReason::BackendNotFound, message, hint: None }
-    }
-
-    fn hint(self, hint: String) -> Self {
-        Self { hint: Some(hint), ..self }
-    }
-}
-
 /// Finds what a reference names.
 pub(super) fn resolve(
     reference: Reference<'_>,
     referrer: Referrer<'_>,
     snapshot: &Snapshot,
     exports: &Exports,
-) -> Result<Destination, Unresolved> {
+) -> Result<Destination, Refusal> {
     let Reference { group, kind, namespace, name, port } = reference;
     match (group, kind, namespace) {
         ("", "Service", Some(TIER_NAMESPACE)) => {
@@ -69,7 +53,7 @@ pub(super) fn resolve(
                 let service = |tier: &str| tier_service::name(exports, own_namespace, own_name, tier);
                 let message = format!("{TIER_NAMESPACE}/{name} is no tier service of this import");
                 let known: Vec<_> = exports.tiers().map(service).collect();
-                return Err(Unresolved::not_found(message).hint(one_of("its tier services are", &known)));
+                return Err(Refusal::not_found(message).hint(one_of("its tier services are", &known)));
             };
             over_tier(tier, port, referrer, exports)
         }
@@ -79,27 +63,21 @@ pub(super) fn resolve(
         }
         (GROUP, "WANPolicy", None) => over_tier(name, port, referrer, exports),
         (GROUP, "WANPolicy", Some(_)) => {
-            let message = "a WANPolicy is in no namespace".to_owned();
-            Err(Unresolved::not_found(message).hint("leave `namespace` out".to_owned()))
+            Err(Refusal::not_found("a WANPolicy is in no namespace").hint("leave `namespace` out"))
         }
         _ => {
             let message = format!("kind {kind} of group {group:?} cannot be a backend");
             let hint = format!("a backend is a Service, or a WANPolicy of group {GROUP}");
-            Err(Unresolved::not_found(message).hint(hint))
+            Err(Refusal::not_found(message).hint(hint))
         }
     }
 }
 
-fn over_tier(
-    name: &str,
-    port: Option<u16>,
-    referrer: Referrer<'_>,
-    exports: &Exports,
-) -> Result<Destination, Unresolved> {
+fn over_tier(name: &str, port: Option<u16>, referrer: Referrer<'_>, exports: &Exports) -> Result<Destination, Refusal> {
     if !exports.tiers().any(|known| known == name) {
         let known: Vec<_> = exports.tiers().map(str::to_owned).collect();
         let message = format!("there is no WANPolicy {name}");
-        return Err(Unresolved::not_found(message).hint(one_of("the tiers are", &known)));
+        return Err(Refusal::not_found(message).hint(one_of("the tiers are", &known)));
     }
     let Some(tier) = exports.tier(referrer.namespace, referrer.name, name) else {
         let message = if exports.sources(referrer.namespace, referrer.name).next().is_none() {
@@ -107,11 +85,11 @@ fn over_tier(
         } else {
             format!("no cluster that exports {}/{} has tier {name} on the same port", referrer.namespace, referrer.name)
         };
-        return Err(Unresolved::not_found(message));
+        return Err(Refusal::not_found(message));
     };
     if port.is_some_and(|port| port != tier.port) {
         let message = format!("tier {name} has port {}, not the one that the backendRef names", tier.port);
-        return Err(Unresolved::not_found(message).hint("leave `port` out".to_owned()));
+        return Err(Refusal::not_found(message).hint("leave `port` out"));
     }
     Ok(Destination::Tier { name: name.to_owned() })
 }
@@ -123,14 +101,14 @@ fn local_service(
     referrer: Referrer<'_>,
     snapshot: &Snapshot,
     exports: &Exports,
-) -> Result<Destination, Unresolved> {
+) -> Result<Destination, Refusal> {
     let admitted = |grant: &ReferenceGrant| admits(grant, referrer.namespace, name);
     if namespace != referrer.namespace && !snapshot.reference_grants.in_namespace(namespace).any(admitted) {
         let message = format!("no ReferenceGrant of namespace {namespace} admits ServiceImports of this one");
-        return Err(Unresolved { reason: RefuseReason::RefNotPermitted, message, hint: None });
+        return Err(Refusal::new(RefuseReason::RefNotPermitted, message));
     }
     let Some(service) = snapshot.services.get(namespace, name) else {
-        let unresolved = Unresolved::not_found(format!("there is no Service {namespace}/{name}"));
+        let unresolved = Refusal::not_found(format!("there is no Service {namespace}/{name}"));
         let service = |tier: &str| tier_service::name(exports, referrer.namespace, referrer.name, tier);
         return Err(if exports.tiers().any(|tier| service(tier) == name) {
             unresolved
@@ -142,12 +120,11 @@ fn local_service(
         });
     };
     if service.spec.as_ref().and_then(|spec| spec.type_.as_deref()) == Some("ExternalName") {
-        return Err(Unresolved::not_found(format!("Service {namespace}/{name} is of type ExternalName")));
+        return Err(Refusal::not_found(format!("Service {namespace}/{name} is of type ExternalName")));
     }
     let used = port.as_ref().map_or(referrer.ports, std::slice::from_ref);
     if let Some(missing) = used.iter().find(|port| service_port(service, **port).is_none()) {
-        let message = format!("Service {namespace}/{name} has no port {missing}");
-        return Err(Unresolved::not_found(message));
+        return Err(Refusal::not_found(format!("Service {namespace}/{name} has no port {missing}")));
     }
     Ok(Destination::Service { namespace: namespace.to_owned(), name: name.to_owned(), port })
 }

@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::api::{ExportedService, Protocol, WanCluster, validate};
 use crate::liveness::Liveness;
-use crate::problem::{ObjectRef, Problem};
+use crate::problem::{ObjectRef, Problem, Reason};
 use crate::snapshot::{Key, Keyed, Snapshot};
 
 use super::tier_service;
@@ -146,22 +146,22 @@ impl Exports {
         if !is_admitted {
             let message = format!("nothing of other clusters is imported into namespace {}", spec.namespace);
             let hint = "the controller's --import-namespaces and --denied-import-namespaces say where";
-            let problem = Problem::warning(object.clone(), "NamespaceNotPermitted", message);
+            let problem = Problem::warning(object.clone(), Reason::NamespaceNotPermitted, message);
             problems.push(problem.at("spec.namespace").hint(hint));
         }
         if !is_known {
             let message = format!("there is no WANCluster {}, so the export is not used", spec.cluster);
-            problems.push(Problem::error(object.clone(), "ClusterNotFound", message).at("spec.cluster"));
+            problems.push(Problem::error(object.clone(), Reason::ClusterNotFound, message).at("spec.cluster"));
         }
         if spec.gateways.is_empty() && is_used {
             let message = "no ingress gateway has an address yet, so nothing can be sent there";
-            problems.push(Problem::warning(object.clone(), "NoAddress", message).at("spec.gateways"));
+            problems.push(Problem::warning(object.clone(), Reason::NoAddress, message).at("spec.gateways"));
         }
         let is_refused =
             |address: &&IpAddr| self.trust.refused_addresses.contains(address) || self.api_servers.contains(address);
         problems.extend(spec.gateways.iter().filter(is_refused).map(|address| {
             let message = format!("nothing is sent to {address}: it is an API server's");
-            Problem::error(object.clone(), "InvalidAddress", message).at("spec.gateways")
+            Problem::error(object.clone(), Reason::InvalidAddress, message).at("spec.gateways")
         }));
         let source = Source {
             cluster: spec.cluster.clone(),
@@ -255,7 +255,7 @@ fn shared_tiers(cluster: &WanCluster, own: &BTreeMap<String, u16>, problems: &mu
             Some(port) if *port == tier.port.get() => shared.push(tier.name.clone()),
             Some(port) => {
                 let message = format!("tier {} has port {} there and {port} here: withheld", tier.name, tier.port);
-                let problem = Problem::error(ObjectRef::of(cluster), "TierPortMismatch", message);
+                let problem = Problem::error(ObjectRef::of(cluster), Reason::TierPortMismatch, message);
                 problems.push(problem.at("spec.tiers"));
             }
             None => {}

@@ -1,10 +1,12 @@
 //! The filters of a rule or of a backend, taken apart by who does them.
 
-use mcwan_policy::wire::{self, Header, HeaderModifier, PathRewrite, RefuseReason};
+use mcwan_policy::wire::{self, Header, HeaderModifier, PathRewrite};
 
 use crate::api::{self, Cors, FilterType, HttpFilter, PathModifier, PathModifierType, RequestMirror, RequestRedirect};
+use crate::problem::FieldPath;
 
 use super::HeaderChanges;
+use super::refusal::Refusal;
 
 /// What a list of filters asks for, each thing at most once.
 #[derive(Clone, Debug, Default)]
@@ -23,57 +25,44 @@ pub(super) struct Filters<'f> {
     pub(super) cors: Option<&'f Cors>,
 }
 
-/// A filter that cannot be had.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct FilterError {
-    /// Index of the filter.
-    pub(super) filter: usize,
-    /// Its field, where one alone is wrong.
-    pub(super) field: Option<&'static str>,
-    pub(super) reason: RefuseReason,
-    pub(super) message: String,
-}
-
 impl<'f> Filters<'f> {
     /// Takes a list apart (Gateway API, `HTTPRouteFilter`: only mirrors may be repeated).
-    pub(super) fn new(list: &'f [HttpFilter]) -> Result<Self, FilterError> {
+    pub(super) fn new(list: &'f [HttpFilter]) -> Result<Self, Refusal> {
         let mut filters = Self::default();
         for (index, filter) in list.iter().enumerate() {
-            let error =
-                |reason, message: &str| FilterError { filter: index, field: None, reason, message: message.to_owned() };
+            let at = FieldPath::root().index(index);
             let repeated = list.iter().take(index).any(|earlier| earlier.r#type == filter.r#type);
             if repeated && filter.r#type != FilterType::RequestMirror {
-                return Err(error(RefuseReason::InvalidFilter, "a second filter of this type"));
+                return Err(Refusal::invalid("a second filter of this type").at(at));
             }
             if let Some(field) = with_query(filter) {
                 // Envoy would put it before the request's own query in a rewrite, and in its place in a redirect; Gateway
                 // API knows neither: what it replaces is the path, and a query stays.
                 let message = "a path has no query: that of the request stays as it is";
-                return Err(FilterError { field: Some(field), ..error(RefuseReason::InvalidFilter, message) });
+                return Err(Refusal::invalid(message).at(at.field(field)));
             }
-            filters.add(filter).map_err(|(reason, message)| error(reason, &message))?;
+            filters.add(filter).map_err(|refusal| refusal.at(at))?;
         }
         Ok(filters)
     }
 
     /// What of this cannot be done to a request that is redirected.
-    pub(super) fn beside_a_redirect(&self) -> Result<(), (RefuseReason, String)> {
-        let error = |reason, message: &str| Err((reason, message.to_owned()));
+    pub(super) fn beside_a_redirect(&self) -> Result<(), Refusal> {
         if self.path.is_some() || self.hostname.is_some() {
-            return error(RefuseReason::InvalidFilter, "a URLRewrite beside a RequestRedirect");
+            return Err(Refusal::invalid("a URLRewrite beside a RequestRedirect"));
         }
         if self.headers.request != HeaderModifier::default() {
             let message = "a RequestHeaderModifier beside a RequestRedirect: the request is not sent on";
-            return error(RefuseReason::InvalidFilter, message);
+            return Err(Refusal::invalid(message));
         }
         if !self.mirrors.is_empty() || self.cors.is_some() {
             let message = "a redirect is answered by the filter, which neither mirrors nor does CORS";
-            return error(RefuseReason::UnsupportedFilter, message);
+            return Err(Refusal::unsupported(message));
         }
         Ok(())
     }
 
-    fn add(&mut self, filter: &'f HttpFilter) -> Result<(), (RefuseReason, String)> {
+    fn add(&mut self, filter: &'f HttpFilter) -> Result<(), Refusal> {
         let HttpFilter {
             r#type,
             request_header_modifier,
@@ -94,9 +83,9 @@ impl<'f> Filters<'f> {
             extension_ref.is_some(),
         ];
         if given.into_iter().filter(|given| *given).count() > 1 {
-            return Err((RefuseReason::InvalidFilter, format!("{:?} with the field of another type", filter.r#type)));
+            return Err(Refusal::invalid(format!("{:?} with the field of another type", filter.r#type)));
         }
-        let missing = || (RefuseReason::InvalidFilter, format!("{:?} without its field", filter.r#type));
+        let missing = || Refusal::invalid(format!("{:?} without its field", filter.r#type));
         match r#type {
             FilterType::RequestHeaderModifier => {
                 self.headers.request = modifier(request_header_modifier.as_ref().ok_or_else(missing)?)?;
@@ -113,12 +102,11 @@ impl<'f> Filters<'f> {
             }
             FilterType::Cors => {
                 let cors = cors.as_ref().ok_or_else(missing)?;
-                check_cors(cors).map_err(|message| (RefuseReason::UnsupportedFilter, message.to_owned()))?;
+                check_cors(cors)?;
                 self.cors = Some(cors);
             }
             FilterType::ExtensionRef => {
-                let message = "mcwan has no extension filters".to_owned();
-                return Err((RefuseReason::UnsupportedFilter, message));
+                return Err(Refusal::unsupported("mcwan has no extension filters"));
             }
         }
         Ok(())
@@ -145,7 +133,7 @@ pub(super) fn redirect(
     redirect: &RequestRedirect,
     weight: u32,
     headers: &HeaderModifier,
-) -> Result<wire::Redirect, (RefuseReason, String)> {
+) -> Result<wire::Redirect, Refusal> {
     let RequestRedirect { scheme, hostname, path, port, status_code } = redirect;
     Ok(wire::Redirect {
         weight,
@@ -162,28 +150,29 @@ pub(super) fn redirect(
 }
 
 /// Envoy answers a preflight with the lists as they are.
-fn check_cors(cors: &Cors) -> Result<(), &'static str> {
+fn check_cors(cors: &Cors) -> Result<(), Refusal> {
     let lists = [&cors.allow_methods, &cors.allow_headers, &cors.expose_headers];
     let wildcard = lists.into_iter().flatten().any(|item| item == "*");
     if wildcard && cors.allow_credentials == Some(true) {
-        return Err("browsers take `*` literally for requests with credentials: list what is allowed");
+        let message = "browsers take `*` literally for requests with credentials: list what is allowed";
+        return Err(Refusal::unsupported(message));
     }
     Ok(())
 }
 
-fn path_rewrite(modifier: &PathModifier) -> Result<PathRewrite, (RefuseReason, String)> {
+fn path_rewrite(modifier: &PathModifier) -> Result<PathRewrite, Refusal> {
     let PathModifier { r#type, replace_full_path, replace_prefix_match } = modifier;
     if replace_full_path.is_some() && replace_prefix_match.is_some() {
-        return Err((RefuseReason::InvalidFilter, format!("{:?} with the field of another type", modifier.r#type)));
+        return Err(Refusal::invalid(format!("{:?} with the field of another type", modifier.r#type)));
     }
     let rewrite = match r#type {
         PathModifierType::ReplaceFullPath => replace_full_path.clone().map(PathRewrite::Full),
         PathModifierType::ReplacePrefixMatch => replace_prefix_match.clone().map(PathRewrite::Prefix),
     };
-    rewrite.ok_or_else(|| (RefuseReason::InvalidFilter, format!("{:?} without its field", modifier.r#type)))
+    rewrite.ok_or_else(|| Refusal::invalid(format!("{:?} without its field", modifier.r#type)))
 }
 
-fn modifier(modifier: &api::HeaderModifier) -> Result<HeaderModifier, (RefuseReason, String)> {
+fn modifier(modifier: &api::HeaderModifier) -> Result<HeaderModifier, Refusal> {
     let api::HeaderModifier { set, add, remove } = modifier;
     let line = |header: &api::Header| Header { name: header.name.clone(), value: header.value.clone() };
     let modifier = HeaderModifier {
@@ -191,7 +180,7 @@ fn modifier(modifier: &api::HeaderModifier) -> Result<HeaderModifier, (RefuseRea
         add: add.iter().map(line).collect(),
         remove: remove.clone(),
     };
-    modifier.check().map_err(|error| (RefuseReason::InvalidFilter, error.to_string()))?;
+    modifier.check().map_err(|error| Refusal::invalid(error.to_string()))?;
     Ok(modifier)
 }
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use mcwan_policy::At;
 use mcwan_policy::wire::{self, Action, Forward, Refuse, RefuseReason};
+use mcwan_policy::{At, ImportError};
 
-use crate::api::{DataPlane, HttpRule, REGISTRY_NAMESPACE, limits};
-use crate::problem::{ObjectRef, Problem};
+use crate::api::{DataPlane, HttpRule, ImportFields, REGISTRY_NAMESPACE, limits};
+use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 use crate::snapshot::{Age, Key, Snapshot};
 
 use super::backend::Referrer;
@@ -14,17 +14,19 @@ use super::export::{Exports, Tier};
 use super::families::Families;
 use super::rule::Rules;
 use super::service_import::FrontEnd;
-use super::{Options, Target};
+use super::{Options, Origin, Target};
 
 /// An imported service as this cluster sees it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Import {
-    /// The resource that its rules come from.
+    /// The resource that says what it is.
     pub object: ObjectRef,
+    /// Where it says so.
+    pub fields: &'static ImportFields,
     /// What the filter is told of it.
     pub wire: wire::Import,
-    /// The names of its rules, by index.
-    pub rule_names: Vec<Option<String>>,
+    /// Where its rules were written, by index; none where nobody wrote rules.
+    pub rules: Vec<Origin>,
     /// The ports that clients use, ascending.
     pub ports: Vec<u16>,
     /// Those of them that no listener is left for: older imports of the namespace have as many as a Gateway has.
@@ -49,15 +51,16 @@ pub struct Import {
 
 impl Import {
     pub(super) fn new(front_end: FrontEnd<'_>, snapshot: &Snapshot, exports: &Exports, options: &Options) -> Self {
-        let FrontEnd { object, namespace, name, hostnames, rules, no_match, data_plane, age, mut problems } = front_end;
+        let FrontEnd { object, fields, namespace, name, hostnames, rules, no_match, data_plane, age, mut problems } =
+            front_end;
         let mut export_problems: Vec<_> = exports.problems_of(namespace, name).cloned().collect();
         let mut ports = exported_ports(exports, namespace, name, &mut export_problems);
         if ports.is_empty() {
-            ports = local_ports(rules.unwrap_or_default(), snapshot, namespace, &object, &mut problems);
+            ports = local_ports(rules.as_deref().unwrap_or_default(), snapshot, namespace, &object, &mut problems);
         }
         if ports.is_empty() {
             let message = "no cluster exports it and its rules name no Service, so there is no port to serve it on";
-            problems.push(Problem::error(object.clone(), "NoPort", message));
+            problems.push(Problem::error(object.clone(), Reason::NoPort, message));
         }
         let mut translated = Rules {
             object: object.clone(),
@@ -69,8 +72,8 @@ impl Import {
             services: BTreeSet::new(),
             problems: &mut problems,
         };
-        let wire_rules = match rules {
-            Some(rules) => rules.iter().enumerate().map(|(index, rule)| translated.translate(index, rule)).collect(),
+        let wire_rules = match &rules {
+            Some(rules) => rules.iter().map(|(origin, rule)| translated.translate(origin, rule)).collect(),
             None => vec![translated.default_tier()],
         };
         let Rules { targets, services, .. } = translated;
@@ -82,11 +85,11 @@ impl Import {
             targets: targets.iter().map(Target::wire).collect(),
             rules: wire_rules,
         };
-        report_errors(&wire, &object, &mut problems);
-        Self {
+        let mut import = Self {
             object,
+            fields,
             wire,
-            rule_names: rules.unwrap_or_default().iter().map(|rule| rule.name.clone()).collect(),
+            rules: rules.into_iter().flatten().map(|(origin, _)| origin).collect(),
             ports,
             unserved: BTreeSet::new(),
             targets,
@@ -97,6 +100,48 @@ impl Import {
             problems,
             export_problems,
             services,
+        };
+        import.report_errors();
+        import
+    }
+
+    /// Reports what the filter would find wrong with it: it is what the filter compiles.
+    fn report_errors(&mut self) {
+        for ImportError { at, part } in mcwan_policy::check(&self.wire) {
+            let (reason, message) = (part.reason().into(), part.to_string());
+            let own = |field: FieldPath| Problem::error(self.object.clone(), reason, &*message).at(field);
+            let problem = match at {
+                At::Import => own(self.fields.http.into()),
+                At::Hostname(hostname) => own(FieldPath::from(self.fields.hostnames).index(hostname)),
+                At::Match(rule, index) => {
+                    self.rule_error(rule, FieldPath::from("matches").index(index), reason, message)
+                }
+                At::Rule(rule) | At::Actions(rule) | At::Action(rule, _) => {
+                    self.rule_error(rule, FieldPath::root(), reason, message)
+                }
+            };
+            if !self.problems.contains(&problem) {
+                self.problems.push(problem);
+            }
+        }
+    }
+
+    /// The name of one of its rules, where it has one.
+    pub fn rule_name(&self, rule: usize) -> Option<&str> {
+        self.rules.get(rule)?.name.as_deref()
+    }
+
+    /// An error of a field of one of its rules; of the import where nobody wrote the rule.
+    pub fn rule_error(
+        &self,
+        rule: usize,
+        field: impl Into<FieldPath>,
+        reason: Reason,
+        message: impl Into<String>,
+    ) -> Problem {
+        match self.rules.get(rule) {
+            Some(origin) => origin.error(field, reason, message),
+            None => Problem::error(self.object.clone(), reason, message),
         }
     }
 
@@ -109,7 +154,7 @@ impl Import {
     #[must_use]
     pub fn told(&self, wire: wire::Import) -> Self {
         let nothing =
-            Self { rule_names: Vec::new(), ports: Vec::new(), targets: Vec::new(), tiers: Vec::new(), ..self.clone() };
+            Self { rules: Vec::new(), ports: Vec::new(), targets: Vec::new(), tiers: Vec::new(), ..self.clone() };
         Self { wire, problems: Vec::new(), export_problems: Vec::new(), services: BTreeSet::new(), ..nothing }
     }
 
@@ -168,7 +213,7 @@ fn exported_ports(exports: &Exports, namespace: &str, name: &str, problems: &mut
                 refused.join(", "),
                 limits::PORTS
             );
-            problems.push(Problem::error(object, "PortConflict", message).at("spec.ports"));
+            problems.push(Problem::error(object, Reason::PortConflict, message).at("spec.ports"));
         }
     }
     ports.into_iter().collect()
@@ -177,14 +222,14 @@ fn exported_ports(exports: &Exports, namespace: &str, name: &str, problems: &mut
 /// The ports that rules name of local Services, and all of Services of which they name none, ascending. Of more than a
 /// Gateway has listeners, the lowest.
 fn local_ports(
-    rules: &[HttpRule],
+    rules: &[(Origin, &HttpRule)],
     snapshot: &Snapshot,
     namespace: &str,
     object: &ObjectRef,
     problems: &mut Vec<Problem>,
 ) -> Vec<u16> {
     let mut named = BTreeSet::new();
-    for backend in rules.iter().flat_map(|rule| &rule.backend_refs) {
+    for backend in rules.iter().flat_map(|(_, rule)| &rule.backend_refs) {
         let service = snapshot.services.get(backend.namespace.as_deref().unwrap_or(namespace), &backend.name);
         let all = service.and_then(|service| service.spec.as_ref()?.ports.as_ref()).into_iter().flatten();
         match backend.port {
@@ -197,23 +242,7 @@ fn local_ports(
     let refused: Vec<_> = named.map(|port| port.to_string()).collect();
     if !refused.is_empty() {
         let message = format!("not served: {}, as a service has at most {} ports", refused.join(", "), limits::PORTS);
-        problems.push(Problem::error(object.clone(), "TooLarge", message));
+        problems.push(Problem::error(object.clone(), Reason::TooLarge, message));
     }
     ports
-}
-
-/// Reports what the filter would find wrong with an import: it is what the filter compiles.
-fn report_errors(import: &wire::Import, object: &ObjectRef, problems: &mut Vec<Problem>) {
-    for error in mcwan_policy::check(import) {
-        let field = match error.at {
-            At::Import => "spec.http".to_owned(),
-            At::Hostname(hostname) => FrontEnd::hostname_field(hostname),
-            At::Match(rule, index) => format!("{}.matches[{index}]", FrontEnd::rule_field(rule)),
-            At::Rule(rule) | At::Actions(rule) | At::Action(rule, _) => FrontEnd::rule_field(rule),
-        };
-        let problem = Problem::error(object.clone(), error.part.reason().as_str(), error.part.to_string()).at(field);
-        if !problems.contains(&problem) {
-            problems.push(problem);
-        }
-    }
 }

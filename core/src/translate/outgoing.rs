@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
 use k8s_openapi::jiff::Timestamp;
 
 use crate::api::{ExportedPort, Protocol, REGISTRY_NAMESPACE, ServiceExport, WAN_POLICY_ANNOTATION, limits};
-use crate::problem::{ObjectRef, Problem};
+use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 use crate::snapshot::{Key, Snapshot};
 
 use super::gateway_pods::{INGRESS_GATEWAY, ready_addresses};
@@ -45,7 +45,9 @@ impl Outgoing {
         let mut problems = Vec::new();
         let ports = match snapshot.services.get(&key.namespace, &key.name) {
             Some(service) => ports_of(service, &object),
-            None => Err(Box::new(Problem::error(object.clone(), "NoService", format!("there is no Service {key}")))),
+            None => {
+                Err(Box::new(Problem::error(object.clone(), Reason::NoService, format!("there is no Service {key}"))))
+            }
         };
         let ports = ports.unwrap_or_else(|problem| {
             problems.push(*problem);
@@ -55,14 +57,14 @@ impl Outgoing {
         if gateways.len() > limits::ADDRESSES {
             let message =
                 format!("its gateway has {} addresses, and takes requests by {}", gateways.len(), limits::ADDRESSES);
-            problems.push(Problem::error(object.clone(), "TooLarge", message));
+            problems.push(Problem::error(object.clone(), Reason::TooLarge, message));
             gateways.truncate(limits::ADDRESSES);
         }
         let default_tier = export.default_tier();
         if let Some(tier) = default_tier.filter(|tier| !exports.tiers().any(|known| known == *tier)) {
             let message = format!("there is no WANPolicy {tier}, the default tier");
-            let field = format!("metadata.annotations[{WAN_POLICY_ANNOTATION}]");
-            problems.push(Problem::error(object.clone(), "UnknownTier", message).at(field));
+            let field = FieldPath::from("metadata.annotations").key(WAN_POLICY_ANNOTATION);
+            problems.push(Problem::error(object.clone(), Reason::UnknownTier, message).at(field));
         }
         let told = options.cluster.as_ref().and_then(|cluster| {
             let name = format!("{cluster}.{}.{}", key.namespace, key.name);
@@ -91,7 +93,7 @@ fn ports_of(service: &Service, object: &ObjectRef) -> Result<Vec<ExportedPort>, 
     let spec = service.spec.as_ref();
     if spec.and_then(|spec| spec.type_.as_deref()) == Some("ExternalName") {
         let message = format!("{} is of type ExternalName", ObjectRef::of(service));
-        return Err(Box::new(Problem::error(object.clone(), "InvalidServiceType", message)));
+        return Err(Box::new(Problem::error(object.clone(), Reason::InvalidServiceType, message)));
     }
     let ports = spec.iter().flat_map(|spec| &spec.ports).flatten();
     let tcp = ports.filter(|port| port.protocol.as_deref().is_none_or(|protocol| protocol == "TCP"));
@@ -107,12 +109,12 @@ fn ports_of(service: &Service, object: &ObjectRef) -> Result<Vec<ExportedPort>, 
         .collect();
     if ports.is_empty() {
         let message = format!("{} has no TCP port", ObjectRef::of(service));
-        return Err(Box::new(Problem::error(object.clone(), "InvalidServiceType", message)));
+        return Err(Box::new(Problem::error(object.clone(), Reason::InvalidServiceType, message)));
     }
     if ports.len() > limits::PORTS {
         let message =
             format!("{} has {} TCP ports, over the bound of {}", ObjectRef::of(service), ports.len(), limits::PORTS);
-        return Err(Box::new(Problem::error(object.clone(), "TooLarge", message)));
+        return Err(Box::new(Problem::error(object.clone(), Reason::TooLarge, message)));
     }
     Ok(ports)
 }

@@ -6,14 +6,14 @@ use std::iter;
 use mcwan_policy::wire::{self, Action, Forward, Refuse, RefuseReason};
 
 use crate::api::{self, BackendRef, HttpMatch, HttpRule, PathMatchType, RequestMirror, Timeouts, ValueMatchType};
-use crate::problem::{ObjectRef, Problem};
+use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 use crate::snapshot::{Key, Snapshot};
 
-use super::backend::{self, Reference, Referrer, Unresolved};
-use super::filters::{self, FilterError, Filters};
-use super::service_import::FrontEnd;
+use super::backend::{self, Reference, Referrer};
+use super::filters::{self, Filters};
+use super::refusal::Refusal;
 use super::target;
-use super::{Destination, Exports, Forwarding, Mirror, Options, Steering, Target};
+use super::{Destination, Exports, Forwarding, Mirror, Options, Origin, Steering, Target};
 
 /// The share of requests that mirrors count in.
 const MILLION: u32 = 1_000_000;
@@ -31,24 +31,12 @@ pub(super) struct Rules<'r> {
     pub(super) problems: &'r mut Vec<Problem>,
 }
 
-/// Why an action is refused, and at which field of its rule.
-struct Refusal {
-    field: String,
-    reason: RefuseReason,
-    message: String,
-    hint: Option<String>,
-}
-
 impl Rules<'_> {
     /// Translates a rule. What cannot be done answers 500 for what it matches.
-    pub(super) fn translate(&mut self, index: usize, rule: &HttpRule) -> wire::Rule {
+    pub(super) fn translate(&mut self, origin: &Origin, rule: &HttpRule) -> wire::Rule {
         let matches = rule.matches.iter().map(wire_match).collect();
-        let actions = self.actions(index, rule).unwrap_or_else(|refusal| {
-            let reason = refusal.reason;
-            self.report(index, refusal);
-            vec![Action::Refuse(Refuse { weight: 1, reason })]
-        });
-        wire::Rule { matches, actions }
+        let actions = self.actions(origin, rule);
+        wire::Rule { matches, actions: actions.unwrap_or_else(|refusal| vec![self.refuse(origin, 1, refusal)]) }
     }
 
     /// The rule of an import that nobody wrote rules for.
@@ -58,52 +46,46 @@ impl Rules<'_> {
         let Some(tier) = sources.find_map(|source| source.default_tier.as_deref()) else {
             let message = "there are no rules, and no export names a default tier";
             let hint = "annotate the ServiceExport with `mc-wan.l7mp.io/wan-policy`, or write rules";
-            self.problems.push(Problem::error(self.object.clone(), "NoBackend", message).hint(hint));
+            self.problems.push(Problem::error(self.object.clone(), Reason::NoBackend, message).hint(hint));
             return wire::Rule::default();
         };
         let reference = Reference { group: api::GROUP, kind: "WANPolicy", namespace: None, name: tier, port: None };
         let action = match backend::resolve(reference, self.referrer, self.snapshot, self.exports) {
             Ok(destination) => self.forward(destination, Forwarding::default(), None, 1),
-            Err(Unresolved { reason, message, hint: _ }) => {
+            Err(Refusal { reason, message, .. }) => {
                 let message = format!("the default tier of the export: {message}");
-                self.problems.push(Problem::error(self.object.clone(), reason_name(reason), message));
+                self.problems.push(Problem::error(self.object.clone(), reason.into(), message));
                 Action::Refuse(Refuse { weight: 1, reason })
             }
         };
         wire::Rule { matches: Vec::new(), actions: vec![action] }
     }
 
-    fn actions(&mut self, index: usize, rule: &HttpRule) -> Result<Vec<Action>, Refusal> {
+    fn actions(&mut self, origin: &Origin, rule: &HttpRule) -> Result<Vec<Action>, Refusal> {
         let HttpRule { name: _, matches: _, filters, backend_refs, timeouts: _, retry, session_persistence } = rule;
         let unsupported = [("retry", retry.is_some()), ("sessionPersistence", session_persistence.is_some())];
         if let Some((field, _)) = unsupported.into_iter().find(|(_, used)| *used) {
             let message = format!("the standard channel of HTTPRoute has no `{field}`");
-            return Err(Refusal::new(field, RefuseReason::UnsupportedFilter, message));
+            return Err(Refusal::unsupported(message).at(field));
         }
-        let filters = Filters::new(filters).map_err(|error| Refusal::filter("filters", error))?;
+        let filters = Filters::new(filters).map_err(|refusal| refusal.at("filters"))?;
         if filters.redirect.is_some() && !backend_refs.is_empty() {
-            let message = "a rule that redirects has no backends".to_owned();
-            return Err(Refusal::new("backendRefs", RefuseReason::InvalidFilter, message));
+            return Err(Refusal::invalid("a rule that redirects has no backends").at("backendRefs"));
         }
         if let Some(asked) = filters.redirect {
             let redirect =
                 filters.beside_a_redirect().and_then(|()| filters::redirect(asked, 1, &filters.headers.response));
-            let redirect = redirect.map_err(|(reason, message)| Refusal::new("filters", reason, message))?;
+            let redirect = redirect.map_err(|refusal| refusal.at("filters"))?;
             return Ok(vec![Action::Redirect(redirect)]);
         }
         if backend_refs.iter().all(|backend| backend.weight == 0) {
-            let field = format!("{}.backendRefs", FrontEnd::rule_field(index));
             let message = "no backend takes any request, so the rule answers 500";
-            self.problems.push(Problem::error(self.object.clone(), "NoBackend", message).at(field));
+            self.problems.push(origin.error("backendRefs", Reason::NoBackend, message));
         }
         let mut actions = Vec::new();
         for (position, backend) in backend_refs.iter().enumerate() {
-            let action = self.action(rule, &filters, position, backend).unwrap_or_else(|refusal| {
-                let reason = refusal.reason;
-                self.report(index, refusal);
-                Action::Refuse(Refuse { weight: backend.weight, reason })
-            });
-            actions.push(action);
+            let action = self.action(rule, &filters, position, backend);
+            actions.push(action.unwrap_or_else(|refusal| self.refuse(origin, backend.weight, refusal)));
         }
         Ok(actions)
     }
@@ -115,9 +97,9 @@ impl Rules<'_> {
         position: usize,
         backend: &BackendRef,
     ) -> Result<Action, Refusal> {
-        let field = format!("backendRefs[{position}]");
-        let filters_field = format!("{field}.filters");
-        let own = Filters::new(&backend.filters).map_err(|error| Refusal::filter(&filters_field, error))?;
+        let field = FieldPath::from("backendRefs").index(position);
+        let at_filters = |refusal: Refusal| refusal.at(field.field("filters"));
+        let own = Filters::new(&backend.filters).map_err(at_filters)?;
         let reference = Reference {
             group: &backend.group,
             kind: &backend.kind,
@@ -125,25 +107,23 @@ impl Rules<'_> {
             name: &backend.name,
             port: backend.port.map(Into::into),
         };
-        let destination = self.resolve(reference, &field)?;
+        let destination = self.resolve(reference).map_err(|refusal| refusal.at(field.clone()))?;
         if let Some(asked) = own.redirect {
             let headers = filters::in_turn(&own.headers.response, &rule_filters.headers.response);
             let sound = own.beside_a_redirect().and_then(|()| rule_filters.beside_a_redirect());
             let redirect = sound.and_then(|()| filters::redirect(asked, backend.weight, &headers));
-            let redirect = redirect.map_err(|(reason, message)| Refusal::new(&filters_field, reason, message))?;
+            let redirect = redirect.map_err(at_filters)?;
             return Ok(Action::Redirect(redirect));
         }
         let twice = (own.path.is_some() && rule_filters.path.is_some())
             || (own.hostname.is_some() && rule_filters.hostname.is_some())
             || (own.cors.is_some() && rule_filters.cors.is_some());
         if twice {
-            let message = "the rule and its backend both change the same thing".to_owned();
-            return Err(Refusal::new(&filters_field, RefuseReason::InvalidFilter, message));
+            return Err(at_filters(Refusal::invalid("the rule and its backend both change the same thing")));
         }
         let hostname = own.hostname.or_else(|| rule_filters.hostname.clone());
         if let Some(hostname) = &hostname {
-            self.check_hostname(hostname, &destination)
-                .map_err(|(reason, message)| Refusal::new("filters", reason, message))?;
+            self.check_hostname(hostname, &destination).map_err(|refusal| refusal.at("filters"))?;
         }
         let mirrors = rule_filters.mirrors.iter().chain(&own.mirrors);
         let forwarding = Forwarding {
@@ -151,10 +131,12 @@ impl Rules<'_> {
             rule_headers: rule_filters.headers.clone(),
             hostname,
             timeouts: rule.timeouts.filter(|timeouts| *timeouts != Timeouts::default()),
-            mirrors: mirrors.map(|mirror| self.mirror(mirror)).collect::<Result<_, _>>()?,
+            mirrors: mirrors
+                .map(|mirror| self.mirror(mirror).map_err(|refusal| refusal.at("filters")))
+                .collect::<Result<_, _>>()?,
             cors: own.cors.or(rule_filters.cors).cloned(),
         };
-        self.check_steering(&destination, &forwarding, &field)?;
+        self.check_steering(&destination, &forwarding).map_err(|refusal| refusal.at(field.clone()))?;
         let path = own.path.or_else(|| rule_filters.path.clone());
         Ok(self.forward(destination, forwarding, path, backend.weight))
     }
@@ -194,10 +176,9 @@ impl Rules<'_> {
         target::meaning(target, destinations.filter_map(port))
     }
 
-    fn resolve(&mut self, reference: Reference<'_>, field: &str) -> Result<Destination, Refusal> {
+    fn resolve(&mut self, reference: Reference<'_>) -> Result<Destination, Refusal> {
         self.services.extend(reference.service(self.referrer.namespace));
         backend::resolve(reference, self.referrer, self.snapshot, self.exports)
-            .map_err(|Unresolved { reason, message, hint }| Refusal { field: field.to_owned(), reason, message, hint })
     }
 
     fn mirror(&mut self, mirror: &RequestMirror) -> Result<Mirror, Refusal> {
@@ -209,7 +190,7 @@ impl Rules<'_> {
             name: &backend_ref.name,
             port: backend_ref.port.map(Into::into),
         };
-        let destination = self.resolve(reference, "filters")?;
+        let destination = self.resolve(reference)?;
         let per_million = match (percent, fraction) {
             (None, None) => MILLION,
             (Some(percent), None) => u32::from(*percent) * (MILLION / 100),
@@ -217,65 +198,44 @@ impl Rules<'_> {
                 let share = u64::from(fraction.numerator) * u64::from(MILLION) / u64::from(fraction.denominator.get());
                 u32::try_from(share).unwrap_or(MILLION)
             }
-            (None, Some(_)) => {
-                let message = "a mirror's fraction is at most one".to_owned();
-                return Err(Refusal::new("filters", RefuseReason::InvalidFilter, message));
-            }
-            (Some(_), Some(_)) => {
-                let message = "a mirror has a percentage or a fraction, not both".to_owned();
-                return Err(Refusal::new("filters", RefuseReason::InvalidFilter, message));
-            }
+            (None, Some(_)) => return Err(Refusal::invalid("a mirror's fraction is at most one")),
+            (Some(_), Some(_)) => return Err(Refusal::invalid("a mirror has a percentage or a fraction, not both")),
         };
         Ok(Mirror { destination, per_million })
     }
 
     /// The far gateway knows two hosts.
-    fn check_hostname(&self, hostname: &str, destination: &Destination) -> Result<(), (RefuseReason, String)> {
+    fn check_hostname(&self, hostname: &str, destination: &Destination) -> Result<(), Refusal> {
         let Referrer { namespace, name, .. } = self.referrer;
         let known = [mcwan_policy::canonical_host(namespace, name), mcwan_policy::clusterset_host(namespace, name)];
         match destination {
             Destination::Tier { .. } if !known.iter().any(|known| known == hostname) => {
                 let message = format!("over a tier the hostname can only be {} or {}", known[0], known[1]);
-                Err((RefuseReason::InvalidFilter, message))
+                Err(Refusal::invalid(message))
             }
             Destination::Tier { .. } | Destination::Service { .. } => Ok(()),
         }
     }
 
     /// One generic route can do nothing for one target only.
-    fn check_steering(&self, destination: &Destination, forwarding: &Forwarding, field: &str) -> Result<(), Refusal> {
+    fn check_steering(&self, destination: &Destination, forwarding: &Forwarding) -> Result<(), Refusal> {
         let ports_differ =
             matches!(destination, Destination::Service { port: None, .. }) && self.referrer.ports.len() > 1;
         match self.options.steering {
             Steering::RouteHeader => Ok(()),
             Steering::ClusterHeader if forwarding.is_empty() && !ports_differ => Ok(()),
             Steering::ClusterHeader => {
-                let message = "this needs a route of its own, which there is not in ClusterHeader mode".to_owned();
-                Err(Refusal::new(field, RefuseReason::UnsupportedFilter, message))
+                Err(Refusal::unsupported("this needs a route of its own, which there is not in ClusterHeader mode"))
             }
         }
     }
 
-    fn report(&mut self, rule: usize, Refusal { field, reason, message, hint }: Refusal) {
-        let field = format!("{}.{field}", FrontEnd::rule_field(rule));
-        let problem = Problem::error(self.object.clone(), reason_name(reason), message).at(field);
-        self.problems.push(Problem { hint, ..problem });
+    /// Reports a refusal, and does it.
+    fn refuse(&mut self, origin: &Origin, weight: u32, refusal: Refusal) -> Action {
+        let Refusal { field, reason, message, hint } = refusal;
+        self.problems.push(Problem { hint, ..origin.error(field, reason.into(), message) });
+        Action::Refuse(Refuse { weight, reason })
     }
-}
-
-impl Refusal {
-    fn new(field: &str, reason: RefuseReason, message: String) -> Self {
-        Self { field: field.to_owned(), reason, message, hint: None }
-    }
-
-    fn filter(list: &str, FilterError { filter, field, reason, message }: FilterError) -> Self {
-        let field = field.map(|field| format!(".{field}")).unwrap_or_default();
-        Self::new(&format!("{list}[{filter}]{field}"), reason, message)
-    }
-}
-
-fn reason_name(reason: RefuseReason) -> &'static str {
-    mcwan_policy::Reason::from(reason).as_str()
 }
 
 fn wire_match(http: &HttpMatch) -> wire::Match {

@@ -1,20 +1,26 @@
 //! The front end for `ServiceImport`.
 
+use std::sync::Arc;
+
 use mcwan_policy::wire::NoMatch;
 
-use crate::api::{DataPlane, HttpRule, NoMatchStatus, ServiceImport};
-use crate::problem::{ObjectRef, Problem};
+use crate::api::{DataPlane, HttpRule, ImportFields, NoMatchStatus, ServiceImport};
+use crate::problem::{ObjectRef, Problem, Reason};
 use crate::snapshot::{Age, Key, Unreadable};
+
+use super::Origin;
 
 /// What every front end turns its resource into.
 pub(super) struct FrontEnd<'s> {
     /// The resource, for problems.
     pub(super) object: ObjectRef,
+    /// Its fields, for problems.
+    pub(super) fields: &'static ImportFields,
     pub(super) namespace: &'s str,
     pub(super) name: &'s str,
     pub(super) hostnames: &'s [String],
     /// None: every request takes the default tier.
-    pub(super) rules: Option<&'s [HttpRule]>,
+    pub(super) rules: Option<Vec<(Origin, &'s HttpRule)>>,
     pub(super) no_match: NoMatch,
     pub(super) data_plane: Option<DataPlane>,
     pub(super) age: Option<Age>,
@@ -22,19 +28,7 @@ pub(super) struct FrontEnd<'s> {
     pub(super) problems: Vec<Problem>,
 }
 
-impl FrontEnd<'_> {
-    /// The field of a rule, for problems.
-    pub(super) fn rule_field(index: usize) -> String {
-        format!("spec.http.rules[{index}]")
-    }
-
-    /// The field of a hostname, for problems.
-    pub(super) fn hostname_field(index: usize) -> String {
-        format!("spec.hostnames[{index}]")
-    }
-}
-
-pub(super) fn front_end(import: &ServiceImport, age: Age) -> FrontEnd<'_> {
+pub(super) fn front_end<'s>(import: &'s ServiceImport, age: Age) -> FrontEnd<'s> {
     let namespace = import.metadata.namespace.as_deref().unwrap_or_default();
     let name = import.metadata.name.as_deref().unwrap_or_default();
     let http = import.spec.http.as_ref();
@@ -44,25 +38,28 @@ pub(super) fn front_end(import: &ServiceImport, age: Age) -> FrontEnd<'_> {
         NoMatchStatus::TooManyRequests => NoMatch::TooManyRequests,
         NoMatchStatus::ServiceUnavailable => NoMatch::ServiceUnavailable,
     };
+    let nothing = without_rules(namespace, name);
+    let object = Arc::new(nothing.object.clone());
+    let written = |(index, rule): (usize, &'s HttpRule)| {
+        let (object, field) = (Arc::clone(&object), nothing.fields.rule(index));
+        (Origin { name: rule.name.clone(), object, field }, rule)
+    };
     FrontEnd {
-        object: ObjectRef::namespaced("ServiceImport", namespace, name),
-        namespace,
-        name,
         hostnames: &import.spec.hostnames,
-        rules: http.map(|http| &*http.rules),
+        rules: http.map(|http| http.rules.iter().enumerate().map(written).collect()),
         no_match,
         data_plane: import.spec.data_plane,
         age: Some(age),
-        problems: Vec::new(),
+        ..nothing
     }
 }
 
 /// A resource that cannot be read: everything is refused, for its rules may forbid what nobody knows.
 pub(super) fn unreadable<'s>(key: &'s Key, unreadable: &Unreadable) -> FrontEnd<'s> {
     let nothing = without_rules(&key.namespace, &key.name);
-    let error = Problem::error(nothing.object.clone(), "Unreadable", unreadable.error.as_str());
+    let error = Problem::error(nothing.object.clone(), Reason::Unreadable, unreadable.error.as_str());
     FrontEnd {
-        rules: Some(&[]),
+        rules: Some(Vec::new()),
         age: Some(Age::of(&unreadable.metadata, 0)),
         problems: vec![error.hint("is the CustomResourceDefinition of another version of mcwan?")],
         ..nothing
@@ -73,6 +70,7 @@ pub(super) fn unreadable<'s>(key: &'s Key, unreadable: &Unreadable) -> FrontEnd<
 pub(super) fn without_rules<'s>(namespace: &'s str, name: &'s str) -> FrontEnd<'s> {
     FrontEnd {
         object: ObjectRef::namespaced("ServiceImport", namespace, name),
+        fields: &ServiceImport::FIELDS,
         namespace,
         name,
         hostnames: &[],

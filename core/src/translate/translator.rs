@@ -8,7 +8,7 @@ use mcwan_policy::listener_port;
 
 use crate::api::{ClusterTier, EgressGateway, McsVersion, REGISTRY_NAMESPACE, WanClusterSpec, limits};
 use crate::liveness::Liveness;
-use crate::problem::{ObjectRef, Problem};
+use crate::problem::{ObjectRef, Problem, Reason};
 use crate::snapshot::change::Change;
 use crate::snapshot::{Key, Keyed, Snapshot};
 
@@ -295,7 +295,8 @@ impl Translator {
     pub fn cluster_problems(&self, snapshot: &Snapshot) -> Vec<Problem> {
         let cluster = self.options.cluster.clone().unwrap_or_default();
         let object = ObjectRef::namespaced("WANCluster", REGISTRY_NAMESPACE, cluster);
-        let error = |message: String| Problem::error(object.clone(), "TooLarge", message).at("spec.egressGateways");
+        let error =
+            |message: String| Problem::error(object.clone(), Reason::TooLarge, message).at("spec.egressGateways");
         let gateways = self.egress_gateways(snapshot);
         let mut problems = Vec::new();
         if gateways.len() > limits::NAMESPACES {

@@ -1,5 +1,7 @@
 //! Every example, in every mode that can say it.
 
+use mcwan_core::api::ServiceImport;
+use mcwan_core::problem::Reason;
 use mcwan_testbed::envoy::Envoy;
 use mcwan_testbed::example::{Answer, End, Example, Expected};
 use mcwan_testbed::mode::Mode;
@@ -10,9 +12,9 @@ use mcwan_testbed::setup::Setup;
 async fn assert_plays(name: &str, mode: Mode, refused_rules: &[usize]) {
     let example = Example::load(name).unwrap();
     let setup = Setup::of_example(&example, mode).unwrap();
-    let problems: Vec<_> = setup.problems.iter().map(|problem| (problem.reason, problem.field.as_deref())).collect();
-    let fields: Vec<_> = refused_rules.iter().map(|rule| format!("spec.http.rules[{rule}].backendRefs[0]")).collect();
-    let expected: Vec<_> = fields.iter().map(|field| ("UnsupportedFilter", Some(&**field))).collect();
+    let problems: Vec<_> = setup.problems.iter().map(|problem| (problem.reason, problem.field.clone())).collect();
+    let fields = refused_rules.iter().map(|rule| ServiceImport::FIELDS.rule(*rule).field("backendRefs").index(0));
+    let expected: Vec<_> = fields.map(|field| (Reason::UnsupportedFilter, field)).collect();
     assert_eq!(problems, expected, "{name} ({mode}): what cannot be said");
     Envoy::validate(&setup.config).unwrap();
     let testbed = setup.start().await.unwrap();

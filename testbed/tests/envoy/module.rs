@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use mcwan::module::{ModuleCheck, ModuleError, ModuleStatus};
+use mcwan_core::problem::Reason;
 use mcwan_testbed::oci_registry::OciRegistry;
 use mcwan_testbed::tools;
 use tempfile::TempDir;
@@ -46,11 +47,11 @@ async fn what_is_not_the_filter_does_not_pass() -> Result<()> {
     let bare = b"\0asm\x01\0\0\0".to_vec();
     for (number, name, content, reason) in [
         (0, "plugin.wasm", module.clone(), None),
-        (1, "filter.wasm", module, Some("NotAModule")),
-        (2, "plugin.wasm", b"#!/bin/sh\n".to_vec(), Some("NotAModule")),
-        (3, "plugin.wasm", bare, Some("NotAModule")),
-        (4, "plugin.wasm", mk_module_of_version(1)?, Some("WireVersionMismatch")),
-        (5, "plugin.wasm", mk_module_of_version(-1)?, Some("WireVersionMismatch")),
+        (1, "filter.wasm", module, Some(Reason::NotAModule)),
+        (2, "plugin.wasm", b"#!/bin/sh\n".to_vec(), Some(Reason::NotAModule)),
+        (3, "plugin.wasm", bare, Some(Reason::NotAModule)),
+        (4, "plugin.wasm", mk_module_of_version(1)?, Some(Reason::WireVersionMismatch)),
+        (5, "plugin.wasm", mk_module_of_version(-1)?, Some(Reason::WireVersionMismatch)),
     ] {
         let archive = mk_archive(folder.path(), name, &content)?;
         let image = registry.push_layer(&archive, &format!("image-{number}")).await?;

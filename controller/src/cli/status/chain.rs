@@ -10,6 +10,7 @@ use mcwan_core::api::{REGISTRY_NAMESPACE, TIER_NAMESPACE};
 use mcwan_core::emit::kubernetes::FilterKind;
 use mcwan_core::emit::kubernetes::names::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY};
 use mcwan_core::liveness::Liveness;
+use mcwan_core::problem::Reason;
 use mcwan_core::status::Subject;
 use mcwan_core::translate::gateway_pods::{gateway_of, is_over, is_ready};
 use mcwan_core::translate::{Destination, Import};
@@ -132,7 +133,7 @@ fn exports(world: &World, import: &Import) -> Vec<Step> {
             }
         })
         .collect();
-    let unused = import.export_problems.iter().filter(|problem| problem.reason != "NoAddress");
+    let unused = import.export_problems.iter().filter(|problem| problem.reason != Reason::NoAddress);
     steps.extend(unused.map(|problem| {
         let hint =
             problem.hint.clone().unwrap_or_else(|| format!("see `kubectl get wanclusters -n {REGISTRY_NAMESPACE}`"));

@@ -64,7 +64,7 @@ impl ImportStatus {
             stale_sources: stale.into_iter().collect(),
             ports: import.ports.clone(),
             hostnames: import.wire.hostnames.clone(),
-            rules: has_rules.then_some(import.rule_names.len()),
+            rules: has_rules.then_some(import.rules.len()),
             data_plane: data_plane(import, world),
             conditions: subject.map(|subject| subject.conditions.to_vec()).unwrap_or_default(),
             problems: problems(import),

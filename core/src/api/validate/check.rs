@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use mcwan_policy::{is_label, limits};
 
-use crate::problem::{ObjectRef, Problem};
+use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 
 /// Collects the problems of one object.
 pub(super) struct Check {
@@ -17,7 +17,7 @@ impl Check {
         Self { object, problems: Vec::new() }
     }
 
-    pub(super) fn error(&mut self, field: impl Into<String>, reason: &'static str, message: impl Into<String>) {
+    pub(super) fn error(&mut self, field: impl Into<FieldPath>, reason: Reason, message: impl Into<String>) {
         self.problems.push(Problem::error(self.object.clone(), reason, message).at(field));
     }
 
@@ -30,21 +30,26 @@ impl Check {
         }
     }
 
-    pub(super) fn label(&mut self, field: &str, text: &str) {
+    pub(super) fn label(&mut self, field: impl Into<FieldPath>, text: &str) {
         if !is_label(text) {
             let message = format!("`{text}` is not a DNS label: at most {} of a-z, 0-9 and -", limits::LABEL_BYTES);
-            self.error(field, "InvalidName", format!("{message}, with a letter or digit at both ends"));
+            self.error(field, Reason::InvalidName, format!("{message}, with a letter or digit at both ends"));
         }
     }
 
     /// The items of a list differ in what identifies them.
-    pub(super) fn distinct<T: Eq + std::hash::Hash>(&mut self, list: &str, field: &str, keys: impl Iterator<Item = T>) {
-        let mut seen = HashSet::new();
+    pub(super) fn distinct<T: Eq + std::hash::Hash>(
+        &mut self,
+        list: impl Into<FieldPath>,
+        field: &'static str,
+        keys: impl Iterator<Item = T>,
+    ) {
+        let (list, mut seen) = (list.into(), HashSet::new());
         for (index, key) in keys.enumerate() {
             if !seen.insert(key) {
                 self.error(
-                    format!("{list}[{index}].{field}"),
-                    "Duplicate",
+                    list.index(index).field(field),
+                    Reason::Duplicate,
                     format!("an earlier item has this {field}"),
                 );
             }
@@ -52,26 +57,26 @@ impl Check {
     }
 
     /// The items of a list differ.
-    pub(super) fn distinct_items(&mut self, list: &str, items: &[String]) {
+    pub(super) fn distinct_items(&mut self, list: &FieldPath, items: &[String]) {
         let mut seen = HashSet::new();
         for (index, item) in items.iter().enumerate().filter(|(_, item)| !seen.insert(*item)) {
-            self.error(format!("{list}[{index}]"), "Duplicate", format!("`{item}` is there twice"));
+            self.error(list.index(index), Reason::Duplicate, format!("`{item}` is there twice"));
         }
     }
 
     /// A list that has at most so many items.
-    pub(super) fn count(&mut self, list: &str, count: usize, max: usize) {
+    pub(super) fn count(&mut self, list: impl Into<FieldPath>, count: usize, max: usize) {
         if count > max {
-            self.error(list, "TooLarge", format!("{count} items, over the bound of {max}"));
+            self.error(list, Reason::TooLarge, format!("{count} items, over the bound of {max}"));
         }
     }
 
     /// A text that is not empty and has at most so many characters.
-    pub(super) fn length(&mut self, field: String, text: &str, max: usize) {
+    pub(super) fn length(&mut self, field: FieldPath, text: &str, max: usize) {
         if text.is_empty() {
-            self.error(field, "InvalidValue", "the text is empty");
+            self.error(field, Reason::InvalidValue, "the text is empty");
         } else if text.chars().count() > max {
-            self.error(field, "TooLarge", format!("over {max} characters"));
+            self.error(field, Reason::TooLarge, format!("over {max} characters"));
         }
     }
 }

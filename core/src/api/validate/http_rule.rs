@@ -5,6 +5,7 @@ use mcwan_policy::{is_label, limits};
 
 use super::check::Check;
 use crate::api::{Cors, FilterType, HeaderModifier, HttpFilter, HttpMatch, HttpRule, Timeouts};
+use crate::problem::{FieldPath, Reason};
 
 /// The greatest weight of a backendRef.
 const WEIGHT: u32 = 1_000_000;
@@ -19,105 +20,103 @@ const CORS_ITEMS: usize = 64;
 /// What a method of a CORS filter may be.
 const METHODS: [&str; 10] = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "*"];
 
-pub(super) fn check(check: &mut Check, field: &str, rule: &HttpRule) {
+pub(super) fn check(check: &mut Check, field: &FieldPath, rule: &HttpRule) {
     if let Some(name) = &rule.name {
-        check.length(format!("{field}.name"), name, RULE_NAME);
+        check.length(field.field("name"), name, RULE_NAME);
     }
     for (index, http_match) in rule.matches.iter().enumerate() {
-        check_match(check, &format!("{field}.matches[{index}]"), http_match);
+        check_match(check, &field.field("matches").index(index), http_match);
     }
-    check_filters(check, &format!("{field}.filters"), &rule.filters);
+    check_filters(check, &field.field("filters"), &rule.filters);
     for (index, backend) in rule.backend_refs.iter().enumerate() {
-        let field = format!("{field}.backendRefs[{index}]");
+        let field = field.field("backendRefs").index(index);
         if backend.weight > WEIGHT {
-            check.error(format!("{field}.weight"), "InvalidValue", format!("a weight is at most {WEIGHT}"));
+            check.error(field.field("weight"), Reason::InvalidValue, format!("a weight is at most {WEIGHT}"));
         }
-        check_filters(check, &format!("{field}.filters"), &backend.filters);
+        check_filters(check, &field.field("filters"), &backend.filters);
     }
     if let Some(Timeouts { request: Some(request), backend_request: Some(backend_request) }) = rule.timeouts
         && request.as_millis() != 0
         && backend_request.as_millis() > request.as_millis()
     {
         let message = format!("{backend_request} is longer than the request's {request}");
-        check.error(format!("{field}.timeouts.backendRequest"), "InvalidValue", message);
+        check.error(field.field("timeouts.backendRequest"), Reason::InvalidValue, message);
     }
 }
 
-fn check_match(check: &mut Check, field: &str, http_match: &HttpMatch) {
+fn check_match(check: &mut Check, field: &FieldPath, http_match: &HttpMatch) {
     for (index, header) in http_match.headers.iter().enumerate() {
-        check.length(format!("{field}.headers[{index}].value"), &header.value, limits::VALUE_BYTES);
+        check.length(field.field("headers").index(index).field("value"), &header.value, limits::VALUE_BYTES);
     }
     for (index, param) in http_match.query_params.iter().enumerate() {
-        check.length(format!("{field}.queryParams[{index}].value"), &param.value, QUERY_VALUE);
+        check.length(field.field("queryParams").index(index).field("value"), &param.value, QUERY_VALUE);
     }
 }
 
-fn check_filters(check: &mut Check, list: &str, filters: &[HttpFilter]) {
-    check.count(list, filters.len(), FILTERS);
+fn check_filters(check: &mut Check, list: &FieldPath, filters: &[HttpFilter]) {
+    check.count(list.clone(), filters.len(), FILTERS);
     for (index, filter) in filters.iter().enumerate() {
-        let field = format!("{list}[{index}]");
-        if let Some(modifier) = &filter.request_header_modifier {
-            check_modifier(check, &format!("{field}.requestHeaderModifier"), modifier);
-        }
-        if let Some(modifier) = &filter.response_header_modifier {
-            check_modifier(check, &format!("{field}.responseHeaderModifier"), modifier);
+        let field = list.index(index);
+        for (name, modifier) in [
+            ("requestHeaderModifier", &filter.request_header_modifier),
+            ("responseHeaderModifier", &filter.response_header_modifier),
+        ] {
+            if let Some(modifier) = modifier {
+                check_modifier(check, &field.field(name), modifier);
+            }
         }
         let redirect = filter.request_redirect.as_ref().and_then(|redirect| redirect.hostname.as_deref());
-        if let Some(hostname) = redirect.filter(|hostname| !is_host(hostname)) {
-            check.error(format!("{field}.requestRedirect.hostname"), "InvalidValue", not_a_host(hostname));
-        }
         let rewrite = filter.url_rewrite.as_ref().and_then(|rewrite| rewrite.hostname.as_deref());
-        if let Some(hostname) = rewrite.filter(|hostname| !is_host(hostname)) {
-            check.error(format!("{field}.urlRewrite.hostname"), "InvalidValue", not_a_host(hostname));
+        for (name, hostname) in [("requestRedirect.hostname", redirect), ("urlRewrite.hostname", rewrite)] {
+            if let Some(hostname) = hostname.filter(|hostname| !is_host(hostname)) {
+                let message = format!("`{hostname}` is not a hostname: want lower-case DNS labels");
+                check.error(field.field(name), Reason::InvalidValue, message);
+            }
         }
         if let Some(cors) = filter.cors.as_ref().filter(|_| filter.r#type == FilterType::Cors) {
-            check_cors(check, &format!("{field}.cors"), cors);
+            check_cors(check, &field.field("cors"), cors);
         }
     }
 }
 
-fn check_modifier(check: &mut Check, field: &str, modifier: &HeaderModifier) {
+fn check_modifier(check: &mut Check, field: &FieldPath, modifier: &HeaderModifier) {
     let HeaderModifier { set, add, remove } = modifier;
     for (list, headers) in [("set", set), ("add", add)] {
-        let list = format!("{field}.{list}");
+        let list = field.field(list);
         for (index, header) in headers.iter().enumerate() {
-            check.length(format!("{list}[{index}].value"), &header.value, limits::VALUE_BYTES);
+            check.length(list.index(index).field("value"), &header.value, limits::VALUE_BYTES);
         }
-        check.distinct(&list, "name", headers.iter().map(|header| &header.name));
+        check.distinct(list, "name", headers.iter().map(|header| &header.name));
     }
-    check.distinct_items(&format!("{field}.remove"), remove);
+    check.distinct_items(&field.field("remove"), remove);
 }
 
-fn check_cors(check: &mut Check, field: &str, cors: &Cors) {
+fn check_cors(check: &mut Check, field: &FieldPath, cors: &Cors) {
     let Cors { allow_origins, allow_credentials: _, allow_methods, allow_headers, expose_headers, max_age: _ } = cors;
-    let lone_star = |check: &mut Check, name: &str, list: &[String]| {
+    let lone_star = |check: &mut Check, name: &'static str, list: &[String]| {
         if list.len() > 1 && list.iter().any(|item| item == "*") {
-            check.error(format!("{field}.{name}"), "InvalidValue", "`*` stands alone or not at all");
+            check.error(field.field(name), Reason::InvalidValue, "`*` stands alone or not at all");
         }
     };
     lone_star(check, "allowOrigins", allow_origins);
     lone_star(check, "allowMethods", allow_methods);
     lone_star(check, "allowHeaders", allow_headers);
-    check_items(check, &format!("{field}.allowOrigins"), allow_origins, is_origin);
-    check_items(check, &format!("{field}.allowMethods"), allow_methods, |method| METHODS.contains(&method));
-    check_items(check, &format!("{field}.allowHeaders"), allow_headers, is_header_name);
-    check_items(check, &format!("{field}.exposeHeaders"), expose_headers, is_header_name);
+    check_items(check, &field.field("allowOrigins"), allow_origins, is_origin);
+    check_items(check, &field.field("allowMethods"), allow_methods, |method| METHODS.contains(&method));
+    check_items(check, &field.field("allowHeaders"), allow_headers, is_header_name);
+    check_items(check, &field.field("exposeHeaders"), expose_headers, is_header_name);
 }
 
-fn check_items(check: &mut Check, list: &str, items: &[String], is_sound: fn(&str) -> bool) {
-    check.count(list, items.len(), CORS_ITEMS);
+fn check_items(check: &mut Check, list: &FieldPath, items: &[String], is_sound: fn(&str) -> bool) {
+    check.count(list.clone(), items.len(), CORS_ITEMS);
     check.distinct_items(list, items);
     for (index, item) in items.iter().enumerate().filter(|(_, item)| !is_sound(item)) {
-        check.error(format!("{list}[{index}]"), "InvalidValue", format!("{item:?} cannot stand here"));
+        check.error(list.index(index), Reason::InvalidValue, format!("{item:?} cannot stand here"));
     }
 }
 
 fn is_host(text: &str) -> bool {
     text.len() <= limits::HOST_BYTES && text.split('.').all(is_label)
-}
-
-fn not_a_host(text: &str) -> String {
-    format!("`{text}` is not a hostname: want lower-case DNS labels")
 }
 
 /// A header's name (RFC 9110, section 5.6.2, `token`).
@@ -150,8 +149,8 @@ mod tests {
     fn wrong(rule: Value) -> Vec<String> {
         let rule: HttpRule = serde_json::from_value(rule).unwrap();
         let mut found = Check::new(ObjectRef::namespaced("ServiceImport", "secure", "payment"));
-        check(&mut found, "rule", &rule);
-        found.problems.into_iter().filter_map(|problem| problem.field).collect()
+        check(&mut found, &"rule".into(), &rule);
+        found.problems.into_iter().map(|problem| problem.field.to_string()).collect()
     }
 
     #[test]

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::ServicePort;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::{Value, json};
 
-use crate::problem::{ObjectRef, Problem};
+use crate::problem::{ObjectRef, Problem, Reason};
 use crate::snapshot::{Snapshot, service_port};
 use crate::translate::{Destination, Import, Tier};
 
@@ -42,7 +42,7 @@ pub(super) fn add(
             if endpoints.is_empty() {
                 let object = ObjectRef::namespaced("Service", namespace, name);
                 let message = "no EndpointSlice gives it a ready address, so requests to it answer 503";
-                problems.push(Problem::warning(object, "NoAddress", message));
+                problems.push(Problem::warning(object, Reason::NoAddress, message));
             }
             endpoints
         }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::api::DataPlane;
-use crate::problem::Problem;
+use crate::problem::{Problem, Reason};
 
 use super::{Clusters, Scene, address, native, steered};
 
@@ -20,8 +20,9 @@ pub(super) fn render(scene: Scene<'_>, port: u16, clusters: &mut Clusters, probl
             DataPlane::Wasm => Some(steered::virtual_host(scene, import, port, clusters, problems)),
             DataPlane::Native if steers => {
                 let message = format!("the filter on port {port} is in front of native routes, too: refused there");
-                let problem = Problem::error(import.object.clone(), "DataPlaneConflict", message);
-                problems.push(problem.at("spec.dataPlane").hint("render native imports for an Envoy of their own"));
+                let problem = Problem::error(import.object.clone(), Reason::DataPlaneConflict, message);
+                problems
+                    .push(problem.at(import.fields.data_plane).hint("render native imports for an Envoy of their own"));
                 None
             }
             DataPlane::Native => native::virtual_host(scene, index, import, port, clusters, problems),

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use mcwan_policy::wire::{self, Action, PathMatch, PathRewrite, Redirect, RefuseReason, Scheme};
-use mcwan_policy::{At, ImportError, REASON_HEADER, Rank, Reason, trim_prefix};
+use mcwan_policy::wire::{self, Action, PathMatch, PathRewrite, Redirect, Scheme};
+use mcwan_policy::{ImportError, REASON_HEADER, Rank, Reason, trim_prefix};
 use serde_json::{Value, json};
 
-use crate::problem::Problem;
+use crate::emit::plugin::chosen;
+use crate::problem::{FieldPath, Problem};
 use crate::translate::{Forwarding, Import};
 
 use super::forwarding::{self, Route, escape};
@@ -68,13 +69,12 @@ impl Native<'_> {
         ranked.sort_by_key(|(rank, ..)| std::cmp::Reverse(*rank));
         let mut routes = Vec::new();
         for (_, index, rule, alternative) in ranked {
-            let name = self.import.rule_names.get(index).cloned().flatten().unwrap_or_else(|| index.to_string());
+            let name = self.import.rule_name(index).map_or_else(|| index.to_string(), str::to_owned);
             let matcher = matcher(alternative);
             let route = self.route(&name, matcher.clone(), index, rule, alternative);
             routes.push(route.unwrap_or_else(|Unsayable(message)| {
-                let reason = RefuseReason::UnsupportedFilter.into();
-                let problem = Problem::error(self.import.object.clone(), Reason::as_str(reason), message);
-                let problem = problem.at(format!("spec.http.rules[{index}]"));
+                let reason = Reason::UnsupportedFilter;
+                let problem = self.import.rule_error(index, FieldPath::root(), reason.into(), message);
                 let problem = problem.hint("the Wasm data plane can do it: `dataPlane: Wasm`");
                 if !self.problems.contains(&problem) {
                     self.problems.push(problem);
@@ -95,8 +95,7 @@ impl Native<'_> {
         rule: &wire::Rule,
         alternative: &wire::Match,
     ) -> Result<Value, Unsayable> {
-        let chosen = rule.actions.iter().enumerate().filter(|(_, action)| action.weight() > 0);
-        let chosen: Vec<_> = chosen.map(|(position, action)| (action, self.refused(index, position, action))).collect();
+        let chosen = chosen(&self.errors, index, rule);
         match &*chosen {
             [] => return Ok(self.refusal(name, &matcher, Reason::NoBackend)),
             [(_, Some(reason)), others @ ..] if others.iter().all(|(_, other)| other.as_ref() == Some(reason)) => {
@@ -133,16 +132,6 @@ impl Native<'_> {
         let canonical_host = Some(self.import.canonical_host());
         let route = Route { name: self.route_name(name), matcher, port: self.port, canonical_host };
         Ok(forwarding::route(&route, &backends, &mirrors, path))
-    }
-
-    /// Why an action of a rule is refused, as the filter would.
-    fn refused(&self, rule: usize, position: usize, action: &Action) -> Option<Reason> {
-        let places = [At::Actions(rule), At::Action(rule, position)];
-        let error = self.errors.iter().find(|error| places.contains(&error.at));
-        match action {
-            Action::Refuse(refuse) => Some(refuse.reason.into()),
-            Action::Forward(_) | Action::Redirect(_) => error.map(|error| error.part.reason()),
-        }
     }
 
     fn redirect(

@@ -6,7 +6,7 @@ use mcwan_policy::{is_reserved_port, listener_port};
 use serde_json::json;
 
 use crate::emit::object::{Kind, Object};
-use crate::problem::Problem;
+use crate::problem::{Problem, Reason};
 use crate::translate::Import;
 use crate::translate::gateway_pods::GATEWAY_LABEL;
 
@@ -33,7 +33,7 @@ pub(super) fn served_ports<'i>(
     let is_taken = |port: u16| is_reserved_port(port) && import.ports.contains(&listener_port(port));
     for port in import.ports.iter().filter(|port| is_taken(**port)) {
         let message = format!("port {port} is the gateway's own, and port {} is taken, too", listener_port(*port));
-        problems.push(Problem::error(import.object.clone(), "PortConflict", message));
+        problems.push(Problem::error(import.object.clone(), Reason::PortConflict, message));
     }
     let served = import.ports.iter().filter(move |port| !is_taken(**port) && !import.unserved.contains(port));
     served.map(|port| (*port, listener_port(*port)))
@@ -57,7 +57,7 @@ pub(super) fn listeners<'i>(
         }
         problems.extend(unserved.into_iter().map(|port| {
             let message = format!("no listener is left for port {port}: a Gateway has at most {LISTENERS}");
-            Problem::error(import.object.clone(), "TooLarge", message)
+            Problem::error(import.object.clone(), Reason::TooLarge, message)
         }));
     }
     listeners

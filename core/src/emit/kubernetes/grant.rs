@@ -3,7 +3,7 @@
 use gateway_api::referencegrants::ReferenceGrant;
 use mcwan_policy::wire::Action;
 
-use crate::problem::Problem;
+use crate::problem::{FieldPath, Problem, Reason};
 use crate::snapshot::Objects;
 use crate::translate::{Destination, Import};
 
@@ -31,8 +31,8 @@ pub fn missing_grants(import: &Import, grants: &Objects<ReferenceGrant>) -> Vec<
             let message =
                 format!("no ReferenceGrant admits HTTPRoutes of this namespace to Service {namespace}/{name}");
             let from = format!("{{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: {own}}}");
-            let problem = Problem::error(import.object.clone(), "RefNotPermitted", message)
-                .at(format!("spec.http.rules[{rule}]"))
+            let problem = import
+                .rule_error(rule, FieldPath::root(), Reason::RefNotPermitted, message)
                 .hint(format!("add `{from}` to `from` of the grant that admits the ServiceImport"));
             if !problems.contains(&problem) {
                 problems.push(problem);

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::api::DataPlane;
 use crate::emit::object::{Kind, Object};
-use crate::problem::Problem;
+use crate::problem::{Problem, Reason};
 use crate::translate::Import;
 use crate::translate::gateway_pods::GATEWAY_LABEL;
 
@@ -70,8 +70,8 @@ impl<'v> ImportVersions<'v> {
         if name.len() - "-clusterset".len() != import.len() {
             let host = format!("{name}.{namespace}.svc.cluster.local");
             let message = format!("its name is too long for a Service NAME-clusterset: the Service is called {name}");
-            let problem = Problem::warning(newest.object.clone(), "NameTooLong", message);
-            problems.push(problem.hint(format!("clients that call it need {host} in `spec.hostnames`")));
+            let problem = Problem::warning(newest.object.clone(), Reason::NameTooLong, message);
+            problems.push(problem.hint(format!("clients that call it need {host} in `{}`", newest.fields.hostnames)));
         }
         // What is wrong with ports of the newest version is told once, and of older ones not at all.
         let mut ports: BTreeMap<u16, u16> = BTreeMap::new();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::emit::object::{Kind, Object, ObjectId};
-use crate::problem::{ObjectRef, Problem};
+use crate::problem::{ObjectRef, Problem, Reason};
 use crate::snapshot::Key;
 
 use super::draft::Draft;
@@ -25,7 +25,7 @@ pub fn ingress_objects<'t>(
     for (tier, port) in tiers {
         if mcwan_policy::is_reserved_port(port) {
             let message = format!("port {port} is the gateway's own: nothing can be received on it");
-            let problem = Problem::error(ObjectRef::cluster("WANPolicy", tier), "PortConflict", message);
+            let problem = Problem::error(ObjectRef::cluster("WANPolicy", tier), Reason::PortConflict, message);
             problems.push(problem.at("spec.port"));
         } else {
             listeners.insert(port);

@@ -1,11 +1,12 @@
 //! The same rules as an `HTTPRoute`'s own, for the native data plane.
 
 use mcwan_policy::wire::{Action, HeaderModifier, PathRewrite, Redirect, Rule, Scheme};
-use mcwan_policy::{At, ImportError, Reason, trim_prefix};
+use mcwan_policy::{ImportError, trim_prefix};
 use serde_json::{Value, json};
 
 use crate::emit::object::Object;
-use crate::problem::Problem;
+use crate::emit::plugin::chosen;
+use crate::problem::{Problem, Reason};
 use crate::translate::{Forwarding, HeaderChanges, Import, in_turn};
 
 use super::backend::{self, Backend};
@@ -42,8 +43,8 @@ fn no_match(import: &Import, problems: &mut Vec<Problem>) {
     let matches_all = import.wire.rules.iter().any(|rule| rule.matches.is_empty());
     if status != 404 && !matches_all {
         let message = format!("plain routes answer 404, not {status}, where no rule matches");
-        let problem = Problem::warning(import.object.clone(), "UnsupportedStatus", message);
-        problems.push(problem.at("spec.http.noMatch.status"));
+        let problem = Problem::warning(import.object.clone(), Reason::UnsupportedStatus, message);
+        problems.push(problem.at(import.fields.no_match));
     }
 }
 
@@ -64,8 +65,8 @@ impl Native<'_> {
         } else {
             vec![(matches, "")]
         };
-        let name = self.import.rule_names.get(index).cloned().flatten();
-        let name = name.filter(|name| forwarding::precise_hostname(name).is_ok()).unwrap_or_else(|| index.to_string());
+        let name = self.import.rule_name(index).filter(|name| forwarding::precise_hostname(name).is_ok());
+        let name = name.map_or_else(|| index.to_string(), str::to_owned);
         let rendered = parts.into_iter().map(|(matches, prefix)| {
             let mut rendered = self.action(index, rule, prefix, port).unwrap_or_else(|unsayable| {
                 route::report(self.import, index, &unsayable, problems);
@@ -80,8 +81,7 @@ impl Native<'_> {
 
     /// What a rule does; nothing where the filter would answer 500, too.
     fn action(&self, index: usize, rule: &Rule, prefix: &str, port: u16) -> Result<Value, Unsayable> {
-        let chosen = rule.actions.iter().enumerate().filter(|(_, action)| action.weight() > 0);
-        let chosen: Vec<_> = chosen.map(|(position, action)| (action, self.refused(index, position, action))).collect();
+        let chosen = chosen(&self.errors, index, rule);
         match &*chosen {
             [(Action::Redirect(redirect), None)] => return redirected(redirect, prefix, port),
             refused if refused.iter().all(|(_, reason)| reason.is_some()) => return Ok(json!({})),
@@ -125,16 +125,6 @@ impl Native<'_> {
             rendered["timeouts"] = json!(timeouts);
         }
         Ok(rendered)
-    }
-
-    /// Why an action of a rule is refused, as the filter would.
-    fn refused(&self, rule: usize, position: usize, action: &Action) -> Option<Reason> {
-        let places = [At::Actions(rule), At::Action(rule, position)];
-        let error = self.errors.iter().find(|error| places.contains(&error.at));
-        match action {
-            Action::Refuse(refuse) => Some(refuse.reason.into()),
-            Action::Forward(_) | Action::Redirect(_) => error.map(|error| error.part.reason()),
-        }
     }
 }
 

@@ -4,7 +4,7 @@ use mcwan_policy::trim_prefix;
 use mcwan_policy::wire::{Match, PathMatch, Rule, Value as Pattern, ValueMatch};
 use serde_json::{Value, json};
 
-use crate::problem::Problem;
+use crate::problem::{FieldPath, Problem, Reason};
 use crate::translate::Import;
 
 /// Bytes of the value of a query parameter (Gateway API, `HTTPQueryParamMatch`).
@@ -38,8 +38,8 @@ pub(super) fn report(import: &Import, problems: &mut Vec<Problem>) -> bool {
     for (rule, Rule { matches, .. }) in import.wire.rules.iter().enumerate() {
         for (index, alternative) in matches.iter().enumerate() {
             if let Some(message) = unsayable(alternative) {
-                let field = format!("spec.http.rules[{rule}].matches[{index}]");
-                problems.push(Problem::error(import.object.clone(), "InvalidMatch", message).at(field));
+                let field = FieldPath::from("matches").index(index);
+                problems.push(import.rule_error(rule, field, Reason::InvalidMatch, message));
                 is_broken = true;
             }
         }

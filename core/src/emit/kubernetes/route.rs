@@ -7,7 +7,7 @@ use mcwan_policy::wire::Action;
 use serde_json::{Value, json};
 
 use crate::emit::object::{Kind, Object};
-use crate::problem::Problem;
+use crate::problem::{FieldPath, Problem, Reason};
 use crate::translate::{Destination, HeaderChanges, Import, Target, in_turn};
 
 use super::backend::{self, Backend};
@@ -147,8 +147,7 @@ fn rules_of(import: &Import, target: usize) -> impl Iterator<Item = usize> {
 /// Reports what no `HTTPRoute` can say, once for each rule.
 pub(super) fn report(import: &Import, rule: usize, unsayable: &Unsayable, problems: &mut Vec<Problem>) {
     let Unsayable { message } = unsayable;
-    let problem = Problem::error(import.object.clone(), "UnsupportedFilter", message.as_ref());
-    let problem = problem.at(format!("spec.http.rules[{rule}]"));
+    let problem = import.rule_error(rule, FieldPath::root(), Reason::UnsupportedFilter, message.as_ref());
     if !problems.contains(&problem) {
         problems.push(problem);
     }

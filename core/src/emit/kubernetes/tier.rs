@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::api::{REGISTRY_NAMESPACE, TIER_NAMESPACE};
 use crate::emit::object::{Kind, Object};
 use crate::liveness::Liveness;
-use crate::problem::{ObjectRef, Problem};
+use crate::problem::{ObjectRef, Problem, Reason};
 use crate::translate::{Import, Source, Tier};
 
 use super::draft::Draft;
@@ -214,7 +214,7 @@ fn unusable_addresses(import: &Import, problems: &mut Vec<Problem>) {
             };
             let object = ObjectRef::namespaced("ExportedService", REGISTRY_NAMESPACE, name.as_str());
             let message = format!("nothing can be sent to {address}: {why}");
-            problems.push(Problem::error(object, "InvalidAddress", message).at("spec.gateways"));
+            problems.push(Problem::error(object, Reason::InvalidAddress, message).at("spec.gateways"));
         }
     }
 }

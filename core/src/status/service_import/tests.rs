@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use k8s_openapi::jiff::Timestamp;
 use serde_json::json;
@@ -5,11 +7,12 @@ use serde_json::json;
 use super::*;
 use crate::api::McsVersion;
 use crate::emit::object::{Kind, ObjectId};
+use crate::problem::FieldPath;
 use crate::snapshot::Gathered;
 use crate::snapshot::change::Change;
 use crate::snapshot::{Key, Snapshot};
 use crate::status::{GatewayState, ModuleState, News, Outcome};
-use crate::translate::{Options, Steering, Translator, Trust};
+use crate::translate::{Options, Origin, Steering, Translator, Trust};
 
 const WORLD: &str = "
 apiVersion: mc-wan.l7mp.io/v1alpha1
@@ -53,6 +56,18 @@ fn patch_judged(
     delivery: &Delivery,
     change: impl FnOnce(&mut Snapshot),
 ) -> StatusPatch {
+    patch_changed(world, spec, emitted, delivery, change, |_| {})
+}
+
+/// The same of an import that is changed, too.
+fn patch_changed(
+    world: &str,
+    spec: &str,
+    emitted: &[Problem],
+    delivery: &Delivery,
+    change: impl FnOnce(&mut Snapshot),
+    change_import: impl FnOnce(&mut Import),
+) -> StatusPatch {
     let head = "apiVersion: mc-wan.l7mp.io/v1alpha1\nkind: ServiceImport";
     let import = format!("{head}\nmetadata: {{name: payment, namespace: secure, generation: 7}}\nspec: {spec}\n");
     let mut gathered = Gathered::from_text("test.yaml", &format!("{world}{import}"));
@@ -67,8 +82,9 @@ fn patch_judged(
     });
     translator.update(&gathered.snapshot, &[Change::Everything]);
     let subject = Subject::service_import(gathered.snapshot.service_imports.get("secure", "payment").unwrap());
-    let import = translator.imports().get("secure", "payment").unwrap();
-    service_import(subject, import, translator.exports(), emitted, delivery, &at(1)).unwrap()
+    let mut import = Import::clone(translator.imports().get("secure", "payment").unwrap());
+    change_import(&mut import);
+    service_import(subject, &import, translator.exports(), emitted, delivery, &at(1)).unwrap()
 }
 
 fn conditions(patch: &StatusPatch) -> Vec<Condition> {
@@ -195,14 +211,40 @@ fn every_problem_is_told_in_its_condition() {
 #[test]
 fn what_emission_finds_is_told_by_the_import_that_it_concerns() {
     let object = |name: &str| crate::problem::ObjectRef::namespaced("ServiceImport", "secure", name);
-    let full = |name: &str| Problem::error(object(name), "TooLarge", "the config is full");
+    let full = |name: &str| Problem::error(object(name), Reason::TooLarge, "the config is full");
     let told = summary(&patch(WORLD, &rules(SOUND), &[full("other"), full("payment")], &Delivery::default()));
     assert!(told.starts_with("Accepted=False/TooLarge"), "{told}");
     let told = summary(&patch(WORLD, &rules(SOUND), &[full("other")], &Delivery::default()));
     assert!(told.starts_with("Accepted=True/Accepted"), "{told}");
-    let host = Problem::error(object("payment"), "HostConflict", "host a belongs to the older b");
+    let host = Problem::error(object("payment"), Reason::HostConflict, "host a belongs to the older b");
     let told = summary(&patch(WORLD, &rules(SOUND), &[host], &Delivery::default()));
     assert!(told.starts_with("Accepted=True/Accepted PartiallyInvalid=True/HostConflict"), "{told}");
+}
+
+#[test]
+fn a_rule_is_told_by_its_origin_whatever_that_is() {
+    let origin = |rule: usize| {
+        let object = Arc::new(ObjectRef::namespaced("HTTPRoute", "secure", "pay"));
+        Origin { name: None, object, field: FieldPath::from("spec.rules").index(rule) }
+    };
+    let table: [(&[usize], _, _); 3] = [
+        (&[], "Accepted=True/Accepted R", "no rule"),
+        (&[1], "Accepted=True/Accepted PartiallyInvalid=True/UnsupportedFilter R", "one of two rules"),
+        (&[0, 1], "Accepted=False/UnsupportedFilter R", "every rule"),
+    ];
+    for (wrong, expected, message) in table {
+        let field = || FieldPath::from("filters").index(0);
+        let error = |rule: &usize| origin(*rule).error(field(), Reason::UnsupportedFilter, "no such filter");
+        let emitted: Vec<_> = wrong.iter().map(error).collect();
+        let move_rules = |import: &mut Import| {
+            import.rules.iter_mut().enumerate().for_each(|(index, rule)| *rule = origin(index));
+        };
+        let spec = rules(&[SOUND, SOUND].join(", "));
+        let patch = patch_changed(WORLD, &spec, &emitted, &Delivery::default(), |_| {}, move_rules);
+        assert!(summary(&patch).starts_with(expected), "{message}: {}", summary(&patch));
+        let named = conditions(&patch).iter().any(|one| one.message.contains("HTTPRoute secure/pay: spec.rules[1]"));
+        assert_eq!(named, !wrong.is_empty(), "{message}");
+    }
 }
 
 #[test]
@@ -248,7 +290,7 @@ fn programmed_says_what_is_in_the_way() {
 
 #[test]
 fn nothing_new_is_no_patch_and_only_a_flip_moves_the_time() {
-    let saying = |status, reason: &str| vec![Saying::new(PROGRAMMED, status, reason, "text")];
+    let saying = |status, reason| vec![Saying::new(PROGRAMMED, status, reason, "text")];
     let foreign = json!({"type": "Other", "status": "True", "reason": "R", "message": "", "lastTransitionTime": at(0)});
     let foreign: Condition = serde_json::from_value(foreign).unwrap();
     let metadata = ObjectMeta {
@@ -258,7 +300,7 @@ fn nothing_new_is_no_patch_and_only_a_flip_moves_the_time() {
         ..Default::default()
     };
     let mut observed = vec![foreign];
-    let mut step = |status, reason: &str, now: i64| {
+    let mut step = |status, reason, now: i64| {
         let subject = Subject { metadata: &metadata, conditions: &observed };
         let patch = subject.patch(StatusKind::ServiceImport, &[PROGRAMMED], saying(status, reason), &at(now))?;
         let said = conditions(&patch);
@@ -268,12 +310,12 @@ fn nothing_new_is_no_patch_and_only_a_flip_moves_the_time() {
         let news: Vec<_> = patch.news.into_iter().map(|News { outcome, reason, .. }| (outcome, reason)).collect();
         Some((said[0].last_transition_time.clone(), news))
     };
-    assert_eq!(step(false, "Pending", 1), Some((at(1), vec![])), "new, but on its way");
-    assert_eq!(step(false, "Pending", 2), None, "the same");
-    let refused = vec![(Outcome::Bad, "Refused".to_owned())];
-    assert_eq!(step(false, "Refused", 3), Some((at(1), refused)), "another reason");
-    assert_eq!(step(true, "Programmed", 4), Some((at(4), vec![(Outcome::Good, "Programmed".to_owned())])), "a flip");
-    assert_eq!(step(true, "Programmed", 5), None, "the same");
+    assert_eq!(step(false, Reason::Pending, 1), Some((at(1), vec![])), "new, but on its way");
+    assert_eq!(step(false, Reason::Pending, 2), None, "the same");
+    let refused = vec![(Outcome::Bad, Reason::Refused)];
+    assert_eq!(step(false, Reason::Refused, 3), Some((at(1), refused)), "another reason");
+    assert_eq!(step(true, Reason::Programmed, 4), Some((at(4), vec![(Outcome::Good, Reason::Programmed)])), "a flip");
+    assert_eq!(step(true, Reason::Programmed, 5), None, "the same");
 }
 
 #[test]
@@ -285,8 +327,12 @@ fn what_is_no_longer_partially_invalid_no_longer_says_so() {
     let conditions = [condition(ACCEPTED), condition(PARTIALLY_INVALID)];
     let metadata = ObjectMeta::default();
     let subject = Subject { metadata: &metadata, conditions: &conditions };
-    let patch =
-        subject.patch(StatusKind::ServiceImport, &OURS, vec![Saying::new(ACCEPTED, true, ACCEPTED, "")], &at(1));
+    let patch = subject.patch(
+        StatusKind::ServiceImport,
+        &OURS,
+        vec![Saying::new(ACCEPTED, true, Reason::Accepted, "")],
+        &at(1),
+    );
     assert_eq!(summary(&patch.unwrap()), "Accepted=True/Accepted");
 }
 
@@ -326,18 +372,18 @@ fn that_it_is_up_to_date_again_is_news() {
     let condition = |saying: Saying| Condition {
         type_: saying.condition.to_owned(),
         status: "True".to_owned(),
-        reason: saying.reason,
+        reason: saying.reason.to_string(),
         message: saying.message,
         observed_generation: None,
         last_transition_time: at(1),
     };
-    let stale = || Saying::new(STALE, true, "ClusterStale", "c1");
+    let stale = || Saying::new(STALE, true, Reason::ClusterStale, "c1");
     let news = |before: &[Condition], now: Vec<Saying>| {
         let subject = Subject { metadata: &metadata, conditions: before };
         let patch = subject.patch(StatusKind::ServiceImport, &OURS, now, &at(2));
         patch.into_iter().flat_map(|patch| patch.news).map(|news| news.reason).collect::<Vec<_>>()
     };
-    assert_eq!(news(&[], vec![stale()]), ["ClusterStale"], "it becomes stale");
-    assert_eq!(news(&[condition(stale())], vec![stale()]), [""; 0], "it stays so");
-    assert_eq!(news(&[condition(stale())], Vec::new()), ["UpToDate"], "it is back");
+    assert_eq!(news(&[], vec![stale()]), [Reason::ClusterStale], "it becomes stale");
+    assert_eq!(news(&[condition(stale())], vec![stale()]), [], "it stays so");
+    assert_eq!(news(&[condition(stale())], Vec::new()), [Reason::UpToDate], "it is back");
 }

@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use mcwan_core::api::DataPlane;
 use mcwan_core::emit::kubernetes::everything;
 use mcwan_core::emit::object::Kind;
+use mcwan_core::problem::Reason;
 
 use super::world::{World, at, mk_export, mk_import, mk_plain_export, of_kind, settings, to_high};
 
@@ -15,7 +16,7 @@ fn mk_ports(ports: RangeInclusive<u16>) -> String {
 }
 
 /// Reason, object and message of everything that is wrong.
-fn problems(world: &World) -> Vec<(&'static str, String, String)> {
+fn problems(world: &World) -> Vec<(Reason, String, String)> {
     let (_, mut problems) = everything(&world.translator, &world.gathered.snapshot, &settings(DataPlane::Wasm));
     for import in world.translator.imports().values() {
         problems.extend(import.problems.iter().chain(&import.export_problems).cloned());
@@ -41,7 +42,7 @@ fn of_the_ports_of_several_clusters_those_of_the_oldest_exports_are_served() {
     let expected: Vec<u16> = (50..=63).chain(101..=150).collect();
     assert_eq!(world.payment().ports, expected, "the oldest's ports whole, and of the younger's the first");
     let [(reason, object, message)] = &problems(&world)[..] else { panic!("{:?}", problems(&world)) };
-    assert_eq!((*reason, object.as_str()), ("PortConflict", "ExportedService mc-wan-registry/c2.secure.payment"));
+    assert_eq!((*reason, object.as_str()), (Reason::PortConflict, "ExportedService mc-wan-registry/c2.secure.payment"));
     assert!(message.contains("64, 65, ") && message.contains("90"), "{message}");
 }
 
@@ -59,7 +60,7 @@ fn no_route_is_without_a_listener() {
     assert_eq!(attached, listeners, "every listener has a route, and every route a listener");
     let refused: Vec<_> = problems(&world);
     assert_eq!(refused.len(), 6, "{refused:?}");
-    assert!(refused.iter().all(|(reason, object, _)| *reason == "TooLarge" && object.ends_with("secure/other")));
+    assert!(refused.iter().all(|(reason, object, _)| *reason == Reason::TooLarge && object.ends_with("secure/other")));
 }
 
 #[test]
@@ -73,7 +74,7 @@ fn a_local_service_of_many_ports_is_served_on_as_many_as_there_are_listeners() {
     let world = World::new(&[service, import]);
     assert_eq!(world.payment().ports.len(), 64);
     let [(reason, object, message)] = &problems(&world)[..] else { panic!("{:?}", problems(&world)) };
-    assert_eq!((*reason, object.as_str()), ("TooLarge", "ServiceImport secure/payment"));
+    assert_eq!((*reason, object.as_str()), (Reason::TooLarge, "ServiceImport secure/payment"));
     assert!(message.contains("65"), "{message}");
 }
 
@@ -93,6 +94,6 @@ fn a_service_of_more_ports_than_an_export_may_have_is_not_exported() {
         let outgoing = world.translator.outgoing().get("secure", "own").unwrap();
         assert_eq!(outgoing.is_exported(), exported, "{count} ports");
         let reasons: Vec<_> = outgoing.problems.iter().map(|problem| problem.reason).collect();
-        assert_eq!(reasons, Vec::from_iter((!exported).then_some("TooLarge")), "{count} ports");
+        assert_eq!(reasons, Vec::from_iter((!exported).then_some(Reason::TooLarge)), "{count} ports");
     }
 }

@@ -51,7 +51,7 @@ fn an_address_must_be_of_a_family_that_the_gateways_have() {
         let slices = of_kind(&objects, Kind::EndpointSlice);
         let families: Vec<_> = slices.iter().map(|(_, slice)| slice["addressType"].as_str().unwrap()).collect();
         assert_eq!(families, expected, "{message}");
-        assert_eq!(reasons(&problems), vec![("InvalidAddress", Some("spec.gateways")); wrong], "{message}");
+        assert_eq!(reasons(&problems), vec!["InvalidAddress spec.gateways"; wrong], "{message}");
     }
 }
 

@@ -25,8 +25,7 @@ fn a_query_in_a_new_path_is_refused_at_its_field() {
         ),
     ] {
         let world = World::new(&[mk_plain_export(), mk_import("payment", &[fields])]);
-        let field = field.map(|field| format!("{rule}.{field}"));
-        let expected = Vec::from_iter(field.as_deref().map(|field| ("InvalidFilter", Some(field))));
+        let expected = Vec::from_iter(field.map(|field| format!("InvalidFilter {rule}.{field}")));
         assert_eq!(reasons(&world.payment().problems), expected, "{message}");
     }
 }

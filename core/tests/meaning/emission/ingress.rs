@@ -39,7 +39,7 @@ fn a_tier_on_a_port_of_the_gateways_own_is_told() {
     let (objects, problems) = ingress_objects("secure", tiers, &[], &settings(DataPlane::Wasm));
     let gateway = of_kind(&objects, Kind::Gateway)[0].1;
     assert_eq!(at(gateway, "/spec/listeners").as_array().unwrap().len(), 1);
-    assert_eq!(reasons(&problems), [("PortConflict", Some("spec.port"))]);
+    assert_eq!(reasons(&problems), ["PortConflict spec.port"]);
     assert_eq!(problems[0].object.to_string(), "WANPolicy health");
 }
 

@@ -31,7 +31,7 @@ fn an_export_makes_an_import_only_where_that_is_permitted() {
         let world = World::trusting(trust, &[into(namespace)]);
         let import = world.translator.imports().get(namespace, "payment");
         assert_eq!(import.is_some(), expected, "{message}: {namespace}");
-        let refused: &[_] = if expected { &[] } else { &[("NamespaceNotPermitted", Some("spec.namespace"))] };
+        let refused: &[_] = if expected { &[] } else { &["NamespaceNotPermitted spec.namespace"] };
         assert_eq!(reasons(&world.translator.problems()), refused, "{message}: {namespace}");
         let (objects, _) = everything(&world.translator, &world.gathered.snapshot, &settings(DataPlane::Wasm));
         let made = objects.iter().any(|object| *object.id.key.namespace == *namespace);
@@ -48,12 +48,12 @@ fn what_a_namespace_says_of_its_own_services_holds_wherever_it_is() {
     let world = World::new(&[into("kube-system"), service.to_owned(), import]);
     let import = world.translator.imports().get("kube-system", "payment").unwrap();
     assert_eq!(import.ports, [80], "the export's port is not served");
-    assert_eq!(reasons(&import.problems), [("BackendNotFound", Some("spec.http.rules[1].backendRefs[0]"))]);
-    assert_eq!(reasons(&import.export_problems), [("NamespaceNotPermitted", Some("spec.namespace"))]);
+    assert_eq!(reasons(&import.problems), ["BackendNotFound spec.http.rules[1].backendRefs[0]"]);
+    assert_eq!(reasons(&import.export_problems), ["NamespaceNotPermitted spec.namespace"]);
 }
 
 /// The addresses that requests are sent to, and what is wrong with the export.
-fn reached(world: &World) -> (Vec<String>, Vec<(&'static str, Option<&str>)>) {
+fn reached(world: &World) -> (Vec<String>, Vec<String>) {
     let (objects, _) = import_objects(world.payment(), &settings(DataPlane::Wasm));
     let slices = of_kind(&objects, Kind::EndpointSlice).into_iter();
     let endpoints = slices.flat_map(|(_, slice)| at(slice, "/endpoints").as_array().unwrap());
@@ -61,7 +61,7 @@ fn reached(world: &World) -> (Vec<String>, Vec<(&'static str, Option<&str>)>) {
     (addresses, reasons(&world.payment().export_problems))
 }
 
-const REFUSED: (&str, Option<&str>) = ("InvalidAddress", Some("spec.gateways"));
+const REFUSED: (&str, Option<&str>) = "InvalidAddress spec.gateways";
 
 #[test]
 fn nothing_is_sent_to_an_api_server() {
@@ -110,7 +110,7 @@ fn of_too_many_addresses_the_registry_is_told_those_that_it_takes() {
         let world = World::new(&documents);
         let snapshot = &world.gathered.snapshot;
         assert_eq!(world.translator.cluster(snapshot).egress_gateways[0].addresses.len(), told, "{pods} pods");
-        let expected = Vec::from_iter((pods > told).then_some(("TooLarge", Some("spec.egressGateways"))));
+        let expected = Vec::from_iter((pods > told).then_some("TooLarge spec.egressGateways"));
         assert_eq!(reasons(&world.translator.cluster_problems(snapshot)), expected, "{pods} pods");
     }
 }

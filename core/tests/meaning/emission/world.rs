@@ -122,8 +122,9 @@ pub(crate) fn at<'v>(value: &'v Value, pointer: &str) -> &'v Value {
 }
 
 /// Reason and field of each problem.
-pub(crate) fn reasons(problems: &[Problem]) -> Vec<(&'static str, Option<&str>)> {
-    problems.iter().map(|problem| (problem.reason, problem.field.as_deref())).collect()
+pub(crate) fn reasons(problems: &[Problem]) -> Vec<String> {
+    let text = |problem: &Problem| format!("{} {}", problem.reason, problem.field).trim_end().to_owned();
+    problems.iter().map(text).collect()
 }
 
 /// The clusters that the tier service with the name that users see leads to.

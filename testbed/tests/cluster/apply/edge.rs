@@ -10,6 +10,7 @@ use mcwan::watch::{Source, Watches};
 use mcwan_core::emit::object::{Object, ObjectId};
 use mcwan_core::observed::{Comparison, Digest, Observed};
 use mcwan_core::outcome::{WriteError, WriteOutcome};
+use mcwan_core::problem::Reason;
 use mcwan_core::rollout::{ApplyError, WatchEvent};
 use mcwan_core::snapshot::Key;
 use mcwan_core::watched::Watched;
@@ -92,7 +93,7 @@ impl Edge {
         let uid = match self.observed.compare(&object.id, desired) {
             Comparison::Same => return WriteOutcome::Same,
             Comparison::Foreign => return WriteOutcome::Conflict,
-            Comparison::Deleting => return outcome_of(WriteError::passing("Deleting", "it is going")),
+            Comparison::Deleting => return outcome_of(WriteError::passing(Reason::Deleting, "it is going")),
             Comparison::Missing => None,
             Comparison::Different { uid } => Some(uid),
         };
@@ -102,7 +103,7 @@ impl Edge {
                 WriteOutcome::Applied
             }
             Err(ApplyError::Found(Some(live))) if !live.is_ours() => WriteOutcome::Conflict,
-            Err(ApplyError::Found(_)) => outcome_of(WriteError::passing("Changed", "it has just changed")),
+            Err(ApplyError::Found(_)) => outcome_of(WriteError::passing(Reason::Changed, "it has just changed")),
             Err(ApplyError::Failed(error)) => outcome_of(error),
         }
     }
@@ -175,7 +176,7 @@ fn outcome_of(error: WriteError) -> WriteOutcome {
     match error {
         WriteError::Conflict => WriteOutcome::Conflict,
         WriteError::NotFound { message } => {
-            WriteOutcome::Retry { after: Duration::from_millis(200), reason: "NotInstalled", message }
+            WriteOutcome::Retry { after: Duration::from_millis(200), reason: Reason::NotInstalled, message }
         }
         WriteError::Passing { reason, message, after } => {
             WriteOutcome::Retry { after: after.unwrap_or(Duration::from_millis(200)), reason, message }

@@ -4,6 +4,7 @@ use anyhow::Result;
 use mcwan_core::api::McsVersion;
 use mcwan_core::emit::object::{Kind, Object, ObjectId};
 use mcwan_core::outcome::{WriteError, WriteOutcome};
+use mcwan_core::problem::Reason;
 use mcwan_core::snapshot::change::InputKind;
 use mcwan_core::snapshot::{Key, input};
 use mcwan_core::status::{StatusKind, StatusPatch};
@@ -74,7 +75,7 @@ async fn kinds_may_come_later() -> Result<()> {
     assert_eq!(edge.unprepared, registry.into(), "a registry that lacks kinds is none");
     let gateway = mk_gateway();
     let outcome = edge.apply(&gateway).await;
-    assert!(matches!(outcome, WriteOutcome::Retry { reason: "NotInstalled", .. }), "no Gateway API: {outcome:?}");
+    assert!(matches!(outcome, WriteOutcome::Retry { reason: Reason::NotInstalled, .. }), "no Gateway API: {outcome:?}");
 
     cluster.install_crds(Crds::GatewayApi).await?;
     edge.apply_until_done(&gateway).await?;
@@ -171,7 +172,7 @@ fn what_may_not_be_watched_is_not_empty() -> Result<()> {
         edge.until("watches are forbidden", |edge| watched.iter().all(|kind| edge.forbidden.contains(kind))).await?;
         assert!(watched.iter().all(|kind| !edge.synced.contains(kind)), "what is there is unknown: {:?}", edge.synced);
         let outcome = edge.apply(&mk_service("forbidden")).await;
-        assert!(matches!(outcome, WriteOutcome::Refused { reason: "Forbidden", .. }), "{outcome:?}");
+        assert!(matches!(outcome, WriteOutcome::Refused { reason: Reason::Forbidden, .. }), "{outcome:?}");
 
         let binding = [
             "create",

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use mcwan_core::problem::{Problem, Severity};
+use mcwan_core::problem::{self, Problem, Segment, Severity};
 use mcwan_policy::{REASON_HEADER, Reason};
 use mcwan_testbed::client::Request;
 use mcwan_testbed::echo::Seen;
@@ -80,9 +80,15 @@ impl Refused {
 
 /// The rule that a problem is of: every mode must be able to say everything else.
 fn rule(problem: &Problem) -> (String, usize) {
-    assert_eq!((problem.severity, problem.reason), (Severity::Error, "UnsupportedFilter"), "{problem:?}");
-    let field = problem.field.as_deref().and_then(|field| field.strip_prefix("spec.http.rules["));
-    let index = field.and_then(|field| field.split(']').next()?.parse().ok());
+    assert_eq!(
+        (problem.severity, problem.reason),
+        (Severity::Error, problem::Reason::UnsupportedFilter),
+        "{problem:?}"
+    );
+    let index = problem.field.segments().iter().find_map(|segment| match segment {
+        Segment::Index(index) => Some(*index),
+        Segment::Key(_) => None,
+    });
     let import = format!("{}/{}", problem.object.namespace.as_deref().unwrap_or_default(), problem.object.name);
     (import, index.unwrap_or_else(|| panic!("not of a rule: {problem:?}")))
 }

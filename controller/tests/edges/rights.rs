@@ -1,0 +1,111 @@
+//! What the manifests let the controller do is what the table of kinds says that it needs.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule, Role};
+use mcwan::controller::LEASE;
+use mcwan::steering_secret::SECRET;
+use mcwan_core::api::{REGISTRY_NAMESPACE, TIER_NAMESPACE};
+use mcwan_core::kind::{self, KindInfo, Place};
+use mcwan_core::watched::Watched;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// The name of the controller's roles.
+const CONTROLLER: &str = "mcwan";
+/// The controller's namespace.
+const SYSTEM: &str = "mc-wan-system";
+
+/// `create services everywhere`, one for each verb and name.
+type Rights = BTreeSet<String>;
+
+fn right(place: Place, group: &str, resource: &str, name: &str, verb: &str) -> String {
+    format!("{verb} {resource}.{group} {name} {place:?}")
+}
+
+/// What the table of kinds says.
+fn needed(is_asked: impl Fn(Place) -> bool) -> Rights {
+    let mut needed = Rights::new();
+    let unwatched = [&kind::SECRET, &kind::EVENT];
+    for KindInfo { group, plural, rights, .. } in Watched::all().map(Watched::info).chain(unwatched) {
+        for it in rights.iter().filter(|right| is_asked(right.place)) {
+            let resource = it.subresource.map_or_else(|| (*plural).to_owned(), |part| format!("{plural}/{part}"));
+            for name in if it.names.is_empty() { &["*"] } else { it.names } {
+                needed.extend(it.verbs.iter().map(|verb| right(it.place, group, &resource, name, verb)));
+            }
+        }
+    }
+    needed
+}
+
+/// What rules allow.
+fn allowed(place: Place, rules: Option<Vec<PolicyRule>>) -> Rights {
+    let mut allowed = Rights::new();
+    for rule in rules.unwrap_or_default() {
+        let PolicyRule { api_groups, non_resource_urls, resource_names, resources, verbs } = rule;
+        assert_eq!(non_resource_urls, None);
+        let names = resource_names.unwrap_or_else(|| vec!["*".to_owned()]);
+        for group in api_groups.unwrap_or_default() {
+            for resource in resources.iter().flatten() {
+                for name in &names {
+                    allowed.extend(verbs.iter().map(|verb| right(place, &group, resource, name, verb)));
+                }
+            }
+        }
+    }
+    allowed
+}
+
+/// The objects of a kind in a manifest.
+fn objects<T: DeserializeOwned>(manifest: &str, kind: &str) -> Vec<T> {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(manifest).unwrap();
+    let of_kind = documents.into_iter().filter(|document| document["kind"] == kind);
+    of_kind.map(|document| serde_json::from_value(document).unwrap()).collect()
+}
+
+fn place_of(role: &Role) -> Place {
+    match role.metadata.namespace.as_deref() {
+        Some(TIER_NAMESPACE) => Place::Tiers,
+        Some(REGISTRY_NAMESPACE) => Place::Registry,
+        Some(SYSTEM) => Place::Own,
+        other => panic!("no namespace of mcwan: {other:?}"),
+    }
+}
+
+#[test]
+fn the_controller_is_allowed_what_it_needs_and_nothing_else() {
+    let manifest = include_str!("../../../manifests/mcwan.yaml");
+    let cluster_roles = objects::<ClusterRole>(manifest, "ClusterRole").into_iter();
+    let cluster_roles: Vec<_> =
+        cluster_roles.filter(|role| role.metadata.name.as_deref() == Some(CONTROLLER)).collect();
+    let roles = objects::<Role>(manifest, "Role");
+    assert_eq!((cluster_roles.len(), roles.len()), (1, 3));
+    let mut found = Rights::new();
+    for role in cluster_roles {
+        found.append(&mut allowed(Place::Everywhere, role.rules));
+    }
+    for role in roles {
+        assert_eq!(role.metadata.name.as_deref(), Some(CONTROLLER));
+        found.append(&mut allowed(place_of(&role), role.rules));
+    }
+    let needed = needed(|_| true);
+    assert_eq!(needed.difference(&found).collect::<Vec<_>>(), [""; 0], "missing");
+    assert_eq!(found.difference(&needed).collect::<Vec<_>>(), [""; 0], "not needed");
+    for name in [LEASE, SECRET] {
+        assert!(needed.iter().any(|right| right.contains(&format!(" {name} "))), "{name} is used");
+    }
+}
+
+#[test]
+fn a_cluster_that_has_joined_is_allowed_what_it_needs_in_the_registry() {
+    let roles: Vec<Role> = objects(include_str!("../../../manifests/registry/role.yaml"), "Role");
+    let found = roles.into_iter().fold(Rights::new(), |found, role| {
+        assert_eq!(place_of(&role), Place::Registry);
+        found.into_iter().chain(allowed(Place::Registry, role.rules)).collect()
+    });
+    let needed = needed(|place| place == Place::Registry);
+    assert_eq!(needed.difference(&found).collect::<Vec<_>>(), [""; 0], "missing");
+    // Who leaves may take its Lease along.
+    let leaving = right(Place::Registry, kind::LEASE.group, kind::LEASE.plural, "*", "delete");
+    assert_eq!(found.difference(&needed).collect::<Vec<_>>(), [&leaving], "not needed");
+}

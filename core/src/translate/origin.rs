@@ -1,0 +1,28 @@
+//! Where rules were written.
+
+use std::sync::Arc;
+
+use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
+
+/// Where a rule was written: an import's rules may come from several objects, of any kind that has rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The rule's name, where it has one.
+    pub name: Option<String>,
+    /// The object.
+    pub object: Arc<ObjectRef>,
+    /// The field of the object.
+    pub field: FieldPath,
+}
+
+impl Origin {
+    /// An error of a field of the rule.
+    pub fn error(&self, field: impl Into<FieldPath>, reason: Reason, message: impl Into<String>) -> Problem {
+        Problem::error((*self.object).clone(), reason, message).at(self.field.field(field))
+    }
+
+    /// Whether a problem is of the rule, or of a part of it.
+    pub fn has(&self, problem: &Problem) -> bool {
+        problem.object == *self.object && problem.field.is_within(&self.field)
+    }
+}
