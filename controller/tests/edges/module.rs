@@ -110,10 +110,10 @@ async fn a_login_of_the_registry_config_is_not_sent_over_plain_http() {
         (
             "the right one",
             json!({"auths": {address.to_string(): {"auth": "bWU6c2VjcmV0"}}}).to_string(),
-            "InsecureLogin",
+            Reason::InsecureLogin,
         ),
-        ("another registry's", json!({"auths": {"a.io": {"auth": "bWU6c2VjcmV0"}}}).to_string(), "Unauthorized"),
-        ("no file of that kind", "auths:\n".to_owned(), "InvalidCredentials"),
+        ("another registry's", json!({"auths": {"a.io": {"auth": "bWU6c2VjcmV0"}}}).to_string(), Reason::Unauthorized),
+        ("no file of that kind", "auths:\n".to_owned(), Reason::InvalidCredentials),
     ] {
         write(&content);
         assert_eq!(check.once().await.map_err(|error| error.reason()), Err(want), "{what}");

@@ -61,7 +61,7 @@ fn reached(world: &World) -> (Vec<String>, Vec<String>) {
     (addresses, reasons(&world.payment().export_problems))
 }
 
-const REFUSED: (&str, Option<&str>) = "InvalidAddress spec.gateways";
+const REFUSED: &str = "InvalidAddress spec.gateways";
 
 #[test]
 fn nothing_is_sent_to_an_api_server() {
@@ -81,7 +81,11 @@ endpoints: [{addresses: [10.0.0.1]}]
     let documents = [export, own.to_owned(), mk_import("payment", &[to_high("")])];
     let trust = Trust { refused_addresses: ["192.0.2.1".parse().unwrap()].into(), ..Trust::default() };
     let mut world = World::trusting(trust, &documents);
-    assert_eq!(reached(&world), (vec!["10.20.0.7".to_owned()], vec![REFUSED; 3]), "its own, and those it is told of");
+    assert_eq!(
+        reached(&world),
+        (vec!["10.20.0.7".to_owned()], vec![REFUSED.to_owned(); 3]),
+        "its own, and those it is told of"
+    );
 
     let moved = json!({
         "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
@@ -91,7 +95,7 @@ endpoints: [{addresses: [10.0.0.1]}]
     let changes = world.gathered.snapshot.put(input::read(InputKind::EndpointSlice, &moved).unwrap());
     let affected = world.translator.update(&world.gathered.snapshot, &changes);
     assert!(affected.imports.contains(&Key::new("secure", "payment")));
-    assert_eq!(reached(&world), (vec!["10.0.0.1".to_owned()], vec![REFUSED; 3]), "it has moved");
+    assert_eq!(reached(&world), (vec!["10.0.0.1".to_owned()], vec![REFUSED.to_owned(); 3]), "it has moved");
 }
 
 #[test]
