@@ -156,7 +156,9 @@ impl Rollout {
             Event::Module(verdict) => self.judge_module(verdict),
             Event::SteeringKey(key) => {
                 self.model.translator.use_steering_key(key);
-                self.update(&[Change::Everything], now);
+                if !matches!(self.leadership, Leadership::Following) {
+                    self.update(&[Change::Everything], now);
+                }
             }
             Event::Answer(answer) => self.answered(answer, now, &mut step),
             Event::Time => {}

@@ -5,4 +5,5 @@ mod cli;
 mod contact;
 mod gateways;
 mod module;
+mod steering;
 mod watch;

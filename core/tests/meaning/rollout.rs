@@ -1,0 +1,180 @@
+//! The rollout against an API server that does at once what it is asked for.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use mcwan_core::emit::kubernetes::Settings;
+use mcwan_core::emit::object::{Kind, ObjectId};
+use mcwan_core::moment::Moment;
+use mcwan_core::observed::{Live, Owner};
+use mcwan_core::rollout::{Answer, Command, Event, ModuleVerdict, Rollout, Step, Timing, WatchEvent};
+use mcwan_core::snapshot::Key;
+use mcwan_core::watched::Watched;
+use serde_json::{Value, json};
+
+use crate::translator::{mk, mk_cluster_scoped, mk_options, mk_settings};
+
+const LEASE: Duration = Duration::from_secs(30);
+
+/// A rollout that leads, and what its API server has.
+pub(crate) struct Play {
+    pub(crate) rollout: Rollout,
+    pub(crate) now: Moment,
+    pub(crate) objects: BTreeMap<ObjectId, (Value, Live)>,
+    /// The objects that were written, in order.
+    pub(crate) written: Vec<ObjectId>,
+    version: u64,
+}
+
+impl Play {
+    /// One that knows everything, and that there is nothing but what it is told.
+    pub(crate) fn new(told: Vec<WatchEvent>) -> Self {
+        let now = Moment::START;
+        let settings = Settings { cluster: Some("own".to_owned()), ..mk_settings() };
+        let rollout = Rollout::new("own", LEASE, mk_options(), settings, Timing::default(), 1, now);
+        let mut play = Self { rollout, now, objects: BTreeMap::new(), written: Vec::new(), version: 100 };
+        for event in told.into_iter().chain(Watched::all().map(|kind| WatchEvent::Synced { kind })) {
+            play.rollout.observe(now, event);
+        }
+        play.happen(Event::Module(ModuleVerdict::Sound));
+        play.happen(Event::Leading(true));
+        play
+    }
+
+    /// The same, with the import `secure/payment` of another cluster and its rules.
+    pub(crate) fn of_payment() -> Self {
+        let rule = |tier: &str| {
+            json!({"matches": [{"path": {"value": format!("/{tier}")}}],
+            "backendRefs": [{"group": "mc-wan.l7mp.io", "kind": "WANPolicy", "name": tier}]})
+        };
+        let rules = json!({"http": {"rules": [rule("high"), rule("low")]}});
+        let tiers = json!([{"name": "high", "port": 31_111}, {"name": "low", "port": 31_112}]);
+        let exported = json!({"cluster": "far", "namespace": "secure", "name": "payment", "readyPods": 1,
+            "exportedAt": "2026-11-20T08:00:00Z", "ports": [{"port": 8080}], "defaultTier": "high",
+            "gateways": ["10.20.0.7"]});
+        let registry = "mc-wan-registry";
+        Self::new(vec![
+            mk_input(Watched::Namespace, mk_cluster_scoped("Namespace", "secure", &json!({}))),
+            mk_input(Watched::WanPolicy, mk_cluster_scoped("WANPolicy", "high", &json!({"port": 31_111}))),
+            mk_input(Watched::WanPolicy, mk_cluster_scoped("WANPolicy", "low", &json!({"port": 31_112}))),
+            mk_input(Watched::Emitted(Kind::WanCluster), mk("WANCluster", registry, "far", &json!({"tiers": tiers}))),
+            mk_input(
+                Watched::Emitted(Kind::ExportedService),
+                mk("ExportedService", registry, "far.secure.payment", &exported),
+            ),
+            mk_input(Watched::ServiceImport, mk("ServiceImport", "secure", "payment", &rules)),
+        ])
+    }
+
+    /// Something happens, and what follows at once from it.
+    pub(crate) fn happen(&mut self, event: Event) {
+        let mut events = vec![event];
+        while let Some(event) = events.pop() {
+            let Step { commands, .. } = self.rollout.step(self.now, event);
+            for command in commands {
+                events.extend(self.carry_out(command).map(Event::Answer));
+                self.no_value_is_without_a_route();
+            }
+        }
+    }
+
+    /// Time passes, and what is due happens.
+    pub(crate) fn pass(&mut self, seconds: u64) {
+        let end = self.now + Duration::from_secs(seconds);
+        while let Some(next) = self.rollout.next(self.now).filter(|next| *next <= end) {
+            self.now = next.max(self.now);
+            self.happen(Event::Time);
+        }
+        self.now = end;
+        self.happen(Event::Time);
+    }
+
+    /// What the API server keeps of an object.
+    pub(crate) fn live(&mut self, id: &ObjectId) -> &mut Live {
+        &mut self.objects.get_mut(id).expect("the object is there").1
+    }
+
+    /// The watch tells of an object as it is.
+    pub(crate) fn tell(&mut self, id: &ObjectId) {
+        let live = Some(self.live(id).clone());
+        let kind = Watched::Emitted(id.kind);
+        self.happen(Event::Watch(WatchEvent::Changed { kind, key: id.key.clone(), live, input: None }));
+    }
+
+    fn carry_out(&mut self, command: Command) -> Option<Answer> {
+        self.version += 1;
+        match command {
+            Command::Apply { object, desired, uid } => {
+                let id = object.id.clone();
+                assert_eq!(uid.is_some(), self.objects.contains_key(&id), "{id:?}: it knows what is there");
+                let live = Live {
+                    version: self.version,
+                    uid: format!("{id:?}").into(),
+                    owner: Owner::Ours(desired),
+                    ..Live::of(&object.body)
+                };
+                self.objects.insert(id.clone(), (object.body, live.clone()));
+                self.written.push(id.clone());
+                Some(Answer::Applied { id, desired, result: Ok(live) })
+            }
+            Command::Delete { id, .. } => {
+                self.objects.remove(&id);
+                Some(Answer::Deleted { id, result: Ok(()) })
+            }
+            Command::Read { id } => {
+                let found = self.objects.get(&id).map(|(body, _)| body.clone());
+                Some(Answer::Read { id, result: Ok(found) })
+            }
+            Command::Ask { namespace, .. } => Some(Answer::Asked { namespace, reports: Vec::new() }),
+            Command::WriteStatus { patch } => Some(Answer::StatusWritten { patch, result: Ok(()) }),
+            Command::Touch { .. } | Command::Tell { .. } => None,
+        }
+    }
+
+    /// What the filter names in the steering header.
+    fn steering_values(&self) -> BTreeSet<String> {
+        let filters = self.objects.iter().filter(|(id, _)| id.kind == Kind::WasmPlugin);
+        let lists = filters.filter_map(|(_, (body, _))| body["spec"]["pluginConfig"]["imports"].as_array()).flatten();
+        let targets = lists.filter_map(|import| import["targets"].as_array()).flatten();
+        let text = |target: &Value, field: &str| target[field].as_str().unwrap_or_default().to_owned();
+        targets.map(|target| format!("{}.{}", text(target, "name"), text(target, "digest"))).collect()
+    }
+
+    /// What the filter names, routes have.
+    fn no_value_is_without_a_route(&self) {
+        let routes = self.objects.iter().filter(|(id, _)| id.kind == Kind::HttpRoute);
+        let routes: String = routes.map(|(_, (body, _))| body.to_string()).collect();
+        for value in self.steering_values() {
+            assert!(routes.contains(&value), "{value} at {:?} is in no route", self.now);
+        }
+    }
+}
+
+/// An object of a user or of another cluster, as a watch tells of it.
+pub(crate) fn mk_input(kind: Watched, object: Value) -> WatchEvent {
+    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+    let key = Key::new(text("namespace"), text("name"));
+    let live = kind.emitted().map(|_| Live::of(&object));
+    WatchEvent::Changed { kind, key, live, input: Some(object) }
+}
+
+#[test]
+fn a_rotated_key_changes_every_import_and_loses_no_route() {
+    let mut play = Play::of_payment();
+    play.pass(60);
+    let before = play.steering_values();
+    assert_eq!(before.len(), 2, "the filter names both tiers");
+    play.written.clear();
+    let other = "another key of many letters".parse::<mcwan_core::translate::SteeringKey>().unwrap();
+    play.happen(Event::SteeringKey(other.clone()));
+    play.pass(60);
+    let after = play.steering_values();
+    assert_eq!(after.len(), 2, "{after:?}");
+    assert!(before.is_disjoint(&after), "each value is another one: {before:?}, {after:?}");
+    let routes: String = play.objects.values().map(|(body, _)| body["spec"]["rules"].to_string()).collect();
+    assert!(!before.iter().any(|value| routes.contains(value)), "what was has left the routes");
+    play.written.clear();
+    play.happen(Event::SteeringKey(other));
+    play.pass(60);
+    assert_eq!(play.written, [], "the same key is no news");
+}
