@@ -55,6 +55,12 @@ pub enum WatchEvent {
         /// The version of the deletion, if it was seen.
         version: Option<u64>,
     },
+    /// A list of all objects of a kind begins. It is believed whatever its versions are: an API server that was restored
+    /// from a backup goes back to lower ones.
+    Listing {
+        /// The kind.
+        kind: Watched,
+    },
     /// All objects of a kind are told, and what was told before and is gone is told, too. A kind that is not installed
     /// has none, but for those of the registry. Of these, this follows each [`WatchEvent::Failed`] once all is well again.
     Synced {

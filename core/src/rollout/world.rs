@@ -98,7 +98,9 @@ impl World {
                     news.changes.extend(self.snapshot.remove(input, &key));
                 }
             }
+            WatchEvent::Listing { kind } => kind.emitted().into_iter().for_each(|kind| observed.listing(kind)),
             WatchEvent::Synced { kind } => {
+                news.touched.extend(kind.emitted().into_iter().flat_map(|kind| observed.listed(kind)));
                 if self.unsynced.remove(&kind) {
                     tracing::debug!(kind = kind.name(), "synced");
                 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use mcwan_core::emit::kubernetes::Settings;
 use mcwan_core::emit::object::{Kind, ObjectId};
 use mcwan_core::moment::Moment;
-use mcwan_core::observed::{Live, Owner};
+use mcwan_core::observed::{Digest, Live, Owner};
 use mcwan_core::rollout::{Answer, Command, Event, ModuleVerdict, Rollout, Step, Timing, WatchEvent};
 use mcwan_core::snapshot::Key;
 use mcwan_core::watched::Watched;
@@ -177,4 +177,29 @@ fn a_rotated_key_changes_every_import_and_loses_no_route() {
     play.happen(Event::SteeringKey(other));
     play.pass(60);
     assert_eq!(play.written, [], "the same key is no news");
+}
+
+#[test]
+fn what_a_restored_api_server_has_is_put_right() {
+    let mut play = Play::of_payment();
+    play.pass(60);
+    let of_kind = |play: &Play, kind| play.objects.keys().filter(|id| id.kind == kind).cloned().collect::<Vec<_>>();
+    let (routes, slices) = (of_kind(&play, Kind::HttpRoute), of_kind(&play, Kind::EndpointSlice));
+    assert!(!routes.is_empty() && !slices.is_empty());
+    play.written.clear();
+    let listing = |kind| Event::Watch(WatchEvent::Listing { kind: Watched::Emitted(kind) });
+    let synced = |kind| Event::Watch(WatchEvent::Synced { kind: Watched::Emitted(kind) });
+    play.happen(listing(Kind::HttpRoute));
+    for id in &routes {
+        let live = play.live(id);
+        (live.version, live.owner) = (7, Owner::Ours(Digest::of_desired(&json!({"spec": "of old"}))));
+        play.tell(id);
+    }
+    play.happen(synced(Kind::HttpRoute));
+    assert_eq!(play.written, routes, "what it has of before is written over");
+    play.happen(listing(Kind::EndpointSlice));
+    play.objects.retain(|id, _| !slices.contains(id));
+    play.happen(synced(Kind::EndpointSlice));
+    play.pass(1);
+    assert_eq!(of_kind(&play, Kind::EndpointSlice), slices, "what it has not is made again");
 }
