@@ -60,7 +60,10 @@ impl Observed {
             Some(entry) => {
                 entry.is_unlisted = false;
                 let same = entry.live.uid == live.uid && entry.live.owner == live.owner;
-                let news = !same || entry.live.deleting != live.deleting || entry.live.istiod != live.istiod;
+                let news = !same
+                    || entry.live.deleting != live.deleting
+                    || entry.live.istiod != live.istiod
+                    || entry.live.has_additions != live.has_additions;
                 if !same {
                     entry.settled = None;
                 }
@@ -133,6 +136,11 @@ impl Observed {
             Owner::Ours(content) if content == desired || entry.settled == Some(desired) => Comparison::Same,
             Owner::Ours(_) => Comparison::Different { uid: entry.live.uid.clone() },
         }
+    }
+
+    /// The uid of what is there of an object of ours, where others have added to it.
+    pub fn with_additions(&self, id: &ObjectId) -> Option<Box<str>> {
+        self.get(id).filter(|live| live.has_additions).map(|live| live.uid.clone())
     }
 
     /// What is there of an object.

@@ -1,5 +1,6 @@
 //! The command line as a person runs it, and the controller's edges against small servers.
 
+mod additions;
 mod admin;
 mod cli;
 mod contact;

@@ -97,9 +97,15 @@ impl Rollout {
             // What guards it has to be there first; its answer brings us here again.
             return WriteState::OnItsWay;
         }
+        let id = object.id.clone();
         let state = self.objects.write(key, object, now, out);
-        if let WriteState::Failed(until) = state {
-            self.queue.add_at(Work::Reconcile(key.clone()), until);
+        let look_again = match state {
+            WriteState::Failed(until) => Some(until),
+            WriteState::Written => self.objects.tolerated_until(&id),
+            WriteState::Sent | WriteState::OnItsWay => None,
+        };
+        if let Some(then) = look_again {
+            self.queue.add_at(Work::Reconcile(key.clone()), then);
         }
         state
     }

@@ -22,6 +22,7 @@ async fn what_others_change_is_repaired_and_what_they_own_is_left_alone() -> Res
     a_route_that_cannot_be_written_holds_up_no_neighbour(&scene).await?;
     scene.settled().await?;
     what_others_change_is_repaired(&scene).await?;
+    what_others_add_is_undone(&scene).await?;
     what_somebody_writes_into_a_route_is_not_granted(&scene).await?;
     what_others_delete_is_made_again(&scene).await?;
     another_steering_key_is_followed(&scene).await?;
@@ -154,6 +155,16 @@ async fn what_others_change_is_repaired(scene: &Scene) -> Result<()> {
         scene.edit(id, &slip).await?;
     }
     scene.until_emitted("everything is repaired", &before).await
+}
+
+/// By an update, and by an apply under another name.
+async fn what_others_add_is_undone(scene: &Scene) -> Result<()> {
+    let before = scene.emitted().await?;
+    let service = json!({"data": {"service": "spec: {type: LoadBalancer}"}});
+    scene.edit("ConfigMap secure/mcwan-egress", &service).await?;
+    let listener = json!({"name": "theirs", "port": 9999, "protocol": "HTTP"});
+    scene.put(&mk("Gateway", "secure", "mcwan-egress", json!({"spec": {"listeners": [listener]}}))).await?;
+    scene.until_emitted("what others added is undone", &before).await
 }
 
 /// Whoever may write routes of a namespace names another tenant's tier service.
