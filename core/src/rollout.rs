@@ -102,6 +102,8 @@ enum Work {
     Prune(ObjectId),
     /// Say in a status what has become of an object.
     Report(Subject),
+    /// Say that a cluster is stale and will be refused.
+    Warn(Arc<str>),
 }
 
 /// What has happened in a step, for those who count.
@@ -128,7 +130,7 @@ impl Rollout {
     ) -> Self {
         let module = ModuleVerdict::default();
         Self {
-            world: World::new(cluster, lease, now),
+            world: World::new(cluster, lease, options.trust.stale_gateways, now),
             model: Model { translator: Translator::new(options), settings, module, problems: BTreeMap::new() },
             objects: Objects::new(seed),
             queue: WorkQueue::default(),
@@ -201,6 +203,12 @@ impl Rollout {
         self.world.clusters()
     }
 
+    /// For how long another cluster has been stale, of several the longest. What passes while the registry is out of reach
+    /// does not count.
+    pub fn longest_stale(&self) -> Duration {
+        self.world.longest_stale()
+    }
+
     /// Whether the registry can be reached.
     pub fn reach(&mut self) -> &mut Reach {
         &mut self.world.reach
@@ -257,8 +265,10 @@ impl Rollout {
         self.conditions.counts.update(changes, &self.world.snapshot);
         self.report_affected(changes, &affected);
         for change in changes {
-            if let Change::GatewayPods(namespace) = change {
-                self.pods_changed(namespace, now);
+            match change {
+                Change::GatewayPods(namespace) => self.pods_changed(namespace, now),
+                Change::Liveness(cluster) => self.queue.add(Work::Warn(Arc::clone(cluster))),
+                _ => {}
             }
         }
         let keys = ReconcileKey::affected(&affected);
@@ -274,6 +284,9 @@ impl Rollout {
             self.leadership = Leadership::TakingOver(BTreeSet::new());
             let keys = self.update(&[Change::Everything], now);
             self.leadership = Leadership::TakingOver(keys.into_iter().collect());
+            for cluster in &self.world.snapshot.stale_clusters {
+                self.queue.add(Work::Warn(cluster.as_str().into()));
+            }
         }
     }
 
@@ -315,6 +328,7 @@ impl Rollout {
                 Work::Ask(namespace) => self.ask(&namespace, now, &mut step.commands),
                 Work::Prune(id) => self.prune(id, now, &mut step.commands),
                 Work::Report(subject) => self.report(&subject, now, &mut step.commands),
+                Work::Warn(cluster) => self.warn_of_refusal(&cluster, &mut step.commands),
             }
         }
         self.finish_take_over(now);

@@ -133,9 +133,9 @@ pub enum Command {
         /// The status.
         patch: StatusPatch,
     },
-    /// Tell people of the news in a status that was written.
+    /// Tell people of the news in a status that was written, or of what is to come.
     Tell {
-        /// The status.
+        /// The status; without a body where there is only news.
         patch: StatusPatch,
     },
 }

@@ -10,6 +10,7 @@ use mcwan_core::moment::Moment;
 use mcwan_core::observed::{Digest, Live, Owner};
 use mcwan_core::rollout::{Answer, Command, Event, ModuleVerdict, Rollout, Step, Timing, WatchEvent};
 use mcwan_core::snapshot::Key;
+use mcwan_core::translate::{Options, Trust};
 use mcwan_core::watched::Watched;
 use serde_json::{Value, json};
 
@@ -24,16 +25,19 @@ pub(crate) struct Play {
     pub(crate) objects: BTreeMap<ObjectId, (Value, Live)>,
     /// The objects that were written, in order.
     pub(crate) written: Vec<ObjectId>,
+    /// What people were told.
+    pub(crate) news: Vec<String>,
     version: u64,
 }
 
 impl Play {
     /// One that knows everything, and that there is nothing but what it is told.
-    pub(crate) fn new(told: Vec<WatchEvent>) -> Self {
+    pub(crate) fn new(options: Options, told: Vec<WatchEvent>) -> Self {
         let now = Moment::START;
         let settings = Settings { cluster: Some("own".to_owned()), ..mk_settings() };
-        let rollout = Rollout::new("own", LEASE, mk_options(), settings, Timing::default(), 1, now);
-        let mut play = Self { rollout, now, objects: BTreeMap::new(), written: Vec::new(), version: 100 };
+        let rollout = Rollout::new("own", LEASE, options, settings, Timing::default(), 1, now);
+        let mut play =
+            Self { rollout, now, objects: BTreeMap::new(), written: Vec::new(), news: Vec::new(), version: 100 };
         for event in told.into_iter().chain(Watched::all().map(|kind| WatchEvent::Synced { kind })) {
             play.rollout.observe(now, event);
         }
@@ -54,7 +58,7 @@ impl Play {
             "exportedAt": "2026-11-20T08:00:00Z", "ports": [{"port": 8080}], "defaultTier": "high",
             "gateways": ["10.20.0.7"]});
         let registry = "mc-wan-registry";
-        Self::new(vec![
+        let told = vec![
             mk_input(Watched::Namespace, mk_cluster_scoped("Namespace", "secure", &json!({}))),
             mk_input(Watched::WanPolicy, mk_cluster_scoped("WANPolicy", "high", &json!({"port": 31_111}))),
             mk_input(Watched::WanPolicy, mk_cluster_scoped("WANPolicy", "low", &json!({"port": 31_112}))),
@@ -64,7 +68,8 @@ impl Play {
                 mk("ExportedService", registry, "far.secure.payment", &exported),
             ),
             mk_input(Watched::ServiceImport, mk("ServiceImport", "secure", "payment", &rules)),
-        ])
+        ];
+        Self::new(mk_options(), told)
     }
 
     /// Something happens, and what follows at once from it.
@@ -128,7 +133,11 @@ impl Play {
             }
             Command::Ask { namespace, .. } => Some(Answer::Asked { namespace, reports: Vec::new() }),
             Command::WriteStatus { patch } => Some(Answer::StatusWritten { patch, result: Ok(()) }),
-            Command::Touch { .. } | Command::Tell { .. } => None,
+            Command::Tell { patch } => {
+                self.news.extend(patch.news.into_iter().map(|news| format!("{}: {}", patch.key, news.message)));
+                None
+            }
+            Command::Touch { .. } => None,
         }
     }
 
@@ -238,4 +247,52 @@ fn one_who_insists_is_asked_ever_less() {
     play.live(&gateway).has_additions = true;
     play.tell(&gateway);
     assert_eq!(play.written.len(), 1, "after a while, it is somebody else");
+}
+
+/// Whom the ingress gateway of `secure` refuses, after each ten seconds in which we renew our Lease and `far` does not.
+fn refused_over_time(stale_gateways: Option<Duration>, seconds: u64) -> (Vec<Value>, Vec<String>) {
+    let gateways = json!([{"namespace": "secure", "addresses": ["10.30.0.9"]}]);
+    let mut export = mk("ServiceExport", "secure", "ledger", &json!({}));
+    export["metadata"]["annotations"] = json!({"mc-wan.l7mp.io/wan-policy": "high"});
+    let lease = |name: &str, renewal: u64| {
+        let spec = json!({"renewTime": renewal.to_string(), "leaseDurationSeconds": 30});
+        mk_input(Watched::Lease, mk("Lease", "mc-wan-registry", name, &spec))
+    };
+    let far = mk("WANCluster", "mc-wan-registry", "far", &json!({"tiers": [], "egressGateways": gateways}));
+    let service = mk("Service", "secure", "ledger", &json!({"ports": [{"port": 80}]}));
+    let options = Options { trust: Trust { stale_gateways, ..Trust::default() }, ..mk_options() };
+    let mut play = Play::new(
+        options,
+        vec![
+            mk_input(Watched::Namespace, mk_cluster_scoped("Namespace", "secure", &json!({}))),
+            mk_input(Watched::WanPolicy, mk_cluster_scoped("WANPolicy", "high", &json!({"port": 31_111}))),
+            mk_input(Watched::Emitted(Kind::WanCluster), far),
+            mk_input(Watched::Emitted(Kind::Service), service),
+            mk_input(Watched::ServiceExport, export),
+            lease("own", 0),
+            lease("far", 0),
+        ],
+    );
+    let mut rules = Vec::new();
+    for second in (0..seconds).step_by(10) {
+        play.pass(10);
+        play.happen(Event::Watch(lease("own", second + 1)));
+        let policy = play.objects.iter().find(|(id, _)| id.kind == Kind::AuthorizationPolicy).expect("an admission");
+        rules.push(policy.1.0["spec"]["rules"][0].clone());
+    }
+    (rules, play.news)
+}
+
+#[test]
+fn gateways_of_a_cluster_that_is_stale_for_too_long_are_refused_and_that_is_told_before() {
+    let admits = json!({"from": [{"source": {"notIpBlocks": ["10.30.0.9"]}}]});
+    let (rules, news) = refused_over_time(None, 600);
+    assert!(rules.iter().all(|rule| *rule == admits), "unless it is asked for, nobody is: {rules:?}");
+    assert_eq!(news, [""; 0]);
+    let (rules, news) = refused_over_time(Some(Duration::from_mins(2)), 140);
+    assert!(rules.iter().all(|rule| *rule == admits), "not before its time: {rules:?}");
+    assert_eq!(news.len(), 1, "{news:?}");
+    assert!(news[0].starts_with("secure/ledger: cluster far does not renew its Lease"), "{news:?}");
+    let (rules, _) = refused_over_time(Some(Duration::from_mins(2)), 180);
+    assert_eq!(rules.last(), Some(&json!({})), "everybody is refused: no other gateway is known");
 }
