@@ -227,6 +227,12 @@ impl Rollout {
         self.conditions.counts.numbers()
     }
 
+    /// How much of this cluster the registry is not told, as it is too much.
+    pub fn untold_gateways(&self) -> usize {
+        let [_, cluster] = ReconcileKey::shared();
+        self.model.problems.get(&cluster).map_or(0, Vec::len)
+    }
+
     /// The sizes of the filters' configurations, in bytes.
     pub fn config_bytes(&self) -> impl Iterator<Item = usize> {
         self.egresses.values().filter_map(|egress| egress.filter.composed.as_ref()).map(|composed| composed.bytes)

@@ -38,6 +38,7 @@ pub struct Metrics {
     module_ok: Number,
     clusters: Family<Labels<1>, Number>,
     longest_stale: Number,
+    untold_gateways: Number,
     registry_reachable: Number,
     renewal_errors: Family<Labels<1>, Counter>,
 }
@@ -59,6 +60,7 @@ impl Default for Metrics {
             module_ok: Number::default(),
             clusters: Family::default(),
             longest_stale: Number::default(),
+            untold_gateways: Number::default(),
             registry_reachable: Number::default(),
             renewal_errors: Family::default(),
         };
@@ -136,6 +138,11 @@ impl Metrics {
         self.longest_stale.set(duration.as_secs());
     }
 
+    /// Of how many egress gateways the registry is not told everything.
+    pub fn untold_gateways(&self, count: u64) {
+        self.untold_gateways.set(count);
+    }
+
     /// Whether the registry can be reached.
     pub fn registry(&self, state: &RegistryState) {
         self.registry_reachable.set((*state == RegistryState::Reachable).into());
@@ -169,6 +176,7 @@ impl Metrics {
             module_ok,
             clusters,
             longest_stale,
+            untold_gateways,
             registry_reachable,
             renewal_errors,
         } = self;
@@ -210,6 +218,11 @@ impl Metrics {
             longest_stale.clone(),
         );
         registry.register(
+            "untold_gateways",
+            "Egress gateways of which the registry is not told everything, as it is over a bound",
+            untold_gateways.clone(),
+        );
+        registry.register(
             "registry_reachable",
             "0 where the registry has not answered for the lease time, else 1",
             registry_reachable.clone(),
@@ -237,6 +250,7 @@ mod tests {
         metrics.api_error("TooManyRequests");
         metrics.module(&ModuleStatus::Ok);
         metrics.clusters([2, 3, 1]);
+        metrics.untold_gateways(1);
         metrics.longest_stale(Duration::from_millis(45_900));
         metrics.registry(&RegistryState::Reachable);
         metrics.renewal_failed("Timeout");
@@ -258,6 +272,7 @@ mod tests {
             r#"mcwan_clusters{state="stale"} 3"#,
             r#"mcwan_clusters{state="refused"} 1"#,
             "mcwan_longest_stale_seconds 45",
+            "mcwan_untold_gateways 1",
             "mcwan_registry_reachable 1",
             r#"mcwan_renewal_errors_total{reason="Timeout"} 1"#,
         ] {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::slice;
 use std::time::Duration;
 
+use mcwan_core::api::limits;
 use mcwan_core::emit::kubernetes::Settings;
 use mcwan_core::emit::object::{Kind, ObjectId};
 use mcwan_core::moment::Moment;
@@ -14,7 +15,7 @@ use mcwan_core::translate::{Options, Trust};
 use mcwan_core::watched::Watched;
 use serde_json::{Value, json};
 
-use crate::translator::{mk, mk_cluster_scoped, mk_options, mk_settings};
+use crate::translator::{mk, mk_cluster_scoped, mk_options, mk_pod, mk_settings};
 
 const LEASE: Duration = Duration::from_secs(30);
 
@@ -295,4 +296,16 @@ fn gateways_of_a_cluster_that_is_stale_for_too_long_are_refused_and_that_is_told
     assert!(news[0].starts_with("secure/ledger: cluster far does not renew its Lease"), "{news:?}");
     let (rules, _) = refused_over_time(Some(Duration::from_mins(2)), 180);
     assert_eq!(rules.last(), Some(&json!({})), "everybody is refused: no other gateway is known");
+}
+
+#[test]
+fn addresses_over_the_bound_are_told_of() {
+    let mut play = Play::of_payment();
+    assert_eq!(play.rollout.untold_gateways(), 0);
+    for pod in 0..=limits::ADDRESSES {
+        let address = format!("10.{}.{}.1", pod / 256, pod % 256);
+        let pod = mk_pod("secure", "mcwan-egress", &format!("pod-{pod}"), &address);
+        play.happen(Event::Watch(mk_input(Watched::Pod, pod)));
+    }
+    assert_eq!(play.rollout.untold_gateways(), 1, "the gateway of one namespace");
 }

@@ -47,7 +47,7 @@ pub(crate) fn mk_cluster_scoped(kind: &str, name: &str, spec: &Value) -> Value {
     object
 }
 
-fn mk_pod(namespace: &str, gateway: &str, name: &str, address: &str) -> Value {
+pub(crate) fn mk_pod(namespace: &str, gateway: &str, name: &str, address: &str) -> Value {
     let mut pod = mk("Pod", namespace, name, &json!({"containers": []}));
     pod["metadata"]["labels"] = json!({"gateway.networking.k8s.io/gateway-name": gateway});
     pod["status"] = json!({"podIPs": [{"ip": address}], "conditions": [{"type": "Ready", "status": "True"}]});
