@@ -21,7 +21,7 @@ use mcwan_core::api::{DataPlane, McsVersion, REGISTRY_NAMESPACE};
 use mcwan_core::emit::kubernetes::{AccessLog, FilterKind, Module, Settings};
 use mcwan_core::moment::Moment;
 use mcwan_core::rollout::{Event, ModuleVerdict, Rollout, Step, WatchEvent};
-use mcwan_core::translate::{Options, Steering, SteeringKey, Trust};
+use mcwan_core::translate::{Options, Steering, Trust};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -34,7 +34,7 @@ use crate::events::Events;
 use crate::gateways::GatewayReader;
 use crate::leader::{self, Candidate, Leader};
 use crate::module::{ModuleCheck, ModuleError, ModuleStatus};
-use crate::steering_secret::{self, SteeringSecretError};
+use crate::steering_secret;
 use crate::watch::{Source, Watches};
 use executor::Executor;
 use registry::{Place, Registry};
@@ -118,7 +118,7 @@ async fn work(
     metrics: Arc<Metrics>,
 ) -> anyhow::Result<()> {
     filter_is_served(&client, config.filter).await?;
-    let steering_key = steering_key(&client, &config.namespace).await?;
+    let mut steering_keys = steering_secret::follow(client.clone(), &config.namespace).await?;
     let mut module = config.module.clone().watch();
     let place = if registry.is_some() { Place::Elsewhere } else { Place::Here };
     let source = Source {
@@ -130,7 +130,7 @@ async fn work(
     let mut watches = Watches::start(&source);
     let options = Options {
         cluster: Some(config.cluster.clone()),
-        steering_key,
+        steering_key: steering_keys.borrow_and_update().clone(),
         steering: Steering::RouteHeader,
         mcs_version: McsVersion::default(),
         trust: config.trust,
@@ -172,6 +172,10 @@ async fn work(
             changed = leading.changed() => changed.context("leader election has ended")?,
             changed = module.changed() => changed.context("the check of the module has ended")?,
             changed = registry.changed() => changed?,
+            changed = steering_keys.changed() => {
+                let key = changed.map(|()| Event::SteeringKey(steering_keys.borrow().clone()));
+                carry_out(&mut rollout, now(), key.context("the steering key is not watched")?, &mut executor, &metrics);
+            }
             () = sleep_until(wake_up) => {}
         }
         while let Some(answer) = executor.try_answer() {
@@ -260,20 +264,6 @@ async fn filter_is_served(client: &Client, filter: FilterKind) -> anyhow::Result
             }
         }
         tokio::time::sleep(backoff.failed()).await;
-    }
-}
-
-/// The key of the cluster; waits for an API server that does not answer.
-async fn steering_key(client: &Client, namespace: &str) -> Result<SteeringKey, SteeringSecretError> {
-    let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(15));
-    loop {
-        match steering_secret::read_or_create(client.clone(), namespace).await {
-            Err(error @ SteeringSecretError::Api { .. }) => {
-                tracing::warn!(error = &error as &dyn Error, "no steering key yet");
-                tokio::time::sleep(backoff.failed()).await;
-            }
-            known => return known,
-        }
     }
 }
 

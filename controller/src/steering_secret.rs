@@ -1,12 +1,22 @@
 //! The steering key of a cluster: kept in a Secret, so that every replica steers by the same one.
 
 use std::collections::BTreeMap;
+use std::error::Error as _;
+use std::pin::pin;
+use std::time::Duration;
 
+use futures_util::StreamExt;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, ObjectMeta, PostParams};
+use kube::core::PartialObjectMeta;
+use kube::runtime::watcher::{self, watcher};
 use kube::{Client, Error};
 use mcwan_core::translate::{SteeringKey, SteeringKeyError};
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use crate::backoff::Backoff;
 
 /// The name of the Secret.
 pub const SECRET: &str = "mcwan-steering-key";
@@ -17,6 +27,9 @@ pub const ENTRY: &str = "key";
 const RANDOM_BYTES: usize = 32;
 
 const CONFLICT: u16 = 409;
+
+/// The waits while the API server does not answer.
+const WAITS: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(15));
 
 /// Why there is no key.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +72,68 @@ fn random_bytes() -> Result<[u8; RANDOM_BYTES], getrandom::Error> {
     let mut random = [0; RANDOM_BYTES];
     getrandom::fill(&mut random)?;
     Ok(random)
+}
+
+/// The key of the cluster, now and whenever it becomes another one; waits for an API server that does not answer. A Secret
+/// that is gone is made anew. While one holds no key, the one before stays.
+///
+/// # Errors
+/// The Secret holds no key to begin with.
+pub async fn follow(client: Client, namespace: &str) -> Result<watch::Receiver<SteeringKey>, SteeringSecretError> {
+    let (sender, keys) = watch::channel(wait_for(&client, namespace).await?);
+    let namespace = namespace.to_owned();
+    tokio::spawn(async move {
+        tokio::select! {
+            () = keep(client, &namespace, &sender) => {}
+            () = sender.closed() => {}
+        }
+    });
+    Ok(keys)
+}
+
+/// Tells of each other key. What the watch says is no more than a hint to look.
+async fn keep(client: Client, namespace: &str, keys: &watch::Sender<SteeringKey>) {
+    let one = watcher::Config::default().fields(&format!("metadata.name={SECRET}"));
+    let secrets: Api<PartialObjectMeta<Secret>> = Api::namespaced(client.clone(), namespace);
+    let mut events = pin!(watcher(secrets, one));
+    let mut backoff = WAITS;
+    while let Some(event) = events.next().await {
+        match event {
+            Ok(watcher::Event::Init | watcher::Event::InitApply(_)) => continue,
+            Ok(_) => backoff.succeeded(),
+            Err(error) => {
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "Secret {namespace}/{SECRET} cannot be watched"
+                );
+                sleep(backoff.failed()).await;
+                continue;
+            }
+        }
+        match wait_for(&client, namespace).await {
+            Ok(key) => {
+                let is_news = keys.send_if_modified(|known| std::mem::replace(known, key.clone()) != key);
+                if is_news {
+                    tracing::info!("the steering key is another one");
+                }
+            }
+            Err(error) => tracing::error!(source = error.source(), "{error}; the key stays as it was"),
+        }
+    }
+}
+
+/// The key; waits for an API server that does not answer.
+async fn wait_for(client: &Client, namespace: &str) -> Result<SteeringKey, SteeringSecretError> {
+    let mut backoff = WAITS;
+    loop {
+        match read_or_create(client.clone(), namespace).await {
+            Err(error @ SteeringSecretError::Api { .. }) => {
+                tracing::warn!(error = &error as &dyn std::error::Error, "no steering key yet");
+                sleep(backoff.failed()).await;
+            }
+            known => return known,
+        }
+    }
 }
 
 /// Reads the key from the Secret in our namespace, and makes the Secret if there is none. A Secret that

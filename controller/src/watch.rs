@@ -7,7 +7,8 @@
 //! - Until every kind of [`Watched::all`] has had its first [`WatchEvent::Synced`], absence means nothing.
 //! - [`WatchEvent::Deleted`] is said of objects that [`WatchEvent::Changed`] told of, and of no others: also of those that went
 //!   while nobody watched.
-//! - The same [`WatchEvent::Changed`] may come again.
+//! - The same [`WatchEvent::Changed`] may come again. One between [`WatchEvent::Listing`] and [`WatchEvent::Synced`] may be of
+//!   a lower version than what was told before: it holds all the same.
 
 mod error;
 mod reading;

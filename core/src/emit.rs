@@ -1,6 +1,5 @@
 //! What the edges are given: the filter's configuration, and what carries it.
 
-pub mod claims;
 pub mod envoy;
 pub mod kubernetes;
 pub mod object;

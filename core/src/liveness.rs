@@ -10,7 +10,7 @@ mod lease;
 mod reach;
 
 pub use judge::Judge;
-pub use lease::{Lease, STALE_ANNOTATION, renewed};
+pub use lease::{Lease, REFUSED_ANNOTATION, STALE_ANNOTATION, renewed};
 pub use reach::{Reach, RegistryState};
 
 /// Whether a cluster shows that it is alive.

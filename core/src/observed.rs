@@ -28,6 +28,8 @@ struct Entry {
     live: Live,
     /// What we applied, where the API server made something else of it. An apply of the same would change nothing.
     settled: Option<Digest>,
+    /// Whether it is known from before the list that is under way, or is to come: that is later, whatever its version.
+    is_unlisted: bool,
 }
 
 /// How an object that is to be compares with what is there.
@@ -54,10 +56,14 @@ impl Observed {
     pub fn changed(&mut self, kind: Kind, key: &Key, live: Live) -> bool {
         let known = self.kinds.entry(kind).or_default();
         match known.get_mut(&key.namespace, &key.name) {
-            Some(entry) if live.version < entry.live.version => false,
+            Some(entry) if live.version < entry.live.version && !entry.is_unlisted => false,
             Some(entry) => {
+                entry.is_unlisted = false;
                 let same = entry.live.uid == live.uid && entry.live.owner == live.owner;
-                let news = !same || entry.live.deleting != live.deleting || entry.live.istiod != live.istiod;
+                let news = !same
+                    || entry.live.deleting != live.deleting
+                    || entry.live.istiod != live.istiod
+                    || entry.live.has_additions != live.has_additions;
                 if !same {
                     entry.settled = None;
                 }
@@ -65,7 +71,7 @@ impl Observed {
                 news
             }
             None => {
-                known.insert(key, Entry { live, settled: None });
+                known.insert(key, Entry { live, settled: None, is_unlisted: false });
                 true
             }
         }
@@ -81,6 +87,18 @@ impl Observed {
             known.remove(key);
         }
         is_later
+    }
+
+    /// A list of a kind begins: what is known of it so far is older than what the list tells.
+    pub fn listing(&mut self, kind: Kind) {
+        self.kinds.entry(kind).or_default().values_mut().for_each(|entry| entry.is_unlisted = true);
+    }
+
+    /// A list of a kind has ended: what it does not have is gone. Gives that.
+    pub fn listed(&mut self, kind: Kind) -> Vec<ObjectId> {
+        let known = self.kinds.entry(kind).or_default();
+        let gone: Vec<_> = known.iter().filter(|(_, entry)| entry.is_unlisted).map(|(key, _)| key).collect();
+        gone.into_iter().inspect(|key| drop(known.remove(key))).map(|key| ObjectId { kind, key }).collect()
     }
 
     /// Takes note of what came back when `desired` was applied. Returns whether it is what was applied, as it should be.
@@ -118,6 +136,11 @@ impl Observed {
             Owner::Ours(content) if content == desired || entry.settled == Some(desired) => Comparison::Same,
             Owner::Ours(_) => Comparison::Different { uid: entry.live.uid.clone() },
         }
+    }
+
+    /// The uid of what is there of an object of ours, where others have added to it.
+    pub fn with_additions(&self, id: &ObjectId) -> Option<Box<str>> {
+        self.get(id).filter(|live| live.has_additions).map(|live| live.uid.clone())
     }
 
     /// What is there of an object.
@@ -195,6 +218,33 @@ mod tests {
             assert_eq!(found, news, "{message}: what is news");
             assert_eq!(observed.compare(&mk_id(), digest(content)), Comparison::Same, "{message}: what is there");
         }
+    }
+
+    #[test]
+    fn a_full_list_is_believed_though_its_versions_are_lower() {
+        let id = mk_id();
+        let (mut observed, _) = mk_observed([(1_000, "a")]);
+        observed.changed(id.kind, &Key::new("secure", "unlisted"), mk_live(1_001, "a"));
+        observed.listing(id.kind);
+        assert!(observed.changed(id.kind, &id.key, mk_live(7, "b")), "what the restored API server has is news");
+        assert_eq!(observed.compare(&id, digest("b")), Comparison::Same);
+        assert!(!observed.changed(id.kind, &id.key, mk_live(6, "a")), "of what follows, the later counts again");
+        let unlisted = ObjectId { key: Key::new("secure", "unlisted"), ..id.clone() };
+        assert_eq!(observed.listed(id.kind), std::slice::from_ref(&unlisted), "what it does not have is gone");
+        assert_eq!(observed.get(&unlisted), None);
+        assert!(observed.get(&id).is_some());
+        assert_eq!(observed.listed(id.kind), [], "once");
+    }
+
+    #[test]
+    fn what_is_written_while_a_list_is_under_way_stays() {
+        let id = mk_id();
+        let (mut observed, _) = mk_observed([(9, "a")]);
+        observed.listing(id.kind);
+        observed.applied(&id, digest("b"), mk_live(11, "b"));
+        assert!(!observed.changed(id.kind, &id.key, mk_live(9, "a")), "the list is of before");
+        assert_eq!(observed.listed(id.kind), []);
+        assert_eq!(observed.compare(&id, digest("b")), Comparison::Same);
     }
 
     #[test]

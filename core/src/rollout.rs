@@ -102,6 +102,8 @@ enum Work {
     Prune(ObjectId),
     /// Say in a status what has become of an object.
     Report(Subject),
+    /// Say that a cluster is stale and will be refused.
+    Warn(Arc<str>),
 }
 
 /// What has happened in a step, for those who count.
@@ -128,7 +130,7 @@ impl Rollout {
     ) -> Self {
         let module = ModuleVerdict::default();
         Self {
-            world: World::new(cluster, lease, now),
+            world: World::new(cluster, lease, options.trust.stale_gateways, now),
             model: Model { translator: Translator::new(options), settings, module, problems: BTreeMap::new() },
             objects: Objects::new(seed),
             queue: WorkQueue::default(),
@@ -156,7 +158,9 @@ impl Rollout {
             Event::Module(verdict) => self.judge_module(verdict),
             Event::SteeringKey(key) => {
                 self.model.translator.use_steering_key(key);
-                self.update(&[Change::Everything], now);
+                if !matches!(self.leadership, Leadership::Following) {
+                    self.update(&[Change::Everything], now);
+                }
             }
             Event::Answer(answer) => self.answered(answer, now, &mut step),
             Event::Time => {}
@@ -199,6 +203,12 @@ impl Rollout {
         self.world.clusters()
     }
 
+    /// For how long another cluster has been stale, of several the longest. What passes while the registry is out of reach
+    /// does not count.
+    pub fn longest_stale(&self) -> Duration {
+        self.world.longest_stale()
+    }
+
     /// Whether the registry can be reached.
     pub fn reach(&mut self) -> &mut Reach {
         &mut self.world.reach
@@ -215,6 +225,12 @@ impl Rollout {
     /// How many imports have which status of which condition: its type, its status, their number.
     pub fn condition_counts(&self) -> impl Iterator<Item = (&str, &str, u64)> {
         self.conditions.counts.numbers()
+    }
+
+    /// How much of this cluster the registry is not told, as it is too much.
+    pub fn untold_gateways(&self) -> usize {
+        let [_, cluster] = ReconcileKey::shared();
+        self.model.problems.get(&cluster).map_or(0, Vec::len)
     }
 
     /// The sizes of the filters' configurations, in bytes.
@@ -255,8 +271,10 @@ impl Rollout {
         self.conditions.counts.update(changes, &self.world.snapshot);
         self.report_affected(changes, &affected);
         for change in changes {
-            if let Change::GatewayPods(namespace) = change {
-                self.pods_changed(namespace, now);
+            match change {
+                Change::GatewayPods(namespace) => self.pods_changed(namespace, now),
+                Change::Liveness(cluster) => self.queue.add(Work::Warn(Arc::clone(cluster))),
+                _ => {}
             }
         }
         let keys = ReconcileKey::affected(&affected);
@@ -272,6 +290,9 @@ impl Rollout {
             self.leadership = Leadership::TakingOver(BTreeSet::new());
             let keys = self.update(&[Change::Everything], now);
             self.leadership = Leadership::TakingOver(keys.into_iter().collect());
+            for cluster in &self.world.snapshot.stale_clusters {
+                self.queue.add(Work::Warn(cluster.as_str().into()));
+            }
         }
     }
 
@@ -313,6 +334,7 @@ impl Rollout {
                 Work::Ask(namespace) => self.ask(&namespace, now, &mut step.commands),
                 Work::Prune(id) => self.prune(id, now, &mut step.commands),
                 Work::Report(subject) => self.report(&subject, now, &mut step.commands),
+                Work::Warn(cluster) => self.warn_of_refusal(&cluster, &mut step.commands),
             }
         }
         self.finish_take_over(now);

@@ -46,6 +46,8 @@ pub struct Snapshot {
     pub wan_clusters: Objects<WanCluster>,
     /// Those of them that do not show that they are alive.
     pub stale_clusters: BTreeSet<String>,
+    /// Those of them that have been silent for too long to admit their egress gateways.
+    pub refused_clusters: BTreeSet<String>,
     /// Services of this cluster.
     pub services: Objects<Service>,
     /// The endpoints of these Services.

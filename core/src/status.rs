@@ -13,7 +13,7 @@ mod wan_policy;
 
 pub use condition::{News, Outcome, Subject};
 pub use delivery::{Delivery, GatewayState, ModuleState};
-pub use service_export::service_export;
+pub use service_export::{refusal_ahead, service_export};
 pub use service_import::service_import;
 pub use wan_policy::wan_policy;
 

@@ -38,6 +38,8 @@ pub struct Metrics {
     api_errors: Family<Labels<1>, Counter>,
     module_ok: Number,
     clusters: Family<Labels<1>, Number>,
+    longest_stale: Number,
+    untold_gateways: Number,
     registry_reachable: Number,
     renewal_errors: Family<Labels<1>, Counter>,
 }
@@ -58,6 +60,8 @@ impl Default for Metrics {
             api_errors: Family::default(),
             module_ok: Number::default(),
             clusters: Family::default(),
+            longest_stale: Number::default(),
+            untold_gateways: Number::default(),
             registry_reachable: Number::default(),
             renewal_errors: Family::default(),
         };
@@ -123,11 +127,21 @@ impl Metrics {
         self.module_ok.set(matches!(status, ModuleStatus::Ok).into());
     }
 
-    /// How many other clusters show that they are alive, and how many do not.
-    pub fn clusters(&self, live: u64, stale: u64) {
-        for (state, count) in [("live", live), ("stale", stale)] {
+    /// How many other clusters show that they are alive, how many do not, and the gateways of how many are refused for it.
+    pub fn clusters(&self, [live, stale, refused]: [u64; 3]) {
+        for (state, count) in [("live", live), ("stale", stale), ("refused", refused)] {
             self.clusters.get_or_create(&[("state", state.to_owned())]).set(count);
         }
+    }
+
+    /// For how long another cluster has been stale, of several the longest.
+    pub fn longest_stale(&self, duration: Duration) {
+        self.longest_stale.set(duration.as_secs());
+    }
+
+    /// Of how many egress gateways the registry is not told everything.
+    pub fn untold_gateways(&self, count: u64) {
+        self.untold_gateways.set(count);
     }
 
     /// Whether the registry can be reached.
@@ -162,6 +176,8 @@ impl Metrics {
             api_errors,
             module_ok,
             clusters,
+            longest_stale,
+            untold_gateways,
             registry_reachable,
             renewal_errors,
         } = self;
@@ -196,6 +212,17 @@ impl Metrics {
             module_ok.clone(),
         );
         registry.register("clusters", "Other clusters by whether they renew their Leases", clusters.clone());
+        registry.register_with_unit(
+            "longest_stale",
+            "For how long another cluster has been stale while the registry could be reached, of several the longest",
+            Unit::Seconds,
+            longest_stale.clone(),
+        );
+        registry.register(
+            "untold_gateways",
+            "Egress gateways of which the registry is not told everything, as it is over a bound",
+            untold_gateways.clone(),
+        );
         registry.register(
             "registry_reachable",
             "0 where the registry has not answered for the lease time, else 1",
@@ -223,7 +250,9 @@ mod tests {
         metrics.watch_restarted("Service");
         metrics.api_error(Reason::TooManyRequests);
         metrics.module(&ModuleStatus::Ok);
-        metrics.clusters(2, 1);
+        metrics.clusters([2, 3, 1]);
+        metrics.untold_gateways(1);
+        metrics.longest_stale(Duration::from_millis(45_900));
         metrics.registry(&RegistryState::Reachable);
         metrics.renewal_failed(Reason::Timeout);
         let text = metrics.encode().unwrap();
@@ -241,7 +270,10 @@ mod tests {
             r#"mcwan_api_errors_total{reason="TooManyRequests"} 1"#,
             "mcwan_module_ok 1",
             r#"mcwan_clusters{state="live"} 2"#,
-            r#"mcwan_clusters{state="stale"} 1"#,
+            r#"mcwan_clusters{state="stale"} 3"#,
+            r#"mcwan_clusters{state="refused"} 1"#,
+            "mcwan_longest_stale_seconds 45",
+            "mcwan_untold_gateways 1",
             "mcwan_registry_reachable 1",
             r#"mcwan_renewal_errors_total{reason="Timeout"} 1"#,
         ] {

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::requests::{Requests, at};
 
-/// How often somebody else may be faster.
+/// How often somebody else may be faster; so many others may have added something.
 const TRIES: usize = 3;
 
 impl Requests {
@@ -34,6 +34,22 @@ impl Requests {
             };
         }
         Ok(Live::of(&live))
+    }
+
+    /// Takes away what others have added, as an apply leaves it alone. Gives what is there then: more where somebody is
+    /// faster, or it is refused.
+    pub(super) async fn undo_additions(&self, object: &Object, mut live: Value) -> Value {
+        for _ in 0..TRIES {
+            let Some(patch) = fields::without_additions(&live) else { break };
+            match self.merge(object, &patch).await {
+                Ok(now) => live = now,
+                Err(error) => {
+                    tracing::warn!(kind = object.id.kind.name(), key = %object.id.key, ?error, "what others added stays");
+                    break;
+                }
+            }
+        }
+        live
     }
 
     async fn merge(&self, object: &Object, patch: &Value) -> Result<Value, WriteError> {

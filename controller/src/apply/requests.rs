@@ -49,7 +49,7 @@ impl Requests {
         let (field, value) = uid.map_or(("resourceVersion", NO_VERSION), |uid| ("uid", uid));
         metadata.map(|metadata| metadata.insert(field.to_owned(), value.into()));
         match self.send(&object, uid.is_some()).await {
-            Ok(live) => Ok(Live::of(&live)),
+            Ok(live) => Ok(Live::of(&self.undo_additions(&object, live).await)),
             // The object itself may be sound, and what somebody has made of it in the way.
             Err(WriteError::Lasting { reason: Reason::Invalid, message }) if uid.is_some() => {
                 self.repair(&object).await.map_err(|_| WriteError::Lasting { reason: Reason::Invalid, message })

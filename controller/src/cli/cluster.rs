@@ -102,7 +102,9 @@ impl Cluster {
             trust: Trust { import_namespaces: environment.import_namespaces(), ..Trust::default() },
         };
         if let Some(cluster) = &options.cluster {
-            live.snapshot.judge(registry::stale_clusters(&registry, cluster).await?);
+            let lease = registry::lease(&registry, cluster).await?;
+            live.snapshot.judge(lease.stale);
+            live.snapshot.refuse(lease.refused);
         }
         let mut translator = Translator::new(options.clone());
         translator.update(&live.snapshot, &[Change::Everything]);

@@ -73,6 +73,10 @@ pub(super) struct Controller {
     /// Those of them that nothing is imported into
     #[arg(long, env = "MCWAN_DENIED_IMPORT_NAMESPACES", value_name = "NAMES", default_value = "kube-*")]
     denied_import_namespaces: NamespaceList,
+    /// Seconds for which the egress gateways of a cluster that is stale are admitted, counted while the registry can be
+    /// reached; 0: for as long as the cluster is registered
+    #[arg(long, env = "MCWAN_STALE_GATEWAY_SECONDS", value_name = "SECONDS", default_value_t = 0)]
+    stale_gateway_seconds: u64,
     /// The class of the Gateways
     #[arg(long, env = "MCWAN_GATEWAY_CLASS", value_name = "NAME", default_value = "istio")]
     gateway_class: String,
@@ -190,7 +194,12 @@ impl Controller {
                 grace: Duration::from_secs(self.target_grace_seconds),
             },
             apply: apply::Options { concurrency: self.concurrency, ..apply::Options::default() },
-            trust: Trust { import_namespaces: self.import_namespaces(), ..Trust::default() },
+            trust: Trust {
+                import_namespaces: self.import_namespaces(),
+                stale_gateways: (self.stale_gateway_seconds > 0)
+                    .then(|| Duration::from_secs(self.stale_gateway_seconds)),
+                ..Trust::default()
+            },
             gateway_stats_port: self.gateway_stats_port,
         })
     }

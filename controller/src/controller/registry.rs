@@ -1,5 +1,6 @@
 //! What this cluster and the registry know of each other, beside objects.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -70,11 +71,12 @@ impl Registry {
 
     /// Takes in what is known by now; `leads`: we lead and know everything.
     pub(super) fn follow(&mut self, rollout: &mut Rollout, leads: bool, now: Moment) {
-        let stale = &rollout.snapshot().stale_clusters;
+        let silent = [&rollout.snapshot().stale_clusters, &rollout.snapshot().refused_clusters];
+        let refused = silent[1].len();
         self.told.send_if_modified(|told| {
-            let is_other = told.as_deref() != leads.then_some(stale);
+            let is_other = told.as_ref().map(|told| told.each_ref()) != leads.then_some(silent);
             if is_other {
-                *told = leads.then(|| Arc::new(stale.clone()));
+                *told = leads.then(|| Arc::new(silent.map(BTreeSet::clone)));
             }
             is_other
         });
@@ -91,7 +93,9 @@ impl Registry {
         self.metrics.registry(&found);
         let is_told = self.place == Place::Elsewhere || matches!(contact, Contact::Refuses(_));
         rollout.say_of_registry(if is_told { found } else { RegistryState::Reachable });
-        let [live, stale] = rollout.clusters().map(|count| u64::try_from(count).unwrap_or(u64::MAX));
-        self.metrics.clusters(live, stale);
+        let [live, stale] = rollout.clusters();
+        self.metrics.clusters([live, stale, refused].map(|count| u64::try_from(count).unwrap_or(u64::MAX)));
+        self.metrics.longest_stale(rollout.longest_stale());
+        self.metrics.untold_gateways(u64::try_from(rollout.untold_gateways()).unwrap_or(u64::MAX));
     }
 }

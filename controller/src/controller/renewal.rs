@@ -28,8 +28,9 @@ const PATIENCE: u32 = 6;
 /// renewal of the others that were.
 const WAITS: [u32; 2] = [60, 12];
 
-/// What the registry is told with each renewal: the clusters that are stale to this one. None: another replica tells.
-pub(super) type Told = Option<Arc<BTreeSet<String>>>;
+/// What the registry is told with each renewal: the clusters that are stale to this one, and those of them that it refuses.
+/// None: another replica tells.
+pub(super) type Told = Option<Arc<[BTreeSet<String>; 2]>>;
 
 /// Renews the Lease of this cluster for as long as this replica leads.
 pub(super) struct Renewal {
@@ -62,12 +63,12 @@ impl Renewal {
         let mut backoff = Backoff::new(self.lease / WAITS[0], self.lease / WAITS[1]);
         loop {
             let Ok(told) = self.told.wait_for(Option::is_some).await.map(|told| told.clone()) else { return };
-            let Some(stale) = told else { continue };
+            let Some(silent) = told else { continue };
             let mut leading = self.leading.clone();
             let renewed = tokio::select! {
                 biased;
                 _ = leading.wait_for(|leads| !leads) => None,
-                renewed = self.renew(&stale) => Some(renewed),
+                renewed = self.renew(&silent) => Some(renewed),
             };
             let Some(renewed) = renewed else {
                 // Whoever loses the lead and has it again tells the same.
@@ -84,8 +85,8 @@ impl Renewal {
         }
     }
 
-    async fn renew(&self, stale: &BTreeSet<String>) -> Result<(), Failure> {
-        let lease = liveness::renewed(&self.cluster, self.lease, stale, Timestamp::now());
+    async fn renew(&self, silent: &[BTreeSet<String>; 2]) -> Result<(), Failure> {
+        let lease = liveness::renewed(&self.cluster, self.lease, silent.each_ref(), Timestamp::now());
         let params = PatchParams::apply(FIELD_MANAGER).force();
         let limit = self.lease / PATIENCE;
         timeout(limit, self.leases.patch(&self.cluster, &params, &Patch::Apply(&lease)))

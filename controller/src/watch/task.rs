@@ -152,7 +152,10 @@ impl Task {
         listed: &mut Option<Keyed<()>>,
     ) -> Result<(), Closed> {
         match event {
-            watcher::Event::Init => *listed = Some(Keyed::default()),
+            watcher::Event::Init => {
+                *listed = Some(Keyed::default());
+                self.send(WatchEvent::Listing { kind: self.kind }).await?;
+            }
             watcher::Event::InitApply(reading) => {
                 if let Some(listed) = listed {
                     listed.insert(&reading.key, ());

@@ -1,9 +1,11 @@
 //! The command line as a person runs it, the controller's edges against small servers, and its rights.
 
+mod additions;
 mod admin;
 mod cli;
 mod contact;
 mod gateways;
 mod module;
 mod rights;
+mod steering;
 mod watch;

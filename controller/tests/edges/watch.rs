@@ -87,11 +87,16 @@ async fn an_object_is_ours_only_if_we_write_its_kind() {
     };
     let mut watches = Watches::start(&source);
     let mut read = Vec::new();
+    let mut listing = Vec::new();
     let mut synced = Vec::new();
     while !table.iter().all(|(kind, ..)| synced.contains(kind)) {
         let event = timeout(PATIENCE, watches.next()).await.expect("everything is listed").expect("the watches go on");
         match event {
-            WatchEvent::Changed { kind, input, .. } => read.push((kind, input.is_some())),
+            WatchEvent::Listing { kind } => listing.push(kind),
+            WatchEvent::Changed { kind, input, .. } => {
+                assert!(listing.contains(&kind), "{kind:?}: it is told that this is of a list");
+                read.push((kind, input.is_some()));
+            }
             WatchEvent::Synced { kind } => synced.push(kind),
             WatchEvent::Deleted { .. } | WatchEvent::Failed { .. } | WatchEvent::McsVersion(_) => {}
         }

@@ -21,13 +21,15 @@ const GAP: f64 = 0.5;
 pub struct Judge {
     own: Arc<str>,
     lease: Duration,
+    /// After how long a stale cluster is refused; none: never.
+    refused_after: Option<Duration>,
     /// Our own renewal that was seen last.
     own_renewal: Option<Box<str>>,
     /// None: we have lost sight since our own renewal that was seen last.
     sight: Option<Sight>,
     clusters: BTreeMap<Arc<str>, Cluster>,
-    /// Those that we held for stale before a restart.
-    recalled: BTreeSet<String>,
+    /// Those that we held for stale before a restart, and for how long at least.
+    recalled: BTreeMap<String, Duration>,
     /// Whether all Leases were listed once: what is seen before need not be new.
     is_listed: bool,
 }
@@ -51,6 +53,8 @@ struct Cluster {
     /// Whether the registry has its `WANCluster`.
     is_member: bool,
     liveness: Liveness,
+    /// For how long it has been stale while nothing was missed.
+    stale_for: Duration,
 }
 
 impl Judge {
@@ -59,12 +63,19 @@ impl Judge {
         Self {
             own: own.into(),
             lease,
+            refused_after: None,
             own_renewal: None,
             sight: None,
             clusters: BTreeMap::new(),
-            recalled: BTreeSet::new(),
+            recalled: BTreeMap::new(),
             is_listed: false,
         }
+    }
+
+    /// The same, which refuses a cluster once it has been stale for so long.
+    #[must_use]
+    pub fn refusing_after(self, refused_after: Option<Duration>) -> Self {
+        Self { refused_after, ..self }
     }
 
     /// The Lease of a cluster is there, maybe the same as before. Returns whether it is a renewal of our own.
@@ -81,7 +92,7 @@ impl Judge {
         if cluster.renewal != lease.renewal {
             // The first of a list may be an old one.
             if is_evidence || cluster.renewal.is_some() {
-                cluster.liveness = Liveness::Live;
+                (cluster.liveness, cluster.stale_for) = (Liveness::Live, Duration::ZERO);
             }
             cluster.renewal = lease.renewal;
             cluster.lasts = lease.lasts;
@@ -124,6 +135,19 @@ impl Judge {
         stale.map(|(name, _)| name.to_string()).collect()
     }
 
+    /// Those of them that have been so for too long. What passes while the registry is out of reach counts against nobody.
+    pub fn refused(&self) -> BTreeSet<String> {
+        let is_refused = |cluster: &Cluster| self.refused_after.is_some_and(|after| cluster.stale_for >= after);
+        let stale = self.clusters.iter().filter(|(_, cluster)| cluster.is_member && is_refused(cluster));
+        stale.map(|(name, _)| name.to_string()).collect()
+    }
+
+    /// For how long the one has been stale that has been so for longest.
+    pub fn longest_stale(&self) -> Duration {
+        let members = self.clusters.values().filter(|cluster| cluster.is_member);
+        members.map(|cluster| cluster.stale_for).max().unwrap_or_default()
+    }
+
     /// How many other clusters there are.
     pub fn members(&self) -> usize {
         self.clusters.values().filter(|cluster| cluster.is_member).count()
@@ -131,32 +155,41 @@ impl Judge {
 
     fn see_own(&mut self, lease: Lease, now: Moment) {
         if !self.is_listed && self.own_renewal.is_none() {
-            self.recall(lease.stale);
+            self.recall(&lease.stale, &lease.refused);
         }
         self.own_renewal = lease.renewal;
         let kept = self.sight.filter(|sight| now.since(sight.until) <= self.lease.mul_f64(GAP));
+        let passed = kept.map_or(Duration::ZERO, |sight| now.since(sight.until));
         let sight = Sight { since: kept.map_or(now, |sight| sight.since), until: now };
         self.sight = Some(sight);
         for cluster in self.clusters.values_mut().filter(|cluster| cluster.is_member) {
+            if cluster.liveness == Liveness::Stale {
+                cluster.stale_for += passed;
+            }
             if sight.until.since(cluster.since.max(sight.since)) >= self.lease.max(cluster.lasts) {
                 cluster.liveness = Liveness::Stale;
             }
         }
     }
 
-    /// Holds for stale who was before a restart.
-    fn recall(&mut self, stale: BTreeSet<String>) {
+    /// Holds for stale who was before a restart, and refuses whom we refused.
+    fn recall(&mut self, stale: &BTreeSet<String>, refused: &BTreeSet<String>) {
+        let after = self.refused_after.unwrap_or_default();
+        let stale_for = |name: &String| if refused.contains(name) { after } else { Duration::ZERO };
+        self.recalled = stale.iter().map(|name| (name.clone(), stale_for(name))).collect();
         for (name, cluster) in &mut self.clusters {
-            if stale.contains(&**name) {
-                cluster.liveness = Liveness::Stale;
+            if let Some(stale_for) = self.recalled.get(&**name) {
+                (cluster.liveness, cluster.stale_for) = (Liveness::Stale, *stale_for);
             }
         }
-        self.recalled = stale;
     }
 
     fn cluster(&mut self, name: &str, now: Moment) -> &mut Cluster {
-        let liveness = if self.recalled.contains(name) { Liveness::Stale } else { Liveness::Live };
-        let new = || Cluster { renewal: None, lasts: Duration::ZERO, since: now, is_member: false, liveness };
+        let recalled = self.recalled.get(name);
+        let liveness = if recalled.is_some() { Liveness::Stale } else { Liveness::Live };
+        let stale_for = recalled.copied().unwrap_or_default();
+        let new =
+            || Cluster { renewal: None, lasts: Duration::ZERO, since: now, is_member: false, liveness, stale_for };
         self.clusters.entry(name.into()).or_insert_with(new)
     }
 }

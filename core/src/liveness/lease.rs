@@ -15,6 +15,9 @@ use crate::emit::kubernetes::{CLUSTER_LABEL, MANAGED_BY_LABEL, MANAGER};
 /// after a restart, and others can look it up.
 pub const STALE_ANNOTATION: &str = "mc-wan.l7mp.io/stale-clusters";
 
+/// The annotation in which it keeps whose gateways it refuses because of that, in the same form.
+pub const REFUSED_ANNOTATION: &str = "mc-wan.l7mp.io/refused-clusters";
+
 /// A cluster is not waited for longer than this, whatever its Lease says.
 const LONGEST: Duration = Duration::from_hours(1);
 
@@ -27,6 +30,8 @@ pub struct Lease {
     pub lasts: Duration,
     /// The clusters that are stale to its holder.
     pub stale: BTreeSet<String>,
+    /// Those of them whose gateways its holder refuses.
+    pub refused: BTreeSet<String>,
 }
 
 impl Lease {
@@ -34,28 +39,39 @@ impl Lease {
     pub fn of(object: &Value) -> Self {
         let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
         let annotations = object.pointer("/metadata/annotations");
-        let stale = annotations.and_then(|all| all.get(STALE_ANNOTATION)?.as_str()).unwrap_or_default();
-        let names = stale.split(',').filter(|name| mcwan_policy::is_label(name));
+        let names = |annotation| {
+            let names = annotations.and_then(|all| all.get(annotation)?.as_str()).unwrap_or_default();
+            names.split(',').filter(|name| mcwan_policy::is_label(name)).map(str::to_owned).collect()
+        };
         let seconds = object.pointer("/spec/leaseDurationSeconds").and_then(Value::as_u64).unwrap_or_default();
         Self {
             renewal: text("/spec/renewTime").map(Box::from),
             lasts: Duration::from_secs(seconds).min(LONGEST),
-            stale: names.map(str::to_owned).collect(),
+            stale: names(STALE_ANNOTATION),
+            refused: names(REFUSED_ANNOTATION),
         }
     }
 }
 
-/// The Lease of a cluster that is alive now, to be applied.
-pub fn renewed(cluster: &str, lease: Duration, stale: &BTreeSet<String>, now: Timestamp) -> KubernetesLease {
+/// The Lease of a cluster that is alive now, to be applied; with the clusters that are stale to it, and those that it refuses.
+pub fn renewed(
+    cluster: &str,
+    lease: Duration,
+    [stale, refused]: [&BTreeSet<String>; 2],
+    now: Timestamp,
+) -> KubernetesLease {
     let labels = [(MANAGED_BY_LABEL, MANAGER), (CLUSTER_LABEL, cluster)];
     let labels = labels.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let stale = stale.iter().map(String::as_str).collect::<Vec<_>>().join(",");
-    let annotation = (!stale.is_empty()).then(|| BTreeMap::from([(STALE_ANNOTATION.to_owned(), stale)]));
+    let annotations = [(STALE_ANNOTATION, stale), (REFUSED_ANNOTATION, refused)].into_iter();
+    let annotations = annotations.filter(|(_, names)| !names.is_empty()).map(|(annotation, names)| {
+        (annotation.to_owned(), names.iter().map(String::as_str).collect::<Vec<_>>().join(","))
+    });
+    let annotations: BTreeMap<_, _> = annotations.collect();
     KubernetesLease {
         metadata: ObjectMeta {
             name: Some(cluster.to_owned()),
             labels: Some(labels.into()),
-            annotations: annotation,
+            annotations: Some(annotations).filter(|annotations| !annotations.is_empty()),
             ..ObjectMeta::default()
         },
         spec: Some(LeaseSpec {
@@ -76,10 +92,15 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let stale = BTreeSet::from(["c1", "c2"].map(str::to_owned));
-        for stale in [stale, BTreeSet::new()] {
-            let at = |second| renewed("own", Duration::from_secs(30), &stale, Timestamp::from_second(second).unwrap());
+        let refused = BTreeSet::from(["c2".to_owned()]);
+        for [stale, refused] in [[stale.clone(), refused], [stale, BTreeSet::new()], [BTreeSet::new(), BTreeSet::new()]]
+        {
+            let at = |second| {
+                let now = Timestamp::from_second(second).unwrap();
+                renewed("own", Duration::from_secs(30), [&stale, &refused], now)
+            };
             let [first, second] = [1, 2].map(|second| Lease::of(&serde_json::to_value(at(second)).unwrap()));
-            assert_eq!(first.stale, stale);
+            assert_eq!((&first.stale, &first.refused), (&stale, &refused));
             assert_eq!(first.lasts, Duration::from_secs(30));
             assert!(first.renewal.is_some() && first.renewal != second.renewal, "{first:?} and {second:?}");
         }

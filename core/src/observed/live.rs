@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::digest::Digest;
+use super::fields::without_additions;
 use crate::emit::kubernetes::{CLUSTER_LABEL, IMPORT_LABEL, MANAGED_BY_LABEL, MANAGER, NAMESPACE_LABEL};
 use crate::snapshot::Key;
 
@@ -16,6 +17,8 @@ pub struct Live {
     pub uid: Box<str>,
     /// Who wrote it.
     pub owner: Owner,
+    /// Whether others have added to what is ours.
+    pub has_additions: bool,
     /// Whether it is about to go.
     pub deleting: bool,
     /// Of a route: whether istiod has heard of it as it is now.
@@ -59,6 +62,7 @@ impl Live {
             version: text("resourceVersion").parse().unwrap_or_default(),
             uid: text("uid").into(),
             owner: content.map_or(Owner::Foreign, Owner::Ours),
+            has_additions: content.is_some() && without_additions(object).is_some(),
             deleting: metadata(object, "deletionTimestamp").is_some(),
             istiod: Istiod::of(object),
             import: import(object).map(Box::new),

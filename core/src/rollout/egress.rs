@@ -203,6 +203,10 @@ impl Rollout {
             self.was_sent(namespace, imports, &composed, now);
             self.filter_written(namespace, now);
             self.objects.forget(&id);
+            if let Some(object) = composed.object {
+                // Others may have added to it.
+                self.write(key, object, now, out);
+            }
             return problems;
         }
         let gate = self.gate(namespace);
@@ -292,6 +296,7 @@ impl Rollout {
         if let Some(known) = known.filter(|known| known.is_of(imports))
             && self.objects.observed.compare(&self.model.settings.filter.object_id(namespace), known.digest)
                 == Comparison::Same
+            && self.objects.observed.with_additions(&self.model.settings.filter.object_id(namespace)).is_none()
         {
             return Composition {
                 object: None,

@@ -55,6 +55,12 @@ pub enum WatchEvent {
         /// The version of the deletion, if it was seen.
         version: Option<u64>,
     },
+    /// A list of all objects of a kind begins. It is believed whatever its versions are: an API server that was restored
+    /// from a backup goes back to lower ones.
+    Listing {
+        /// The kind.
+        kind: Watched,
+    },
     /// All objects of a kind are told, and what was told before and is gone is told, too. A kind that is not installed
     /// has none, but for those of the registry. Of these, this follows each [`WatchEvent::Failed`] once all is well again.
     Synced {
@@ -127,9 +133,9 @@ pub enum Command {
         /// The status.
         patch: StatusPatch,
     },
-    /// Tell people of the news in a status that was written.
+    /// Tell people of the news in a status that was written, or of what is to come.
     Tell {
-        /// The status.
+        /// The status; without a body where there is only news.
         patch: StatusPatch,
     },
 }

@@ -9,9 +9,11 @@ use super::key::{Part, ReconcileKey};
 use super::objects::WriteState;
 use super::version::Progress;
 use super::{Rollout, Work};
+use crate::api::REGISTRY_NAMESPACE;
 use crate::emit::kubernetes::export_objects;
 use crate::emit::object::{Kind, Object};
 use crate::moment::Moment;
+use crate::status::{Subject, refusal_ahead};
 
 /// An export that other clusters have not heard of, and how far its routes are.
 #[derive(Debug)]
@@ -49,6 +51,21 @@ impl Rollout {
         let Some(until) = progress.known(self.timing) else { return false };
         self.queue.add_at(Work::Reconcile(key.clone()), until.max(now));
         until <= now
+    }
+
+    /// Tells those whose exports a stale cluster calls that its gateways will be refused.
+    pub(super) fn warn_of_refusal(&self, cluster: &str, out: &mut Vec<Command>) {
+        let snapshot = &self.world.snapshot;
+        let Some(after) = self.model.translator.stale_gateways() else { return };
+        let is_ahead = snapshot.stale_clusters.contains(cluster) && !snapshot.refused_clusters.contains(cluster);
+        let Some(known) = snapshot.wan_clusters.get(REGISTRY_NAMESPACE, cluster).filter(|_| is_ahead) else { return };
+        for gateway in &known.spec.egress_gateways {
+            for export in snapshot.service_exports.in_namespace(&gateway.namespace) {
+                let subject = Subject::service_export(export);
+                let patch = refusal_ahead(subject, self.conditions.mcs_version, cluster, after);
+                out.push(Command::Tell { patch });
+            }
+        }
     }
 
     fn tell(&mut self, key: &ReconcileKey, object: Object, now: Moment, out: &mut Vec<Command>) {

@@ -17,6 +17,10 @@ use crate::problem::Reason;
 
 /// The waits after failures.
 const WAITS: Backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(30));
+/// The waits between two undoings of what others add: one who insists costs no more, and none of them for ever.
+const ADDITION_WAITS: Backoff = Backoff::new(Duration::from_secs(1), ADDITION_LONGEST);
+/// After so long, an addition is a new one.
+const ADDITION_LONGEST: Duration = Duration::from_mins(10);
 /// When it is looked again whether an object is gone, if no event says so.
 const DELETING_WAIT: Duration = Duration::from_secs(10);
 
@@ -31,6 +35,8 @@ pub(super) struct Objects {
     /// How many requests of a part are under way: when none is, it is looked at again.
     under_way: HashMap<ReconcileKey, usize>,
     failures: HashMap<ObjectId, Failure>,
+    /// The objects that others have added to, and until when that is left alone.
+    additions: HashMap<ObjectId, (Backoff, Moment)>,
     /// The kinds of which the API server has made something else than we applied.
     unsettled: BTreeSet<Kind>,
     rng: Rng,
@@ -71,6 +77,7 @@ impl Objects {
             requests: HashMap::new(),
             under_way: HashMap::new(),
             failures: HashMap::new(),
+            additions: HashMap::new(),
             unsettled: BTreeSet::new(),
             rng: Rng::with_seed(seed),
         }
@@ -101,6 +108,7 @@ impl Objects {
         let uid = match self.observed.compare(&object.id, desired) {
             Comparison::Same => {
                 self.failures.remove(&object.id);
+                self.undo_additions(key, object, desired, now, out);
                 return WriteState::Written;
             }
             Comparison::Foreign => return self.failed(&object.id, Some(desired), WriteError::Conflict, now),
@@ -119,6 +127,33 @@ impl Objects {
         self.begin(&object.id, key);
         out.push(Command::Apply { object, desired, uid });
         WriteState::Sent
+    }
+
+    /// Sends an object of which others have made more than it is to be: what is sent takes that away. It is written all the
+    /// same, and nobody waits for it.
+    fn undo_additions(
+        &mut self,
+        key: &ReconcileKey,
+        object: Object,
+        desired: Digest,
+        now: Moment,
+        out: &mut Vec<Command>,
+    ) {
+        let Some(uid) = self.observed.with_additions(&object.id) else { return };
+        let known = self.additions.get(&object.id).filter(|(_, until)| now.since(*until) < ADDITION_LONGEST);
+        let (mut backoff, until) = known.copied().unwrap_or((ADDITION_WAITS, now));
+        if until <= now {
+            let until = now + backoff.failed(self.rng.f64());
+            self.additions.insert(object.id.clone(), (backoff, until));
+            self.begin(&object.id, key);
+            out.push(Command::Apply { object, desired, uid: Some(uid) });
+        }
+    }
+
+    /// Until when what others have added to an object is left alone.
+    pub(super) fn tolerated_until(&self, id: &ObjectId) -> Option<Moment> {
+        self.observed.with_additions(id)?;
+        self.additions.get(id).map(|(_, until)| *until)
     }
 
     /// Asks for an object, unless that is under way.
@@ -233,6 +268,7 @@ impl Objects {
         self.requests.clear();
         self.under_way.clear();
         self.failures.clear();
+        self.additions.clear();
         self.desired = Desired::default();
     }
 

@@ -21,6 +21,9 @@ impl Rollout {
             Part::Common => common_objects(),
             _ => cluster_object(&model.translator.cluster(&self.world.snapshot), &model.settings).into_iter().collect(),
         };
+        if matches!(key.part, Part::Cluster) {
+            self.keep_cluster_problems(key);
+        }
         self.write_all(key, objects, now, out);
         let shared = self.objects_of_keys(&ReconcileKey::shared()).into_iter();
         let is_lasting = |id: &&ObjectId| self.objects.failure(id).is_some_and(WriteOutcome::is_lasting);
@@ -30,6 +33,17 @@ impl Rollout {
             self.report_all();
         }
         self.own_cluster();
+    }
+
+    /// What the registry is not told of this cluster, as it is too much. No object of a user's has a status for it.
+    fn keep_cluster_problems(&mut self, key: &ReconcileKey) {
+        let problems = self.model.translator.cluster_problems(&self.world.snapshot);
+        if self.model.problems.get(key).map_or(&[][..], Vec::as_slice) != problems {
+            for Problem { object, message, .. } in &problems {
+                tracing::warn!(%object, "the other clusters refuse requests of egress gateways: {message}");
+            }
+        }
+        self.keep_problems(key, problems);
     }
 
     /// What we tell the registry of exports belongs to what we tell it of the cluster.
@@ -97,9 +111,15 @@ impl Rollout {
             // What guards it has to be there first; its answer brings us here again.
             return WriteState::OnItsWay;
         }
+        let id = object.id.clone();
         let state = self.objects.write(key, object, now, out);
-        if let WriteState::Failed(until) = state {
-            self.queue.add_at(Work::Reconcile(key.clone()), until);
+        let look_again = match state {
+            WriteState::Failed(until) => Some(until),
+            WriteState::Written => self.objects.tolerated_until(&id),
+            WriteState::Sent | WriteState::OnItsWay => None,
+        };
+        if let Some(then) = look_again {
+            self.queue.add_at(Work::Reconcile(key.clone()), then);
         }
         state
     }

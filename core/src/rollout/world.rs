@@ -42,11 +42,12 @@ pub(super) struct News {
 }
 
 impl World {
-    /// Knows nothing yet. `lease`: how long a cluster may be silent.
-    pub(super) fn new(cluster: &str, lease: Duration, now: Moment) -> Self {
+    /// Knows nothing yet. `lease`: how long a cluster may be silent; `refused_after`: how long it may be stale, if not for
+    /// ever.
+    pub(super) fn new(cluster: &str, lease: Duration, refused_after: Option<Duration>, now: Moment) -> Self {
         Self {
             snapshot: Snapshot { namespaces: Some(Objects::default()), ..Snapshot::default() },
-            judge: Judge::new(cluster, lease),
+            judge: Judge::new(cluster, lease).refusing_after(refused_after),
             reach: Reach::new(lease, now),
             unsynced: Watched::all().collect(),
             has_istiod: false,
@@ -67,6 +68,11 @@ impl World {
     pub(super) fn clusters(&self) -> [usize; 2] {
         let stale = self.snapshot.stale_clusters.len();
         [self.judge.members().saturating_sub(stale), stale]
+    }
+
+    /// For how long another cluster has been stale, of several the longest.
+    pub(super) fn longest_stale(&self) -> Duration {
+        self.judge.longest_stale()
     }
 
     /// Takes in what a watch saw.
@@ -98,7 +104,9 @@ impl World {
                     news.changes.extend(self.snapshot.remove(input, &key));
                 }
             }
+            WatchEvent::Listing { kind } => kind.emitted().into_iter().for_each(|kind| observed.listing(kind)),
             WatchEvent::Synced { kind } => {
+                news.touched.extend(kind.emitted().into_iter().flat_map(|kind| observed.listed(kind)));
                 if self.unsynced.remove(&kind) {
                     tracing::debug!(kind = kind.name(), "synced");
                 }
@@ -145,6 +153,11 @@ impl World {
             }
         }
         news.changes.extend(changes);
+        let refused = self.judge.refused();
+        for cluster in refused.difference(&self.snapshot.refused_clusters) {
+            tracing::warn!(cluster, "a cluster has been stale for too long: its egress gateways are refused");
+        }
+        news.changes.extend(self.snapshot.refuse(refused));
     }
 
     /// Takes in an input. One that cannot be read is as good as gone, unless what it should forbid would be open.

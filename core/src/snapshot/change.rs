@@ -9,7 +9,9 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_core::{Resource, ResourceExt};
 
 use super::{Key, Objects, Snapshot, Unreadable};
-use crate::api::{EgressGateway, ExportedService, ServiceExport, ServiceImport, WanCluster, WanPolicy};
+use crate::api::{
+    EgressGateway, ExportedService, REGISTRY_NAMESPACE, ServiceExport, ServiceImport, WanCluster, WanPolicy,
+};
 
 /// An object that a [`Snapshot`] holds.
 #[derive(Clone, Debug)]
@@ -184,6 +186,16 @@ impl Snapshot {
         let differing = self.stale_clusters.symmetric_difference(&stale);
         let changes = differing.map(|cluster| Change::Liveness(cluster.as_str().into())).collect();
         self.stale_clusters = stale;
+        changes
+    }
+
+    /// Takes note of whose egress gateways are refused.
+    pub fn refuse(&mut self, refused: BTreeSet<String>) -> Vec<Change> {
+        let differing = self.refused_clusters.symmetric_difference(&refused);
+        let clusters = differing.filter_map(|cluster| self.wan_clusters.get(REGISTRY_NAMESPACE, cluster));
+        let gateways = clusters.flat_map(|cluster| &cluster.spec.egress_gateways);
+        let changes = gateways.map(|gateway| Change::RemoteEgress(gateway.namespace.as_str().into())).collect();
+        self.refused_clusters = refused;
         changes
     }
 

@@ -1,14 +1,17 @@
 //! The conditions of a `ServiceExport`, as the Multi-Cluster Services API has them.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde_json::Value;
 
-use super::condition::{Saying, Subject};
+use super::condition::{News, Outcome, STALE, Saying, Subject};
 use super::{Delivery, StatusKind, StatusPatch, message};
 use crate::api::{McsVersion, ServiceExport};
 use crate::liveness::RegistryState;
 use crate::problem::Reason;
+use crate::snapshot::Key;
 use crate::translate::{Exports, Outgoing};
 
 const OURS: [&str; 3] = [ServiceExport::VALID, ServiceExport::READY, ServiceExport::CONFLICT];
@@ -24,6 +27,19 @@ pub fn service_export(
 ) -> Option<StatusPatch> {
     let sayings = vec![valid(outgoing), ready(outgoing, delivery), conflict(outgoing, exports)];
     subject.patch(StatusKind::ServiceExport(version), &OURS, sayings, now)
+}
+
+/// The news that a cluster whose gateways call an export is stale, and that they will be refused.
+pub fn refusal_ahead(subject: Subject<'_>, version: McsVersion, cluster: &str, after: Duration) -> StatusPatch {
+    let message = format!(
+        "cluster {cluster} does not renew its Lease: once it has been silent for {} s more, while the registry can be \
+         reached, its egress gateways are refused",
+        after.as_secs()
+    );
+    let news = News { condition: STALE, outcome: Outcome::Bad, reason: Reason::ClusterStale, message };
+    let kind = StatusKind::ServiceExport(version);
+    let (key, uid) = (Key::of(subject.metadata), subject.metadata.uid.clone());
+    StatusPatch { kind, key, uid, body: Value::Null, news: vec![news] }
 }
 
 fn valid(outgoing: &Outgoing) -> Saying {

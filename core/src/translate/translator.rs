@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use mcwan_policy::listener_port;
 
@@ -94,6 +95,11 @@ impl Translator {
     /// The key of the digests in steering values.
     pub fn steering_key(&self) -> &SteeringKey {
         &self.options.steering_key
+    }
+
+    /// For how long the egress gateways of a cluster that is stale are admitted; none: for as long as it is registered.
+    pub fn stale_gateways(&self) -> Option<Duration> {
+        self.options.trust.stale_gateways
     }
 
     /// From now on, this is the key of the digests in steering values: every import must be looked at again.
@@ -323,10 +329,12 @@ impl Translator {
     }
 
     /// The addresses that requests for exports of a namespace may come from: those of the egress gateways of that
-    /// namespace in the other clusters.
+    /// namespace in the other clusters, but for clusters that have been silent for too long.
     pub fn admitted(&self, snapshot: &Snapshot, namespace: &str) -> Vec<IpAddr> {
         let own = self.options.cluster.as_deref();
         let others = snapshot.wan_clusters.iter().filter(|cluster| cluster.metadata.name.as_deref() != own);
+        let is_refused = |name: &String| snapshot.refused_clusters.contains(name);
+        let others = others.filter(|cluster| !cluster.metadata.name.as_ref().is_some_and(is_refused));
         let gateways = others.flat_map(|cluster| &cluster.spec.egress_gateways);
         let addresses: BTreeSet<_> = gateways
             .filter(|gateway| gateway.namespace == namespace)

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
+use std::time::Duration;
 
 use mcwan_policy::is_label;
 
@@ -19,6 +20,8 @@ pub struct Trust {
     pub import_namespaces: NamespaceRule,
     /// Addresses that are no gateway's: those of API servers, beside the ones that the cluster names itself.
     pub refused_addresses: BTreeSet<IpAddr>,
+    /// For how long the egress gateways of a cluster that is stale are admitted; none: for as long as it is registered.
+    pub stale_gateways: Option<Duration>,
 }
 
 /// Namespaces: those of one list that are not of another.

@@ -1,4 +1,5 @@
 //! What the resources mean, and what a cluster is told of it.
 
 mod emission;
+mod rollout;
 mod translator;

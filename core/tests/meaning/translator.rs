@@ -25,7 +25,7 @@ enum Event {
 const SERVICES: [(&str, &str); 4] = [("c", "a-b"), ("b-c", "a"), ("c", "a"), ("c", "other")];
 const CLUSTERS: [&str; 3] = ["cluster-1", "cluster-2", "own"];
 
-fn mk(kind: &str, namespace: &str, name: &str, spec: &Value) -> Value {
+pub(crate) fn mk(kind: &str, namespace: &str, name: &str, spec: &Value) -> Value {
     let api_version = match kind {
         "Service" | "Pod" | "Namespace" => "v1",
         "EndpointSlice" => "discovery.k8s.io/v1",
@@ -41,13 +41,13 @@ fn mk(kind: &str, namespace: &str, name: &str, spec: &Value) -> Value {
     })
 }
 
-fn mk_cluster_scoped(kind: &str, name: &str, spec: &Value) -> Value {
+pub(crate) fn mk_cluster_scoped(kind: &str, name: &str, spec: &Value) -> Value {
     let mut object = mk(kind, "", name, spec);
     object["metadata"].as_object_mut().unwrap().remove("namespace");
     object
 }
 
-fn mk_pod(namespace: &str, gateway: &str, name: &str, address: &str) -> Value {
+pub(crate) fn mk_pod(namespace: &str, gateway: &str, name: &str, address: &str) -> Value {
     let mut pod = mk("Pod", namespace, name, &json!({"containers": []}));
     pod["metadata"]["labels"] = json!({"gateway.networking.k8s.io/gateway-name": gateway});
     pod["status"] = json!({"podIPs": [{"ip": address}], "conditions": [{"type": "Ready", "status": "True"}]});
@@ -123,13 +123,17 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 fn mk_translator() -> Translator {
-    Translator::new(Options {
+    Translator::new(mk_options())
+}
+
+pub(crate) fn mk_options() -> Options {
+    Options {
         cluster: Some("own".to_owned()),
         steering_key: "0123456789abcdef".parse().unwrap(),
         steering: Steering::RouteHeader,
         mcs_version: McsVersion::default(),
         trust: Trust::default(),
-    })
+    }
 }
 
 /// Where the services can be had from, whether they are imported or not.
@@ -242,7 +246,7 @@ fn outcome(events: &[Event]) -> EndState {
     }
 }
 
-fn mk_settings() -> Settings {
+pub(crate) fn mk_settings() -> Settings {
     Settings {
         cluster: Some("own".to_owned()),
         wan_cluster: None,

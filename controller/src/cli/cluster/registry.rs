@@ -1,6 +1,5 @@
 //! Where the registry of a cluster is.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context, bail};
@@ -96,12 +95,12 @@ fn secrets(pod: &PodSpec) -> impl Iterator<Item = (&str, &str)> {
     volumes.filter_map(|volume| Some((volume.name.as_str(), volume.secret.as_ref()?.secret_name.as_deref()?)))
 }
 
-/// The clusters that are stale to a cluster, as its controller says; none where nobody says, or it is not for us to see.
-pub(super) async fn stale_clusters(registry: &Client, cluster: &str) -> anyhow::Result<BTreeSet<String>> {
+/// What the Lease of a cluster says, as its controller renews it: nothing where nobody says, or it is not for us to see.
+pub(super) async fn lease(registry: &Client, cluster: &str) -> anyhow::Result<Lease> {
     let leases: Api<KubernetesLease> = Api::namespaced(registry.clone(), REGISTRY_NAMESPACE);
     match leases.get_opt(cluster).await {
-        Ok(lease) => Ok(Lease::of(&serde_json::to_value(lease)?).stale),
-        Err(kube::Error::Api(status)) if status.is_forbidden() => Ok(BTreeSet::new()),
+        Ok(lease) => Ok(Lease::of(&serde_json::to_value(lease)?)),
+        Err(kube::Error::Api(status)) if status.is_forbidden() => Ok(Lease::default()),
         Err(error) => Err(error).with_context(|| format!("the Lease of {cluster} in the registry cannot be read")),
     }
 }

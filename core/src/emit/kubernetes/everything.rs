@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::emit::claims::Claims;
-use crate::emit::object::Object;
-use crate::problem::Problem;
+use crate::emit::object::{Object, ObjectId};
+use crate::problem::{ObjectRef, Problem, Reason};
 use crate::snapshot::Snapshot;
 use crate::translate::{Import, Translator};
 
@@ -17,12 +16,12 @@ use super::{
 /// what the translation found.
 pub fn everything(translator: &Translator, snapshot: &Snapshot, settings: &Settings) -> (Vec<Object>, Vec<Problem>) {
     let (mut objects, mut problems) = (common_objects(), Vec::new());
-    let mut claims = Claims::default();
+    let mut made_of = BTreeSet::new();
     let mut imports: Vec<_> = translator.imports().values().collect();
     imports.sort_by(|left, right| left.precedence().cmp(&right.precedence()));
     for import in imports {
         let (mut made, found) = ImportVersions::of(import).objects(settings, &mut Places::new()).into_all();
-        problems.extend(claims.claim(&import.object, &import.object, &mut made));
+        problems.extend(claim(&mut made_of, &import.object, &mut made));
         objects.extend(made);
         problems.extend(found);
         problems.extend(missing_grants(import, &snapshot.reference_grants));
@@ -37,7 +36,7 @@ pub fn everything(translator: &Translator, snapshot: &Snapshot, settings: &Setti
     let mut exporting = BTreeSet::new();
     for export in translator.outgoing().values().filter(|export| export.is_exported()) {
         let mut made = export_objects(export, settings);
-        problems.extend(claims.claim(&export.object, &export.object, &mut made));
+        problems.extend(claim(&mut made_of, &export.object, &mut made));
         objects.extend(made);
         exporting.insert(&*export.key.namespace);
     }
@@ -51,4 +50,40 @@ pub fn everything(translator: &Translator, snapshot: &Snapshot, settings: &Setti
     objects.extend(cluster_object(&translator.cluster(snapshot), settings));
     objects.sort_by(|left, right| left.id.cmp(&right.id));
     (objects, problems)
+}
+
+/// Takes out of `objects`, which `subject` is made of, those that something before it is made of: the first has them, as in
+/// the rollout. Each that is taken out is a problem.
+fn claim(made_of: &mut BTreeSet<ObjectId>, subject: &ObjectRef, objects: &mut Vec<Object>) -> Vec<Problem> {
+    let refused = objects.extract_if(.., |object| !made_of.insert(object.id.clone()));
+    let problems = refused.map(|Object { id: ObjectId { kind, key }, .. }| {
+        let message = format!("{} {key} is already made of something else, and is not made of this", kind.name());
+        Problem::error(subject.clone(), Reason::Conflict, message).hint("rename one of the two")
+    });
+    problems.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::emit::object::Kind;
+    use crate::snapshot::Key;
+
+    #[test]
+    fn of_two_that_are_made_of_one_object_the_later_is_refused() {
+        let mk = |names: &[&str]| -> Vec<Object> {
+            let id = |name: &&str| ObjectId { kind: Kind::Service, key: Key::new("mc-wan", *name) };
+            names.iter().map(|name| Object { id: id(name), body: Value::Null }).collect()
+        };
+        let [one, two] = ["one", "two"].map(|name| ObjectRef::namespaced("ServiceImport", "secure", name));
+        let (mut first, mut second, mut made_of) = (mk(&["a", "b"]), mk(&["b", "c"]), BTreeSet::new());
+        assert_eq!(claim(&mut made_of, &one, &mut first), []);
+        let problems = claim(&mut made_of, &two, &mut second);
+        assert_eq!((first, second), (mk(&["a", "b"]), mk(&["c"])), "the first has all, the second what is left");
+        let [Problem { reason: Reason::Conflict, object, message, .. }] = &problems[..] else { panic!("{problems:?}") };
+        assert_eq!(object, &two);
+        assert!(message.starts_with("Service mc-wan/b "), "{message}");
+    }
 }

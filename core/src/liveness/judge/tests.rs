@@ -162,6 +162,42 @@ fn a_restart_does_not_bring_a_stale_cluster_back() {
 }
 
 #[test]
+fn who_is_stale_for_too_long_is_refused_and_the_registrys_absence_does_not_count() {
+    let mut court = Court::with(&["c1", "c2"]);
+    court.judge = court.judge.refusing_after(Some(Duration::from_mins(1)));
+    let refused = |court: &Court| court.judge.refused().into_iter().collect::<Vec<_>>();
+    court.renew(10, 90, &[]);
+    assert_eq!(court.stale(), ["c1", "c2"], "since the 40th second");
+    assert_eq!((refused(&court), court.judge.longest_stale()), (Vec::new(), Duration::from_secs(50)));
+    court.renew(2_000, 2_000, &[]);
+    assert_eq!(refused(&court), [""; 0], "what was not seen does not count");
+    court.renew(2_010, 2_010, &[]);
+    assert_eq!(refused(&court), ["c1", "c2"], "60 seconds in all");
+    court.hear(20_150, &Renewal("c1", 1));
+    assert_eq!(refused(&court), ["c2"], "it is back");
+    court.hear(20_160, &Leave("c2"));
+    assert_eq!(refused(&court), [""; 0], "it is no cluster any more");
+    let mut patient = Court::with(&["c1"]);
+    patient.renew(10, 5_000, &[]);
+    assert_eq!((patient.stale().len(), refused(&patient)), (1, Vec::new()), "nobody is refused unless it is asked for");
+}
+
+#[test]
+fn a_restart_does_not_admit_a_refused_cluster_again() {
+    let mut court = Court::new();
+    court.judge = court.judge.refusing_after(Some(Duration::from_mins(1)));
+    court.hear(0, &Join("c1"));
+    let [stale, refused] = [&["c1", "c2", "c3"][..], &["c1", "c2"]].map(|all| all.iter().map(|of| (*of).to_owned()));
+    let lease = Lease { stale: stale.collect(), refused: refused.collect(), ..mk_lease(7) };
+    court.judge.see(OWN, lease, court.start);
+    court.hear(0, &Listed);
+    court.hear(0, &Join("c2"));
+    court.hear(0, &Join("c3"));
+    assert_eq!(court.judge.refused().into_iter().collect::<Vec<_>>(), ["c1", "c2"]);
+    assert_eq!(court.stale(), ["c1", "c2", "c3"]);
+}
+
+#[test]
 fn who_renews_seldom_by_his_own_word_is_waited_for_as_long() {
     let mut court = Court::with(&["c1", "c2"]);
     for (cluster, seconds) in [("c1", 90), ("c2", 5)] {

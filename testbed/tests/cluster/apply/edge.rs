@@ -156,7 +156,9 @@ impl Edge {
                 self.inputs.remove(&(kind, key.clone()));
                 self.deleted.push((kind, key));
             }
+            WatchEvent::Listing { kind } => kind.emitted().into_iter().for_each(|kind| self.observed.listing(kind)),
             WatchEvent::Synced { kind } => {
+                kind.emitted().into_iter().for_each(|kind| drop(self.observed.listed(kind)));
                 self.synced.insert(kind);
             }
             WatchEvent::Failed { kind, error } if error.starts_with("not allowed") => {

@@ -21,8 +21,10 @@ async fn what_others_change_is_repaired_and_what_they_own_is_left_alone() -> Res
     a_route_that_cannot_be_written_holds_up_no_neighbour(&scene).await?;
     scene.settled().await?;
     what_others_change_is_repaired(&scene).await?;
+    what_others_add_is_undone(&scene).await?;
     what_somebody_writes_into_a_route_is_not_granted(&scene).await?;
     what_others_delete_is_made_again(&scene).await?;
+    another_steering_key_is_followed(&scene).await?;
     scene.end(controller).await
 }
 
@@ -154,6 +156,16 @@ async fn what_others_change_is_repaired(scene: &Scene) -> Result<()> {
     scene.until_emitted("everything is repaired", &before).await
 }
 
+/// By an update, and by an apply under another name.
+async fn what_others_add_is_undone(scene: &Scene) -> Result<()> {
+    let before = scene.emitted().await?;
+    let service = json!({"data": {"service": "spec: {type: LoadBalancer}"}});
+    scene.edit("ConfigMap secure/mcwan-egress", &service).await?;
+    let listener = json!({"name": "theirs", "port": 9999, "protocol": "HTTP"});
+    scene.put(&mk("Gateway", "secure", "mcwan-egress", json!({"spec": {"listeners": [listener]}}))).await?;
+    scene.until_emitted("what others added is undone", &before).await
+}
+
 /// Whoever may write routes of a namespace names another tenant's tier service.
 async fn what_somebody_writes_into_a_route_is_not_granted(scene: &Scene) -> Result<()> {
     let id = "HTTPRoute secure/payment.8080";
@@ -181,4 +193,18 @@ async fn what_others_delete_is_made_again(scene: &Scene) -> Result<()> {
     ensure!(before.keys().all(|id| changes.contains(id)), "each was deleted: {changes:?}");
     scene.until_delivered(IMPORT).await?;
     Ok(())
+}
+
+/// The filter has values of the new key, and those of the old one leave the route, while the controller runs on.
+async fn another_steering_key_is_followed(scene: &Scene) -> Result<()> {
+    let value = |filter: &Value| filter.pointer("/spec/pluginConfig/imports/0/targets/0/digest").cloned();
+    let filter = "WasmPlugin secure/mcwan";
+    let before = scene.get(filter).await?.as_ref().and_then(value).context("no steering value")?;
+    scene
+        .edit("Secret mc-wan-system/mcwan-steering-key", &json!({"stringData": {"key": "another key, as long"}}))
+        .await?;
+    scene.until(filter, "another value", |filter| value(filter).is_some_and(|now| now != before)).await?;
+    let old = before.as_str().context("no text")?;
+    scene.until("HTTPRoute secure/payment.8080", "its value", |route| !route.to_string().contains(old)).await?;
+    scene.until_delivered(IMPORT).await
 }

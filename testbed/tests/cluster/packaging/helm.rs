@@ -128,6 +128,7 @@ async fn values_that_are_wrong_are_refused_by_name() -> Result<()> {
         ("replica=3", "replica"),
         ("replicas=0", "/replicas"),
         ("replicas=two", "/replicas"),
+        ("staleGatewaySeconds=-1", "/staleGatewaySeconds"),
         ("clusterId=Cluster_1", "/clusterId"),
         ("clusterId=null", "clusterId"),
         ("image=mcwan", "/image"),

@@ -90,8 +90,10 @@ async fn its_rights_are_these(cluster: &TestCluster) -> Result<()> {
         ("update coordination.k8s.io/leases mc-wan-system other", false),
         ("update coordination.k8s.io/leases kube-system", false),
         ("get core/secrets mc-wan-system mcwan-steering-key", true),
+        ("watch core/secrets mc-wan-system mcwan-steering-key", true),
         ("get core/secrets mc-wan-system other", false),
         ("list core/secrets mc-wan-system", false),
+        ("watch core/secrets mc-wan-system", false),
         ("get core/secrets secure", false),
         // Nothing leads to more.
         ("create core/pods mc-wan-system", false),

@@ -1,0 +1,311 @@
+//! The rollout against an API server that does at once what it is asked for.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::slice;
+use std::time::Duration;
+
+use mcwan_core::api::limits;
+use mcwan_core::emit::kubernetes::Settings;
+use mcwan_core::emit::object::{Kind, ObjectId};
+use mcwan_core::moment::Moment;
+use mcwan_core::observed::{Digest, Live, Owner};
+use mcwan_core::rollout::{Answer, Command, Event, ModuleVerdict, Rollout, Step, Timing, WatchEvent};
+use mcwan_core::snapshot::Key;
+use mcwan_core::translate::{Options, Trust};
+use mcwan_core::watched::Watched;
+use serde_json::{Value, json};
+
+use crate::translator::{mk, mk_cluster_scoped, mk_options, mk_pod, mk_settings};
+
+const LEASE: Duration = Duration::from_secs(30);
+
+/// A rollout that leads, and what its API server has.
+pub(crate) struct Play {
+    pub(crate) rollout: Rollout,
+    pub(crate) now: Moment,
+    pub(crate) objects: BTreeMap<ObjectId, (Value, Live)>,
+    /// The objects that were written, in order.
+    pub(crate) written: Vec<ObjectId>,
+    /// What people were told.
+    pub(crate) news: Vec<String>,
+    version: u64,
+}
+
+impl Play {
+    /// One that knows everything, and that there is nothing but what it is told.
+    pub(crate) fn new(options: Options, told: Vec<WatchEvent>) -> Self {
+        let now = Moment::START;
+        let settings = Settings { cluster: Some("own".to_owned()), ..mk_settings() };
+        let rollout = Rollout::new("own", LEASE, options, settings, Timing::default(), 1, now);
+        let mut play =
+            Self { rollout, now, objects: BTreeMap::new(), written: Vec::new(), news: Vec::new(), version: 100 };
+        for event in told.into_iter().chain(Watched::all().map(|kind| WatchEvent::Synced { kind })) {
+            play.rollout.observe(now, event);
+        }
+        play.happen(Event::Module(ModuleVerdict::Sound));
+        play.happen(Event::Leading(true));
+        play
+    }
+
+    /// The same, with the import `secure/payment` of another cluster and its rules.
+    pub(crate) fn of_payment() -> Self {
+        let rule = |tier: &str| {
+            json!({"matches": [{"path": {"value": format!("/{tier}")}}],
+            "backendRefs": [{"group": "mc-wan.l7mp.io", "kind": "WANPolicy", "name": tier}]})
+        };
+        let rules = json!({"http": {"rules": [rule("high"), rule("low")]}});
+        let tiers = json!([{"name": "high", "port": 31_111}, {"name": "low", "port": 31_112}]);
+        let exported = json!({"cluster": "far", "namespace": "secure", "name": "payment", "readyPods": 1,
+            "exportedAt": "2026-11-20T08:00:00Z", "ports": [{"port": 8080}], "defaultTier": "high",
+            "gateways": ["10.20.0.7"]});
+        let registry = "mc-wan-registry";
+        let told = vec![
+            mk_input(Watched::Namespace, mk_cluster_scoped("Namespace", "secure", &json!({}))),
+            mk_input(Watched::WanPolicy, mk_cluster_scoped("WANPolicy", "high", &json!({"port": 31_111}))),
+            mk_input(Watched::WanPolicy, mk_cluster_scoped("WANPolicy", "low", &json!({"port": 31_112}))),
+            mk_input(Watched::Emitted(Kind::WanCluster), mk("WANCluster", registry, "far", &json!({"tiers": tiers}))),
+            mk_input(
+                Watched::Emitted(Kind::ExportedService),
+                mk("ExportedService", registry, "far.secure.payment", &exported),
+            ),
+            mk_input(Watched::ServiceImport, mk("ServiceImport", "secure", "payment", &rules)),
+        ];
+        Self::new(mk_options(), told)
+    }
+
+    /// Something happens, and what follows at once from it.
+    pub(crate) fn happen(&mut self, event: Event) {
+        let mut events = vec![event];
+        while let Some(event) = events.pop() {
+            let Step { commands, .. } = self.rollout.step(self.now, event);
+            for command in commands {
+                events.extend(self.carry_out(command).map(Event::Answer));
+                self.no_value_is_without_a_route();
+            }
+        }
+    }
+
+    /// Time passes, and what is due happens.
+    pub(crate) fn pass(&mut self, seconds: u64) {
+        let end = self.now + Duration::from_secs(seconds);
+        while let Some(next) = self.rollout.next(self.now).filter(|next| *next <= end) {
+            self.now = next.max(self.now);
+            self.happen(Event::Time);
+        }
+        self.now = end;
+        self.happen(Event::Time);
+    }
+
+    /// What the API server keeps of an object.
+    pub(crate) fn live(&mut self, id: &ObjectId) -> &mut Live {
+        &mut self.objects.get_mut(id).expect("the object is there").1
+    }
+
+    /// The watch tells of an object as it is.
+    pub(crate) fn tell(&mut self, id: &ObjectId) {
+        let live = Some(self.live(id).clone());
+        let kind = Watched::Emitted(id.kind);
+        self.happen(Event::Watch(WatchEvent::Changed { kind, key: id.key.clone(), live, input: None }));
+    }
+
+    fn carry_out(&mut self, command: Command) -> Option<Answer> {
+        self.version += 1;
+        match command {
+            Command::Apply { object, desired, uid } => {
+                let id = object.id.clone();
+                assert_eq!(uid.is_some(), self.objects.contains_key(&id), "{id:?}: it knows what is there");
+                let live = Live {
+                    version: self.version,
+                    uid: format!("{id:?}").into(),
+                    owner: Owner::Ours(desired),
+                    ..Live::of(&object.body)
+                };
+                self.objects.insert(id.clone(), (object.body, live.clone()));
+                self.written.push(id.clone());
+                Some(Answer::Applied { id, desired, result: Ok(live) })
+            }
+            Command::Delete { id, .. } => {
+                self.objects.remove(&id);
+                Some(Answer::Deleted { id, result: Ok(()) })
+            }
+            Command::Read { id } => {
+                let found = self.objects.get(&id).map(|(body, _)| body.clone());
+                Some(Answer::Read { id, result: Ok(found) })
+            }
+            Command::Ask { namespace, .. } => Some(Answer::Asked { namespace, reports: Vec::new() }),
+            Command::WriteStatus { patch } => Some(Answer::StatusWritten { patch, result: Ok(()) }),
+            Command::Tell { patch } => {
+                self.news.extend(patch.news.into_iter().map(|news| format!("{}: {}", patch.key, news.message)));
+                None
+            }
+            Command::Touch { .. } => None,
+        }
+    }
+
+    /// What the filter names in the steering header.
+    fn steering_values(&self) -> BTreeSet<String> {
+        let filters = self.objects.iter().filter(|(id, _)| id.kind == Kind::WasmPlugin);
+        let lists = filters.filter_map(|(_, (body, _))| body["spec"]["pluginConfig"]["imports"].as_array()).flatten();
+        let targets = lists.filter_map(|import| import["targets"].as_array()).flatten();
+        let text = |target: &Value, field: &str| target[field].as_str().unwrap_or_default().to_owned();
+        targets.map(|target| format!("{}.{}", text(target, "name"), text(target, "digest"))).collect()
+    }
+
+    /// What the filter names, routes have.
+    fn no_value_is_without_a_route(&self) {
+        let routes = self.objects.iter().filter(|(id, _)| id.kind == Kind::HttpRoute);
+        let routes: String = routes.map(|(_, (body, _))| body.to_string()).collect();
+        for value in self.steering_values() {
+            assert!(routes.contains(&value), "{value} at {:?} is in no route", self.now);
+        }
+    }
+}
+
+/// An object of a user or of another cluster, as a watch tells of it.
+pub(crate) fn mk_input(kind: Watched, object: Value) -> WatchEvent {
+    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+    let key = Key::new(text("namespace"), text("name"));
+    let live = kind.emitted().map(|_| Live::of(&object));
+    WatchEvent::Changed { kind, key, live, input: Some(object) }
+}
+
+#[test]
+fn a_rotated_key_changes_every_import_and_loses_no_route() {
+    let mut play = Play::of_payment();
+    play.pass(60);
+    let before = play.steering_values();
+    assert_eq!(before.len(), 2, "the filter names both tiers");
+    play.written.clear();
+    let other = "another key of many letters".parse::<mcwan_core::translate::SteeringKey>().unwrap();
+    play.happen(Event::SteeringKey(other.clone()));
+    play.pass(60);
+    let after = play.steering_values();
+    assert_eq!(after.len(), 2, "{after:?}");
+    assert!(before.is_disjoint(&after), "each value is another one: {before:?}, {after:?}");
+    let routes: String = play.objects.values().map(|(body, _)| body["spec"]["rules"].to_string()).collect();
+    assert!(!before.iter().any(|value| routes.contains(value)), "what was has left the routes");
+    play.written.clear();
+    play.happen(Event::SteeringKey(other));
+    play.pass(60);
+    assert_eq!(play.written, [], "the same key is no news");
+}
+
+#[test]
+fn what_a_restored_api_server_has_is_put_right() {
+    let mut play = Play::of_payment();
+    play.pass(60);
+    let of_kind = |play: &Play, kind| play.objects.keys().filter(|id| id.kind == kind).cloned().collect::<Vec<_>>();
+    let (routes, slices) = (of_kind(&play, Kind::HttpRoute), of_kind(&play, Kind::EndpointSlice));
+    assert!(!routes.is_empty() && !slices.is_empty());
+    play.written.clear();
+    let listing = |kind| Event::Watch(WatchEvent::Listing { kind: Watched::Emitted(kind) });
+    let synced = |kind| Event::Watch(WatchEvent::Synced { kind: Watched::Emitted(kind) });
+    play.happen(listing(Kind::HttpRoute));
+    for id in &routes {
+        let live = play.live(id);
+        (live.version, live.owner) = (7, Owner::Ours(Digest::of_desired(&json!({"spec": "of old"}))));
+        play.tell(id);
+    }
+    play.happen(synced(Kind::HttpRoute));
+    assert_eq!(play.written, routes, "what it has of before is written over");
+    play.happen(listing(Kind::EndpointSlice));
+    play.objects.retain(|id, _| !slices.contains(id));
+    play.happen(synced(Kind::EndpointSlice));
+    play.pass(1);
+    assert_eq!(of_kind(&play, Kind::EndpointSlice), slices, "what it has not is made again");
+}
+
+#[test]
+fn what_others_add_is_undone() {
+    let mut play = Play::of_payment();
+    play.pass(60);
+    for id in play.objects.keys().cloned().collect::<Vec<_>>() {
+        play.written.clear();
+        play.live(&id).has_additions = true;
+        play.tell(&id);
+        assert_eq!(play.written, slice::from_ref(&id), "it is sent once more, which takes away what is too much");
+        play.pass(60);
+        assert_eq!(play.written, [id], "once is enough");
+    }
+}
+
+#[test]
+fn one_who_insists_is_asked_ever_less() {
+    let mut play = Play::of_payment();
+    play.pass(60);
+    play.written.clear();
+    let gateway = play.objects.keys().find(|id| id.kind == Kind::Gateway).expect("a Gateway").clone();
+    for _ in 0..3_600 {
+        play.live(&gateway).has_additions = true;
+        play.tell(&gateway);
+        play.pass(1);
+    }
+    assert!(play.written.iter().all(|id| *id == gateway), "nothing else is done because of it");
+    let writes = play.written.len();
+    assert!((10..=20).contains(&writes), "{writes} in an hour: each wait is twice the one before, up to ten minutes");
+    play.pass(1_200);
+    play.written.clear();
+    play.live(&gateway).has_additions = true;
+    play.tell(&gateway);
+    assert_eq!(play.written.len(), 1, "after a while, it is somebody else");
+}
+
+/// Whom the ingress gateway of `secure` refuses, after each ten seconds in which we renew our Lease and `far` does not.
+fn refused_over_time(stale_gateways: Option<Duration>, seconds: u64) -> (Vec<Value>, Vec<String>) {
+    let gateways = json!([{"namespace": "secure", "addresses": ["10.30.0.9"]}]);
+    let mut export = mk("ServiceExport", "secure", "ledger", &json!({}));
+    export["metadata"]["annotations"] = json!({"mc-wan.l7mp.io/wan-policy": "high"});
+    let lease = |name: &str, renewal: u64| {
+        let spec = json!({"renewTime": renewal.to_string(), "leaseDurationSeconds": 30});
+        mk_input(Watched::Lease, mk("Lease", "mc-wan-registry", name, &spec))
+    };
+    let far = mk("WANCluster", "mc-wan-registry", "far", &json!({"tiers": [], "egressGateways": gateways}));
+    let service = mk("Service", "secure", "ledger", &json!({"ports": [{"port": 80}]}));
+    let options = Options { trust: Trust { stale_gateways, ..Trust::default() }, ..mk_options() };
+    let mut play = Play::new(
+        options,
+        vec![
+            mk_input(Watched::Namespace, mk_cluster_scoped("Namespace", "secure", &json!({}))),
+            mk_input(Watched::WanPolicy, mk_cluster_scoped("WANPolicy", "high", &json!({"port": 31_111}))),
+            mk_input(Watched::Emitted(Kind::WanCluster), far),
+            mk_input(Watched::Emitted(Kind::Service), service),
+            mk_input(Watched::ServiceExport, export),
+            lease("own", 0),
+            lease("far", 0),
+        ],
+    );
+    let mut rules = Vec::new();
+    for second in (0..seconds).step_by(10) {
+        play.pass(10);
+        play.happen(Event::Watch(lease("own", second + 1)));
+        let policy = play.objects.iter().find(|(id, _)| id.kind == Kind::AuthorizationPolicy).expect("an admission");
+        rules.push(policy.1.0["spec"]["rules"][0].clone());
+    }
+    (rules, play.news)
+}
+
+#[test]
+fn gateways_of_a_cluster_that_is_stale_for_too_long_are_refused_and_that_is_told_before() {
+    let admits = json!({"from": [{"source": {"notIpBlocks": ["10.30.0.9"]}}]});
+    let (rules, news) = refused_over_time(None, 600);
+    assert!(rules.iter().all(|rule| *rule == admits), "unless it is asked for, nobody is: {rules:?}");
+    assert_eq!(news, [""; 0]);
+    let (rules, news) = refused_over_time(Some(Duration::from_mins(2)), 140);
+    assert!(rules.iter().all(|rule| *rule == admits), "not before its time: {rules:?}");
+    assert_eq!(news.len(), 1, "{news:?}");
+    assert!(news[0].starts_with("secure/ledger: cluster far does not renew its Lease"), "{news:?}");
+    let (rules, _) = refused_over_time(Some(Duration::from_mins(2)), 180);
+    assert_eq!(rules.last(), Some(&json!({})), "everybody is refused: no other gateway is known");
+}
+
+#[test]
+fn addresses_over_the_bound_are_told_of() {
+    let mut play = Play::of_payment();
+    assert_eq!(play.rollout.untold_gateways(), 0);
+    for pod in 0..=limits::ADDRESSES {
+        let address = format!("10.{}.{}.1", pod / 256, pod % 256);
+        let pod = mk_pod("secure", "mcwan-egress", &format!("pod-{pod}"), &address);
+        play.happen(Event::Watch(mk_input(Watched::Pod, pod)));
+    }
+    assert_eq!(play.rollout.untold_gateways(), 1, "the gateway of one namespace");
+}
