@@ -19,6 +19,7 @@ mod objects;
 mod pods;
 mod prune;
 mod queue;
+mod safeguard;
 mod shared;
 mod take_over;
 mod timing;
@@ -31,6 +32,8 @@ use std::time::Duration;
 
 pub use event::{Answer, ApplyError, Command, Event, GatewayPod, GatewayReport, ModuleVerdict, WatchEvent};
 pub use key::{Part, ReconcileKey};
+#[doc(hidden)]
+pub use safeguard::Safeguard;
 pub use timing::Timing;
 
 use crate::emit::kubernetes::Settings;
@@ -69,6 +72,8 @@ pub struct Rollout {
     leadership: Leadership,
     timing: Timing,
     seed: u64,
+    /// None, but in the simulation.
+    lacks: Option<Safeguard>,
 }
 
 /// What the resources mean, and with which settings.
@@ -139,6 +144,7 @@ impl Rollout {
             leadership: Leadership::Following,
             timing,
             seed,
+            lacks: None,
         }
     }
 
@@ -192,6 +198,12 @@ impl Rollout {
     /// What users and other clusters want.
     pub fn snapshot(&self) -> &Snapshot {
         &self.world.snapshot
+    }
+
+    /// What that means.
+    #[doc(hidden)]
+    pub fn translator(&self) -> &Translator {
+        &self.model.translator
     }
 
     /// How many other clusters are live, and how many stale.
@@ -272,6 +284,10 @@ impl Rollout {
             self.leadership = Leadership::TakingOver(BTreeSet::new());
             let keys = self.update(&[Change::Everything], now);
             self.leadership = Leadership::TakingOver(keys.into_iter().collect());
+            if !self.has(Safeguard::Prune) {
+                self.leadership = Leadership::TakingOver(BTreeSet::new());
+                self.finish_take_over(now);
+            }
         }
     }
 

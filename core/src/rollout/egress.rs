@@ -13,6 +13,7 @@ use super::filter::{Composed, Filter, TakeOver};
 use super::gate::Gate;
 use super::key::ReconcileKey;
 use super::objects::WriteState;
+use super::safeguard::Safeguard;
 use super::version::{Stage, Versions};
 use super::{Leadership, Rollout, Work, pods};
 use crate::api::DataPlane;
@@ -322,7 +323,9 @@ impl Rollout {
         let is_behind = imports.iter().any(|import| self.is_istiod_behind(import));
         let Some(egress) = self.egresses.get(namespace) else { return };
         let filter = &egress.filter;
-        let confirmed = if !has_filter && filter.number() == 0 {
+        let confirmed = if !self.has(Safeguard::InForce) {
+            filter.number()
+        } else if !has_filter && filter.number() == 0 {
             // There is no gateway that could have any.
             u64::MAX
         } else {

@@ -9,6 +9,7 @@ use super::event::Command;
 use super::filter::{FOUND, TakeOver};
 use super::key::{Part, ReconcileKey};
 use super::objects::WriteState;
+use super::safeguard::Safeguard;
 use super::version::{Stage, Version};
 use super::{Rollout, Work};
 use crate::api::DataPlane;
@@ -40,6 +41,9 @@ impl Rollout {
     /// are not as they are to be.
     pub(super) fn look_at_live_routes(&mut self, import: &Key, now: Moment, out: &mut Vec<Command>) -> bool {
         let key = ReconcileKey::import(import);
+        if !self.has(Safeguard::Recovery) {
+            self.imports.entry(import).found = Found::Known;
+        }
         if matches!(self.imports.entry(import).found, Found::Unknown) {
             let left = self.differing_routes(import);
             let services = self.objects.observed.of_import(Kind::Service, crate::api::TIER_NAMESPACE, import);
@@ -139,7 +143,7 @@ impl Rollout {
         }
         let key = ReconcileKey::egress(namespace);
         let id = self.model.settings.filter.object_id(namespace);
-        if !self.is_there(&id) {
+        if !self.is_there(&id) || !self.has(Safeguard::Recovery) {
             self.taken_over(namespace, TakeOver::Done);
             return;
         }
