@@ -249,13 +249,17 @@ impl Rollout {
             return;
         }
         for id in news.touched {
-            let work = match self.objects.desired.owner_of(&id) {
-                Some(key) => Work::Reconcile(key.clone()),
-                None => Work::Prune(id),
-            };
-            self.queue.add(work);
+            self.look_at(id);
         }
         self.update(&news.changes, now);
+    }
+
+    /// Looks at an object again: for whom it belongs to, or whether it is to go by now.
+    fn look_at(&mut self, id: ObjectId) {
+        match self.objects.desired.owner_of(&id) {
+            Some(key) => self.queue.add(Work::Reconcile(key.clone())),
+            None => self.queue.add_unplanned(Work::Prune(id)),
+        }
     }
 
     /// Works out what changes concern, and gives it.
@@ -365,7 +369,7 @@ impl Rollout {
                 let (key, outcome) = self.objects.applied(&id, desired, result, now);
                 if self.objects.desired.owner_of(&id).is_none() {
                     // Nobody wants any more what was on its way.
-                    self.queue.add(Work::Prune(id.clone()));
+                    self.queue.add_unplanned(Work::Prune(id.clone()));
                 }
                 if let Some(key) = key.filter(|_| !matches!(self.leadership, Leadership::Following)) {
                     self.queue.add(Work::Reconcile(key));
@@ -374,7 +378,9 @@ impl Rollout {
             }
             Answer::Deleted { id, result } => {
                 let outcome = self.objects.deleted(&id, result, now);
-                self.was_deleted(&id, &outcome, now);
+                // Somebody may want one of that name by now, and a rival may have waited for it to go.
+                self.queue.add(Work::Reconcile(ReconcileKey::egress(&id.key.namespace)));
+                self.look_at(id.clone());
                 step.outcomes.push((id, outcome));
             }
             Answer::Read { id, result } => {
