@@ -152,7 +152,7 @@ impl Rollout {
         let mut is_ready = false;
 
         let (needs_backing, needs_routes) = (versions.needs_backing(), versions.needs_routes());
-        let known = versions.known_values();
+        let known = versions.routed_values();
         if let Some(newest) = versions.list.last_mut() {
             match &mut newest.stage {
                 Stage::Backing(progress) => {

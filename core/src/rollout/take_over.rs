@@ -13,7 +13,9 @@ use super::safeguard::Safeguard;
 use super::version::{Stage, Version};
 use super::{Rollout, Work};
 use crate::api::DataPlane;
-use crate::emit::kubernetes::{ImportVersions, Places, Provenance, Recovered, filter_object, sealed_config};
+use crate::emit::kubernetes::{
+    ImportVersions, Places, Provenance, Recovered, filter_object, sealed_config, tier_services,
+};
 use crate::emit::object::{Kind, ObjectId};
 use crate::moment::Moment;
 use crate::snapshot::Key;
@@ -242,6 +244,14 @@ impl Rollout {
                 continue;
             }
             let told = Arc::new(import.told(wire));
+            if versions.is_live {
+                // It steers to live routes, which are those of what is wanted.
+                let mut live = Recovered { rules: Vec::new(), services: tier_services(&import) };
+                for route in ImportVersions::of(&import).objects(&self.model.settings, &mut Places::new()).routes {
+                    live.read(&import.wire.name, &route.body, &mut versions.places, |_| true);
+                }
+                versions.recovered = Some(Box::new(live));
+            }
             match versions.list.first_mut().filter(|oldest| oldest.first == Some(0) && oldest.import.is_none()) {
                 Some(oldest) => oldest.import = Some(told),
                 None => versions.list.insert(0, Version::told(Some(told))),
