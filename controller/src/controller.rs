@@ -208,7 +208,10 @@ async fn work(
             continue;
         }
         health.watches_synced();
-        leads = *leading.borrow_and_update();
+        let led = std::mem::replace(&mut leads, *leading.borrow_and_update());
+        if led && !leads {
+            executor.stand_by();
+        }
         metrics.leader(leads);
         carry_out(&mut rollout, now(), Event::Leading(leads), &mut executor, &metrics);
         if leads {

@@ -19,6 +19,7 @@ mod objects;
 mod pods;
 mod prune;
 mod queue;
+mod safeguard;
 mod shared;
 mod take_over;
 mod timing;
@@ -31,6 +32,8 @@ use std::time::Duration;
 
 pub use event::{Answer, ApplyError, Command, Event, GatewayPod, GatewayReport, ModuleVerdict, WatchEvent};
 pub use key::{Part, ReconcileKey};
+#[doc(hidden)]
+pub use safeguard::Safeguard;
 pub use timing::Timing;
 
 use crate::emit::kubernetes::Settings;
@@ -69,6 +72,8 @@ pub struct Rollout {
     leadership: Leadership,
     timing: Timing,
     seed: u64,
+    /// None, but in the simulation.
+    lacks: Option<Safeguard>,
 }
 
 /// What the resources mean, and with which settings.
@@ -141,6 +146,7 @@ impl Rollout {
             leadership: Leadership::Following,
             timing,
             seed,
+            lacks: None,
         }
     }
 
@@ -198,6 +204,12 @@ impl Rollout {
         &self.world.snapshot
     }
 
+    /// What that means.
+    #[doc(hidden)]
+    pub fn translator(&self) -> &Translator {
+        &self.model.translator
+    }
+
     /// How many other clusters are live, and how many stale.
     pub fn clusters(&self) -> [usize; 2] {
         self.world.clusters()
@@ -253,13 +265,17 @@ impl Rollout {
             return;
         }
         for id in news.touched {
-            let work = match self.objects.desired.owner_of(&id) {
-                Some(key) => Work::Reconcile(key.clone()),
-                None => Work::Prune(id),
-            };
-            self.queue.add(work);
+            self.look_at(id);
         }
         self.update(&news.changes, now);
+    }
+
+    /// Looks at an object again: for whom it belongs to, or whether it is to go by now.
+    fn look_at(&mut self, id: ObjectId) {
+        match self.objects.desired.owner_of(&id) {
+            Some(key) => self.queue.add(Work::Reconcile(key.clone())),
+            None => self.queue.add_unplanned(Work::Prune(id)),
+        }
     }
 
     /// Works out what changes concern, and gives it.
@@ -292,6 +308,10 @@ impl Rollout {
             self.leadership = Leadership::TakingOver(keys.into_iter().collect());
             for cluster in &self.world.snapshot.stale_clusters {
                 self.queue.add(Work::Warn(cluster.as_str().into()));
+            }
+            if !self.has(Safeguard::Prune) {
+                self.leadership = Leadership::TakingOver(BTreeSet::new());
+                self.finish_take_over(now);
             }
         }
     }
@@ -371,7 +391,7 @@ impl Rollout {
                 let (key, outcome) = self.objects.applied(&id, desired, result, now);
                 if self.objects.desired.owner_of(&id).is_none() {
                     // Nobody wants any more what was on its way.
-                    self.queue.add(Work::Prune(id.clone()));
+                    self.queue.add_unplanned(Work::Prune(id.clone()));
                 }
                 if let Some(key) = key.filter(|_| !matches!(self.leadership, Leadership::Following)) {
                     self.queue.add(Work::Reconcile(key));
@@ -380,7 +400,9 @@ impl Rollout {
             }
             Answer::Deleted { id, result } => {
                 let outcome = self.objects.deleted(&id, result, now);
-                self.was_deleted(&id, &outcome, now);
+                // Somebody may want one of that name by now, and a rival may have waited for it to go.
+                self.queue.add(Work::Reconcile(ReconcileKey::egress(&id.key.namespace)));
+                self.look_at(id.clone());
                 step.outcomes.push((id, outcome));
             }
             Answer::Read { id, result } => {

@@ -30,6 +30,12 @@ impl Executor {
         Self { applier, requests, gateways, events, sender, answers, tasks: JoinSet::new() }
     }
 
+    /// Gives up what is under way: another replica leads. What has reached the API server by then is done.
+    pub(super) fn stand_by(&mut self) {
+        self.tasks.abort_all();
+        (self.sender, self.answers) = mpsc::unbounded_channel();
+    }
+
     /// Carries out commands.
     pub(super) fn carry_out(&mut self, commands: Vec<Command>) {
         for command in commands {

@@ -13,6 +13,7 @@ use super::filter::{Composed, Filter, TakeOver};
 use super::gate::Gate;
 use super::key::ReconcileKey;
 use super::objects::WriteState;
+use super::safeguard::Safeguard;
 use super::version::{Stage, Versions};
 use super::{Leadership, Rollout, Work, pods};
 use crate::api::DataPlane;
@@ -329,7 +330,9 @@ impl Rollout {
         let Some(egress) = self.egresses.get(namespace) else { return };
         let filter = &egress.filter;
         let is_there = self.is_there(&self.model.settings.filter.object_id(namespace));
-        let confirmed = if (!has_filter && filter.number() == 0) || (!is_there && !filter.has_pods()) {
+        let confirmed = if !self.has(Safeguard::InForce) {
+            filter.number()
+        } else if (!has_filter && filter.number() == 0) || (!is_there && !filter.has_pods()) {
             // There is no gateway that could have any, and none that comes can get any: a namespace that ends loses its
             // filter in any order, and takes no other.
             u64::MAX

@@ -19,7 +19,7 @@ use crate::watched::Watched;
 pub enum Event {
     /// A watch saw something.
     Watch(WatchEvent),
-    /// This replica leads from now on, or does so no more.
+    /// This replica leads from now on, or does so no more: then nothing that it has asked for is answered any more.
     Leading(bool),
     /// What is known of the filter's module.
     Module(ModuleVerdict),

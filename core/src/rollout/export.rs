@@ -7,6 +7,7 @@
 use super::event::Command;
 use super::key::{Part, ReconcileKey};
 use super::objects::WriteState;
+use super::safeguard::Safeguard;
 use super::version::Progress;
 use super::{Rollout, Work};
 use crate::api::REGISTRY_NAMESPACE;
@@ -34,7 +35,7 @@ impl Rollout {
         for route in routes {
             is_written &= self.write(key, route, now, out) == WriteState::Written;
         }
-        if is_known || self.is_routed(key, is_written, now) {
+        if is_known || !self.has(Safeguard::Announcement) || self.is_routed(key, is_written, now) {
             self.announcements.remove(key);
             for object in told {
                 self.tell(key, object, now, out);

@@ -3,6 +3,7 @@
 use super::event::Command;
 use super::key::{Part, ReconcileKey};
 use super::objects::WriteState;
+use super::safeguard::Safeguard;
 use super::take_over::Found;
 use super::version::{MOST_VERSIONS, Progress, Stage, Versions};
 use super::{Rollout, Timing, Work};
@@ -139,6 +140,7 @@ impl Rollout {
     /// Goes on to the next stage of a version, if one is due; else sees to it that it is looked at then.
     fn advance(&mut self, key: &ReconcileKey, import: &Key, now: Moment) -> bool {
         let timing = self.timing;
+        let waits_for_backing = self.has(Safeguard::Backing);
         let is_native = self.is_native(import);
         let is_taken_over = self.is_taken_over(&import.namespace);
         let native_written = self.egresses.get(&import.namespace).and_then(|egress| egress.native_written);
@@ -150,13 +152,13 @@ impl Rollout {
         let mut is_ready = false;
 
         let (needs_backing, needs_routes) = (versions.needs_backing(), versions.needs_routes());
-        let known = versions.known_values();
+        let known = versions.routed_values();
         if let Some(newest) = versions.list.last_mut() {
             match &mut newest.stage {
                 Stage::Backing(progress) => {
                     let longest = progress.since + timing.grace;
                     let until = match progress.written {
-                        _ if newest.import.is_none() || !needs_backing => now,
+                        _ if newest.import.is_none() || !needs_backing || !waits_for_backing => now,
                         Some(written) => (written + timing.lead).min(longest),
                         None => longest,
                     };

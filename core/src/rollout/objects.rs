@@ -31,7 +31,8 @@ pub(super) struct Objects {
     pub(super) observed: Observed,
     /// What is to be.
     pub(super) desired: Desired,
-    requests: HashMap<ObjectId, ReconcileKey>,
+    /// What is under way, and who waits for it.
+    requests: HashMap<ObjectId, Option<ReconcileKey>>,
     /// How many requests of a part are under way: when none is, it is looked at again.
     under_way: HashMap<ReconcileKey, usize>,
     failures: HashMap<ObjectId, Failure>,
@@ -176,13 +177,7 @@ impl Objects {
     }
 
     /// Deletes an object of ours that nobody wants.
-    pub(super) fn delete(
-        &mut self,
-        key: &ReconcileKey,
-        id: &ObjectId,
-        now: Moment,
-        out: &mut Vec<Command>,
-    ) -> WriteState {
+    pub(super) fn delete(&mut self, id: &ObjectId, now: Moment, out: &mut Vec<Command>) -> WriteState {
         let Some(live) = self.observed.get(id).filter(|live| live.is_ours() && !live.deleting) else {
             return WriteState::Written;
         };
@@ -193,7 +188,7 @@ impl Objects {
         if let Some(until) = self.is_left_alone(id, None, now) {
             return WriteState::Failed(until);
         }
-        self.begin(id, key);
+        self.requests.insert(id.clone(), None);
         out.push(Command::Delete { id: id.clone(), live });
         WriteState::Sent
     }
@@ -293,13 +288,13 @@ impl Objects {
     }
 
     fn begin(&mut self, id: &ObjectId, key: &ReconcileKey) {
-        self.requests.insert(id.clone(), key.clone());
+        self.requests.insert(id.clone(), Some(key.clone()));
         *self.under_way.entry(key.clone()).or_default() += 1;
     }
 
     /// A request was answered. Gives what it was of, if that was the last of it.
     fn end(&mut self, id: &ObjectId) -> Option<ReconcileKey> {
-        let key = self.requests.remove(id)?;
+        let key = self.requests.remove(id)??;
         let left = self.under_way.get_mut(&key)?;
         *left = left.saturating_sub(1);
         if *left > 0 {

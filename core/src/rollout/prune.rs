@@ -3,13 +3,11 @@
 use std::time::Duration;
 
 use super::event::Command;
-use super::key::ReconcileKey;
 use super::{Leadership, Rollout, Work};
 use crate::api::TIER_NAMESPACE;
 use crate::emit::kubernetes::{guarded_by, names};
 use crate::emit::object::{Kind, ObjectId};
 use crate::moment::Moment;
-use crate::outcome::WriteOutcome;
 
 /// How soon it is looked again whether what an object guards is gone.
 const GUARD_WAIT: Duration = Duration::from_secs(1);
@@ -33,8 +31,7 @@ impl Rollout {
             self.queue.add_at(Work::Prune(id), now + GUARD_WAIT);
             return;
         }
-        let key = ReconcileKey::egress(&id.key.namespace);
-        if let super::objects::WriteState::Failed(until) = self.objects.delete(&key, &id, now, out) {
+        if let super::objects::WriteState::Failed(until) = self.objects.delete(&id, now, out) {
             self.queue.add_at(Work::Prune(id), until);
         }
     }
@@ -46,19 +43,6 @@ impl Rollout {
         let Some((recovered, _)) = state.versions.found() else { return false };
         let is_of = |service: &String| *id.key.name == **service || names::is_slice_of(&id.key.name, service);
         *id.key.namespace == *TIER_NAMESPACE && recovered.services.iter().any(is_of)
-    }
-
-    /// An object was deleted, or was not.
-    pub(super) fn was_deleted(&mut self, id: &ObjectId, outcome: &WriteOutcome, now: Moment) {
-        if let Some(after) = outcome.retry_after() {
-            self.queue.add_at(Work::Prune(id.clone()), now + after);
-        } else {
-            // Somebody may want one of that name by now, and a rival may have waited for it to go.
-            if let Some(owner) = self.objects.desired.owner_of(id) {
-                self.queue.add(Work::Reconcile(owner.clone()));
-            }
-            self.queue.add(Work::Reconcile(ReconcileKey::egress(&id.key.namespace)));
-        }
     }
 
     /// Everything has been looked at: what of ours nobody wants goes. What filters of before may steer to stays for as long

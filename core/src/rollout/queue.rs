@@ -30,6 +30,13 @@ impl<W: Clone + Ord> WorkQueue<W> {
         self.now.insert(work);
     }
 
+    /// Work is to be done as soon as may be, unless it is planned for later.
+    pub(super) fn add_unplanned(&mut self, work: W) {
+        if !self.later.contains_key(&work) {
+            self.now.insert(work);
+        }
+    }
+
     /// Work is to be done then, if not before.
     pub(super) fn add_at(&mut self, work: W, then: Moment) {
         if self.now.contains(&work) {

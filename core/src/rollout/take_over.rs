@@ -9,10 +9,13 @@ use super::event::Command;
 use super::filter::{FOUND, TakeOver};
 use super::key::{Part, ReconcileKey};
 use super::objects::WriteState;
+use super::safeguard::Safeguard;
 use super::version::{Stage, Version};
 use super::{Rollout, Work};
 use crate::api::DataPlane;
-use crate::emit::kubernetes::{ImportVersions, Places, Provenance, Recovered, filter_object, sealed_config};
+use crate::emit::kubernetes::{
+    ImportVersions, Places, Provenance, Recovered, filter_object, sealed_config, tier_services,
+};
 use crate::emit::object::{Kind, ObjectId};
 use crate::moment::Moment;
 use crate::snapshot::Key;
@@ -40,6 +43,9 @@ impl Rollout {
     /// are not as they are to be.
     pub(super) fn look_at_live_routes(&mut self, import: &Key, now: Moment, out: &mut Vec<Command>) -> bool {
         let key = ReconcileKey::import(import);
+        if !self.has(Safeguard::Recovery) {
+            self.imports.entry(import).found = Found::Known;
+        }
         if matches!(self.imports.entry(import).found, Found::Unknown) {
             let left = self.differing_routes(import);
             let services = self.objects.observed.of_import(Kind::Service, crate::api::TIER_NAMESPACE, import);
@@ -139,7 +145,7 @@ impl Rollout {
         }
         let key = ReconcileKey::egress(namespace);
         let id = self.model.settings.filter.object_id(namespace);
-        if !self.is_there(&id) {
+        if !self.is_there(&id) || !self.has(Safeguard::Recovery) {
             self.taken_over(namespace, TakeOver::Done);
             return;
         }
@@ -238,6 +244,14 @@ impl Rollout {
                 continue;
             }
             let told = Arc::new(import.told(wire));
+            if versions.is_live {
+                // It steers to live routes, which are those of what is wanted.
+                let mut live = Recovered { rules: Vec::new(), services: tier_services(&import) };
+                for route in ImportVersions::of(&import).objects(&self.model.settings, &mut Places::new()).routes {
+                    live.read(&import.wire.name, &route.body, &mut versions.places, |_| true);
+                }
+                versions.recovered = Some(Box::new(live));
+            }
             match versions.list.first_mut().filter(|oldest| oldest.first == Some(0) && oldest.import.is_none()) {
                 Some(oldest) => oldest.import = Some(told),
                 None => versions.list.insert(0, Version::told(Some(told))),

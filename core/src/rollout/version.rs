@@ -121,7 +121,7 @@ impl Versions {
         {
             match newest.stage {
                 // Its routes are live, so gateways may be steered there.
-                Stage::Backing(_) if self.is_live => (newest.stage, newest.first) = (Stage::Ready, Some(0)),
+                Stage::Routed(_) if self.is_live => (newest.stage, newest.first) = (Stage::Ready, Some(0)),
                 // Nobody knows of it.
                 Stage::Backing(_) => drop(self.list.pop()),
                 // No filter steers to its targets, but routes that others share may lead to what is behind it.
@@ -129,10 +129,12 @@ impl Versions {
                 Stage::Closing | Stage::Draining(_) => {}
             }
         }
-        if !self.list.is_empty() {
-            self.is_live = false;
+        let mut version = Version::wanted(wanted.cloned(), now);
+        self.is_live &= self.list.is_empty();
+        if self.is_live {
+            version.stage = Stage::Routed(Progress::begin(now));
         }
-        self.list.push(Version::wanted(wanted.cloned(), now));
+        self.list.push(version);
         true
     }
 
@@ -188,17 +190,18 @@ impl Versions {
         !tier_services(wanted).is_subset(&services) || wanted.ports.iter().any(|port| !ports.contains(port))
     }
 
-    /// Whether the newest version needs routes that no version before it has made known.
+    /// Whether the newest version needs routes that no version before it has made known. What was found in live routes may
+    /// have been written just now.
     pub(super) fn needs_routes(&self) -> bool {
         let Some(wanted) = self.newest().and_then(|newest| newest.import.as_ref()) else { return false };
         let known = self.known();
         let ports: BTreeSet<_> = known.iter().flat_map(|import| &import.ports).collect();
-        !wanted.steering_values().is_subset(&self.known_values())
-            || wanted.ports.iter().any(|port| !ports.contains(port))
+        let values: BTreeSet<_> = known.iter().flat_map(|import| import.steering_values()).collect();
+        !wanted.steering_values().is_subset(&values) || wanted.ports.iter().any(|port| !ports.contains(port))
     }
 
-    /// The steering values that gateways have routes for.
-    pub(super) fn known_values(&self) -> BTreeSet<String> {
+    /// The steering values that there are routes for.
+    pub(super) fn routed_values(&self) -> BTreeSet<String> {
         let found = self.found().filter(|(_, is_routed)| *is_routed).map(|(recovered, _)| &recovered.rules);
         let recovered = found.into_iter().flatten().map(|rule| rule.value.clone());
         self.known().iter().flat_map(|import| import.steering_values()).chain(recovered).collect()

@@ -1,0 +1,389 @@
+//! What must hold at every instant.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcwan_core::emit::object::Kind;
+use mcwan_core::moment::Moment;
+use mcwan_core::snapshot::Key;
+use mcwan_policy::wire::{self, Action};
+
+use crate::gateway::{Pod, Stage};
+use crate::istiod::{Address, Plugin, all_addresses};
+use crate::replica::is_routed_by;
+use crate::script::{NAMESPACES, Pace, SERVICES};
+use crate::told::{Outcome, Request, State, Told};
+use crate::world::World;
+
+/// How long it takes at most until what was refused is written, and gateways have all of it.
+const AFTER_REFUSAL: Duration = Duration::from_secs(100);
+
+/// What is known of what holds.
+pub(crate) struct Check {
+    pace: Pace,
+    /// Something that is checked may be otherwise at pods.
+    pub(crate) is_due: bool,
+    /// The same of routes and filters in the API server.
+    are_routes_due: bool,
+    /// The filter in the API server, by namespace.
+    live: BTreeMap<Arc<str>, Live>,
+    /// Which version of each import filters carry, by namespace and the filter's version.
+    carried: BTreeMap<(Arc<str>, u64), BTreeMap<Key, usize>>,
+    /// The version of each import that has held everywhere, or a later one has.
+    held: BTreeMap<Key, usize>,
+    /// The imports that have once worked.
+    established: BTreeSet<Key>,
+    /// The imports that may be lost until this version of them holds.
+    excused: BTreeMap<Key, usize>,
+    /// The imports of which something is refused.
+    refused: BTreeMap<Key, Moment>,
+    /// What must never happen, and has.
+    pub(crate) wrongs: Vec<String>,
+    /// The namespaces that go.
+    forgotten: BTreeSet<&'static str>,
+}
+
+/// A filter in the API server.
+#[derive(Default)]
+struct Live {
+    imports: Vec<wire::Import>,
+    carried: BTreeMap<Key, usize>,
+}
+
+impl Check {
+    pub(crate) fn new(pace: Pace) -> Self {
+        Self {
+            pace,
+            is_due: false,
+            are_routes_due: false,
+            live: BTreeMap::new(),
+            carried: BTreeMap::new(),
+            held: BTreeMap::new(),
+            established: BTreeSet::new(),
+            excused: BTreeMap::new(),
+            refused: BTreeMap::new(),
+            wrongs: Vec::new(),
+            forgotten: BTreeSet::new(),
+        }
+    }
+
+    /// These imports are others by now.
+    pub(crate) fn told(&mut self, changed: &[Key]) {
+        self.is_due |= !changed.is_empty();
+    }
+
+    /// What was just told breaks what was before, by its nature.
+    pub(crate) fn excuse(&mut self, told: &Told, service: Option<usize>) {
+        let service = service.map(|service| Key::new(SERVICES[service].0, SERVICES[service].1));
+        for (key, versions) in &told.versions {
+            if service.as_ref().is_none_or(|service| service == key) {
+                self.excused.insert(key.clone(), versions.len() - 1);
+            }
+        }
+    }
+
+    /// Something is refused until then.
+    pub(crate) fn refuse(&mut self, kind: Kind, import: Option<&Key>, until: Moment) {
+        if !is_routed_by(kind) {
+            return;
+        }
+        let keys = SERVICES.iter().map(|(namespace, name)| Key::new(*namespace, *name));
+        for key in keys.filter(|key| import.is_none_or(|import| import == key)) {
+            let known = self.refused.entry(key).or_default();
+            *known = (*known).max(until + AFTER_REFUSAL);
+        }
+    }
+
+    /// Nothing is promised of any import until then, and a little longer.
+    pub(crate) fn pardon(&mut self, until: Moment) {
+        self.refuse(Kind::HttpRoute, None, until);
+    }
+
+    /// Objects of a kind have changed.
+    pub(crate) fn stale(&mut self, kind: Kind) {
+        self.are_routes_due |= matches!(kind, Kind::HttpRoute | Kind::WasmPlugin);
+    }
+
+    /// A filter was written, or deleted. One that is deposed tells again what was told before.
+    pub(crate) fn written(&mut self, namespace: &Arc<str>, plugin: Option<&Plugin>, told: &Told, leads: bool) {
+        let known = self.live.entry(Arc::clone(namespace)).or_default();
+        let imports = plugin.map(|plugin| plugin.imports.clone()).unwrap_or_default();
+        let mut carried = BTreeMap::new();
+        for key in told.versions.keys().filter(|key| key.namespace == *namespace) {
+            let before = known.carried.get(key).copied().unwrap_or_default();
+            let wire = imports.iter().find(|import| import.name == *key.name);
+            let now = told.carried(key, wire, before).unwrap_or(before);
+            if !leads || now < before {
+                let held = self.held.entry(key.clone()).or_default();
+                *held = (*held).min(now);
+                self.excused.insert(key.clone(), told.versions[key].len() - 1);
+            }
+            carried.insert(key.clone(), now);
+        }
+        *known = Live { imports, carried: carried.clone() };
+        if let Some(plugin) = plugin {
+            self.carried.insert((Arc::clone(namespace), plugin.version), carried);
+        }
+    }
+
+    /// The filter in the API server must carry an import as it is wanted.
+    pub(crate) fn expect(&mut self, told: &Told, service: usize) {
+        let key = Key::new(SERVICES[service].0, SERVICES[service].1);
+        let live = self.live.get(&key.namespace).into_iter().flat_map(|live| &live.imports);
+        let carried = live.into_iter().find(|import| import.name == *key.name);
+        let wanted = told.versions[&key].last().and_then(|version| version.as_ref().map(|import| &import.wire));
+        if carried != wanted {
+            self.wrongs.push(format!("delayed: the filter is not told of {key}"));
+        }
+    }
+
+    /// A namespace goes: of its imports nothing is promised.
+    pub(crate) fn forget(&mut self, namespace: &'static str) {
+        self.forgotten.insert(namespace);
+    }
+
+    /// A namespace is there again, and who leads knows that it went: its imports begin anew. Istiod may still have the
+    /// filter of before.
+    pub(crate) fn begin_anew(&mut self, namespace: &'static str) {
+        self.forgotten.remove(namespace);
+        self.established.retain(|key| *key.namespace != *namespace);
+    }
+
+    fn held(&self, import: &Key) -> usize {
+        self.held.get(import).copied().unwrap_or_default()
+    }
+
+    /// The filter that a pod has, or is about to have first.
+    fn filter_at(pod: &Pod) -> Option<u64> {
+        let filter = pod.plugin.known.as_ref().or(pod.plugin.under_way.front()).and_then(Option::as_ref);
+        filter.map(|filter| filter.version)
+    }
+
+    /// Which version of an import a pod has.
+    fn version_at(&self, pod: &Pod, import: &Key) -> usize {
+        let carried = Self::filter_at(pod).and_then(|version| self.carried.get(&(pod.namespace.into(), version)));
+        carried.and_then(|carried| carried.get(import)).copied().unwrap_or_default()
+    }
+
+    /// Takes note of what holds everywhere by now.
+    fn hold(&mut self, namespace: &str, pods: &[&Pod], told: &Told) {
+        // What was written since the oldest filter of a pod is still to come: one who was deposed may have gone back.
+        let oldest = pods.iter().map(|pod| Self::filter_at(pod).unwrap_or_default()).min().unwrap_or_default();
+        let to_come: Vec<_> = self.carried.range((namespace.into(), oldest)..=(namespace.into(), u64::MAX)).collect();
+        for (key, versions) in told.versions.iter().filter(|(key, _)| *key.namespace == *namespace) {
+            let everywhere = to_come.iter().map(|(_, carried)| carried.get(key).copied().unwrap_or_default()).min();
+            let everywhere = everywhere.filter(|_| oldest > 0).unwrap_or_default();
+            let held = self.held.entry(key.clone()).or_default();
+            *held = (*held).max(everywhere);
+            if *held + 1 == versions.len() && versions.last().is_some_and(Option::is_none) {
+                self.established.remove(key);
+            }
+        }
+    }
+
+    /// Takes note of the imports that work.
+    fn establish(&mut self, namespace: &str, pods: &[&Pod], connected: &[&Pod], told: &Told, requests: &[Request]) {
+        for key in told.versions.keys().filter(|key| *key.namespace == *namespace) {
+            let Some(import) = told.version(key, self.held(key)) else { continue };
+            if self.established.contains(key) || import.ports.is_empty() {
+                continue;
+            }
+            let host = import.canonical_host();
+            let works = |pod: &&Pod| {
+                let own = requests.iter().zip(&pod.outcomes);
+                let mut own = own.filter(|(request, _)| request.host == host && import.ports.contains(&request.port));
+                own.all(|(_, outcome)| matches!(outcome, Outcome::Reached { .. } | Outcome::Replied { .. }))
+            };
+            let has_it = |pod: &&Pod| told.version(key, self.version_at(pod, key)).is_some();
+            if pods.iter().all(works) && connected.iter().all(has_it) {
+                self.established.insert(key.clone());
+            }
+        }
+    }
+
+    /// Whether what becomes of a request at a pod is as one of the states says that may hold.
+    fn judge(
+        &self,
+        place: usize,
+        request: &Request,
+        outcome: &Outcome,
+        states: &[State],
+        told: &Told,
+        now: Moment,
+    ) -> bool {
+        // The filter carries some version of each import, as if the changes had been made in another order.
+        let says_so = match outcome.import() {
+            Some(import) => told.says(import, self.held(import), place, outcome),
+            None => states.iter().any(|state| state.outcomes[place] == *outcome),
+        };
+        if says_so {
+            return true;
+        }
+        let owner = outcome.import().or_else(|| states.last().and_then(|state| state.outcomes[place].import()));
+        let Some(owner) = owner else { return false };
+        let is_refused = self.refused.get(owner).is_some_and(|until| *until > now);
+        match outcome {
+            Outcome::Reached { .. } => false,
+            Outcome::Replied { status, .. } => is_refused && *status == 500,
+            Outcome::Lost { .. } | Outcome::Unknown => {
+                let has_port = |state: &State| {
+                    let import = told.version(owner, state.versions[owner]);
+                    import.is_some_and(|import| import.ports.contains(&request.port))
+                };
+                self.pace == Pace::Late
+                    || is_refused
+                    || !self.established.contains(owner)
+                    || self.excused.get(owner).is_some_and(|excused| self.held(owner) < *excused)
+                    || !states.iter().all(has_port)
+            }
+        }
+    }
+}
+
+impl Outcome {
+    fn word(&self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown host",
+            Self::Replied { .. } => "answered otherwise",
+            Self::Reached { .. } => "steered otherwise",
+            Self::Lost { why, .. } if why.starts_with("404") => "lost without a rule",
+            Self::Lost { why, .. } if why.starts_with("500") => "lost without a backend",
+            Self::Lost { .. } => "lost without a listener",
+        }
+    }
+
+    fn import(&self) -> Option<&Key> {
+        match self {
+            Self::Unknown => None,
+            Self::Replied { import, .. } => import.as_ref(),
+            Self::Reached { import, .. } | Self::Lost { import, .. } => Some(import),
+        }
+    }
+}
+
+impl World {
+    /// Looks whether everything holds that must.
+    pub(crate) fn examine(&mut self) -> Result<(), String> {
+        if let Some(wrong) = self.api.trespasses.pop().or_else(|| self.check.wrongs.pop()) {
+            return Err(wrong);
+        }
+        if std::mem::take(&mut self.check.is_due) {
+            for namespace in NAMESPACES {
+                self.examine_pods(namespace)?;
+            }
+        }
+        if std::mem::take(&mut self.check.are_routes_due) {
+            for namespace in NAMESPACES {
+                self.examine_routes(namespace)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn examine_pods(&mut self, namespace: &'static str) -> Result<(), String> {
+        if self.check.forgotten.contains(namespace) {
+            return Ok(());
+        }
+        let pods: Vec<&Pod> = self.pods.values().filter(|pod| pod.serves_imports(namespace)).collect();
+        if pods.is_empty() {
+            return Ok(());
+        }
+        // One that has just connected will have what it is being told, though others know more by then.
+        let is_told = |pod: &&Pod| pod.is_of(namespace) && pod.stage != Stage::Starting;
+        let connected: Vec<&Pod> = self.pods.values().filter(is_told).collect();
+        self.check.hold(namespace, &connected, &self.told);
+        let known = &self.told.namespaces[namespace];
+        let is_past = |state: &State| state.versions.iter().all(|(key, version)| *version <= self.check.held(key));
+        let since = known.states.iter().rposition(is_past).unwrap_or_default();
+        let states = &known.states[since..];
+        for pod in &pods {
+            for (place, request) in known.requests.iter().enumerate() {
+                let outcome = &pod.outcomes[place];
+                if !self.check.judge(place, request, outcome, states, &self.told, self.now) {
+                    let expected: Vec<_> = states.iter().map(|state| &state.outcomes[place]).collect();
+                    let held = &self.check.held;
+                    return Err(format!(
+                        "{}: at {} {request:?} comes to {outcome:?}, told was {expected:?}, held {held:?}",
+                        outcome.word(),
+                        pod.name
+                    ));
+                }
+            }
+        }
+        self.check.establish(namespace, &pods, &connected, &self.told, &known.requests);
+        Ok(())
+    }
+
+    /// Routes hold every target that the live filter names, and nothing that was not steered takes one.
+    fn examine_routes(&self, namespace: &'static str) -> Result<(), String> {
+        if self.check.forgotten.contains(namespace) {
+            return Ok(());
+        }
+        let addresses = all_addresses(&self.api, namespace);
+        if let Some(open) = addresses.iter().find(|at| at.value.is_empty()) {
+            return Err(format!("anything takes a route of {}", open.host));
+        }
+        let Some(live) = self.check.live.get(namespace) else { return Ok(()) };
+        for import in &live.imports {
+            let key = Key::new(import.namespace.as_str(), import.name.as_str());
+            if self.check.refused.get(&key).is_some_and(|until| *until > self.now) {
+                continue;
+            }
+            let first = live.carried.get(&key).copied().unwrap_or_default();
+            let alike = self.told.versions[&key].iter().skip(first);
+            let alike = alike.filter_map(|version| version.as_ref().filter(|known| known.wire == *import));
+            let ports = alike.map(|version| version.ports.iter().copied().collect::<BTreeSet<u16>>());
+            let ports = ports.reduce(|some, others| &some & &others).unwrap_or_default();
+            let actions = import.rules.iter().flat_map(|rule| &rule.actions);
+            let targets = actions.filter_map(|action| match action {
+                Action::Forward(forward) => import.targets.get(usize::try_from(forward.target).ok()?),
+                Action::Redirect(_) | Action::Refuse(_) => None,
+            });
+            let host = mcwan_policy::canonical_host(&import.namespace, &import.name);
+            for value in targets.map(mcwan_policy::wire::Target::steering_value) {
+                for port in &ports {
+                    let at = Address { listener: *port, host: host.clone(), value: value.clone() };
+                    if !addresses.contains(&at) {
+                        return Err(format!("no route in the API server for {at:?}, which the filter names"));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Once all is quiet, every request is answered as the last state says.
+    pub(crate) fn examine_end(&self) -> Result<(), String> {
+        for namespace in NAMESPACES {
+            let known = &self.told.namespaces[namespace];
+            let Some(last) = known.states.last() else { continue };
+            for pod in self.pods.values().filter(|pod| pod.serves_imports(namespace)) {
+                for (place, request) in known.requests.iter().enumerate() {
+                    let (wanted, found) = (&last.outcomes[place], &pod.outcomes[place]);
+                    let version = wanted.import().and_then(|import| self.told.version(import, last.versions[import]));
+                    let is_served = version.is_some_and(|version| version.ports.contains(&request.port));
+                    if is_served && wanted != found {
+                        return Err(format!("in the end, {request:?} at {} is {found:?}, not {wanted:?}", pod.name));
+                    }
+                }
+            }
+            let served = last.versions.iter().filter_map(|(key, version)| self.told.version(key, *version));
+            let is_served = served.into_iter().any(|import| !import.ports.is_empty());
+            if is_served && !self.pods.values().any(|pod| pod.serves_imports(namespace)) {
+                return Err(format!("in the end, no pod serves {namespace}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Pod {
+    fn serves_imports(&self, namespace: &str) -> bool {
+        self.is_of(namespace) && self.serves()
+    }
+
+    fn is_of(&self, namespace: &str) -> bool {
+        self.namespace == namespace && self.gateway == "mcwan-egress"
+    }
+}

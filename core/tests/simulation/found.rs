@@ -1,0 +1,75 @@
+//! What the simulation has found, each as short as it was shrunk, under many seeds.
+
+use std::time::Duration;
+
+use crate::replica::Lack;
+use crate::runs::{run, tell};
+use crate::script::{Backend, ExportWish, Extra, ImportWish, Pace, RuleWish, Script, Step};
+
+const SECOND: Duration = Duration::from_secs(1);
+const SOON: Duration = Duration::from_millis(600);
+
+/// It holds, whatever the delays.
+fn holds(pace: Pace, steps: &[(Duration, Step)]) {
+    for seed in 0..300 {
+        let script = Script { seed, pace, steps: steps.to_vec() };
+        if let Err(why) = run(&script, Lack::Nothing) {
+            tell(&script);
+            panic!("seed {seed}: {why}");
+        }
+    }
+}
+
+fn export(service: usize) -> Step {
+    Step::Export(0, service, ExportWish { ports: vec![8080], pods: 2, default_tier: Some(0) })
+}
+
+fn import(service: usize, rules: &[RuleWish]) -> Step {
+    Step::Import(service, ImportWish { hosts: Vec::new(), rules: rules.to_vec() })
+}
+
+fn rule(path: usize, backend: Backend, extra: Extra) -> RuleWish {
+    (path, vec![(backend, 1)], extra)
+}
+
+#[test]
+fn a_refused_route_delays_no_neighbour() {
+    let wish = |service, timeout| import(service, &[rule(0, Backend::Tier(0), Extra::Timeout(timeout))]);
+    let steps = [
+        (SECOND, export(0)),
+        (SECOND, export(1)),
+        (SECOND, wish(0, 2)),
+        (SECOND, wish(1, 1)),
+        (20 * SECOND, Step::Refuse(mcwan_core::emit::object::Kind::HttpRoute, Some(0), 60 * SECOND)),
+        (SECOND, wish(0, 4)),
+        (SECOND, wish(1, 3)),
+        // Istiod may take five to hear of a route.
+        (12 * SECOND, Step::Expect(1)),
+    ];
+    holds(Pace::Smooth, &steps);
+}
+
+/// A route whose deletion was not answered is written when it is wanted again.
+#[test]
+fn a_deletion_without_an_answer_keeps_nothing_from_being_written() {
+    let mut steps = Vec::new();
+    for service in 0..4 {
+        steps.push((SOON, export(service)));
+        // Its routes are there by then, and no filter has named them.
+        steps.push((2 * SOON, import(service, &[rule(2, Backend::Tier(1), Extra::Nothing)])));
+        steps.push((2 * SOON, import(service, &[rule(0, Backend::Local, Extra::Timeout(1))])));
+    }
+    holds(Pace::Kept, &steps);
+}
+
+/// Routes that are as they are to be stay, though the filter that a new leader finds is an older one.
+#[test]
+fn who_takes_over_keeps_routes_that_are_ahead_of_the_filter() {
+    let rules = [
+        rule(2, Backend::Tier(1), Extra::Nothing),
+        rule(1, Backend::Tier(0), Extra::Header(2)),
+        rule(2, Backend::Tier(0), Extra::Nothing),
+    ];
+    let steps = [(SECOND, export(1)), (8 * SECOND, import(1, &rules)), (SOON, Step::Depose)];
+    holds(Pace::Kept, &steps);
+}

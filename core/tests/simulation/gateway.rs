@@ -1,0 +1,111 @@
+//! The pods of gateways: what each knows, by two channels that know nothing of each other.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use mcwan_core::moment::Moment;
+
+use crate::istiod::{Address, Plugin, Routes};
+use crate::told::{Outcome, Request, decide};
+
+/// A pod.
+pub(crate) struct Pod {
+    pub(crate) namespace: &'static str,
+    pub(crate) gateway: &'static str,
+    pub(crate) name: String,
+    pub(crate) number: u32,
+    pub(crate) stage: Stage,
+    /// It cannot be asked until then.
+    pub(crate) mute: Moment,
+    pub(crate) routes: Channel<Arc<Routes>>,
+    pub(crate) plugin: Channel<Option<Arc<Plugin>>>,
+    /// What becomes of each request there.
+    pub(crate) outcomes: Vec<Outcome>,
+}
+
+/// How far a pod is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// It has not connected to istiod.
+    Starting,
+    /// It waits for what it is to know first.
+    Connected,
+    Ready,
+    /// It goes on with the connections that it has.
+    Draining,
+}
+
+/// What is told in order.
+pub(crate) struct Channel<T> {
+    pub(crate) known: Option<T>,
+    pub(crate) under_way: VecDeque<T>,
+    /// When the last of it arrives.
+    pub(crate) last: Moment,
+}
+
+impl<T> Default for Channel<T> {
+    fn default() -> Self {
+        Self { known: None, under_way: VecDeque::new(), last: Moment::START }
+    }
+}
+
+impl<T> Channel<T> {
+    /// What was told last.
+    pub(crate) fn told(&self) -> Option<&T> {
+        self.under_way.back().or(self.known.as_ref())
+    }
+
+    /// Something arrives.
+    pub(crate) fn arrive(&mut self) {
+        self.known = self.under_way.pop_front().or(self.known.take());
+    }
+}
+
+impl Pod {
+    /// Whether requests come here.
+    pub(crate) fn serves(&self) -> bool {
+        matches!(self.stage, Stage::Ready | Stage::Draining)
+    }
+
+    /// The filter that it has.
+    pub(crate) fn filter(&self) -> Option<&Arc<Plugin>> {
+        self.plugin.known.as_ref()?.as_ref()
+    }
+
+    /// Works out what becomes of requests.
+    pub(crate) fn judge(&mut self, requests: &[Request]) {
+        let (Some(routes), Some(plugin)) = (&self.routes.known, &self.plugin.known) else { return };
+        let lead = |host: &str, port: u16, value: &str| {
+            if !routes.listeners.contains(&port) {
+                return Err(format!("no listener on {port}"));
+            }
+            let at = Address { listener: port, host: host.to_owned(), value: value.to_owned() };
+            match routes.rules.get(&at) {
+                None => Err(format!("404: no rule for {value} on {port}")),
+                Some(Err(why)) => Err(format!("500: {why}")),
+                Some(Ok(services)) => leads_to(host, value, services),
+            }
+        };
+        self.outcomes = match plugin {
+            Some(plugin) => requests.iter().map(|request| decide(&plugin.table, request, lead)).collect(),
+            None => requests.iter().map(|_| Outcome::Unknown).collect(),
+        };
+    }
+}
+
+/// Whether the Services are those that a target means.
+fn leads_to(host: &str, value: &str, services: &[String]) -> Result<(), String> {
+    let mut labels = host.split('.');
+    let (name, namespace) = (labels.next().unwrap_or_default(), labels.next().unwrap_or_default());
+    let target = value.rsplit_once('.').map_or(value, |(target, _)| target);
+    let target = target.split('~').next().unwrap_or_default();
+    let wanted = match target.strip_prefix("service.") {
+        Some(service) => service.to_owned(),
+        None => format!("{name}-{namespace}-{target}"),
+    };
+    match services.iter().find(|service| !service.starts_with(&wanted)) {
+        _ if services.is_empty() => Err("500: no backend".to_owned()),
+        None => Ok(()),
+        Some(service) => panic!("{value} of {host} leads to {service}"),
+    }
+}

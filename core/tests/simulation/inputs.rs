@@ -1,0 +1,138 @@
+//! What users and other clusters write, as objects.
+
+use mcwan_core::emit::object::Kind;
+use mcwan_core::snapshot::Key;
+use mcwan_core::watched::Watched;
+use serde_json::{Value, json};
+
+use crate::script::{Backend, CLUSTERS, ExportWish, Extra, HOSTS, ImportWish, PATHS, SERVICES, TIERS};
+
+const GROUP: &str = "mc-wan.l7mp.io";
+const REGISTRY: &str = "mc-wan-registry";
+
+/// An object that somebody else than us writes.
+#[derive(Clone, Debug)]
+pub(crate) struct Input {
+    pub(crate) kind: Watched,
+    pub(crate) key: Key,
+    pub(crate) body: Value,
+}
+
+impl Input {
+    fn new(kind: Watched, namespace: &str, name: &str, mut body: Value) -> Self {
+        let (api_version, kind_name) = match kind {
+            Watched::Emitted(emitted) => (emitted.api_version(), emitted.name().to_owned()),
+            Watched::Namespace | Watched::Pod => ("v1".to_owned(), kind.name().to_owned()),
+            Watched::ServiceExport => ("multicluster.x-k8s.io/v1alpha1".to_owned(), kind.name().to_owned()),
+            _ => (format!("{GROUP}/v1alpha1"), kind.name().to_owned()),
+        };
+        body["apiVersion"] = api_version.into();
+        body["kind"] = kind_name.into();
+        body["metadata"]["name"] = name.into();
+        if !namespace.is_empty() {
+            body["metadata"]["namespace"] = namespace.into();
+        }
+        Self { kind, key: Key::new(namespace, name), body }
+    }
+}
+
+pub(crate) fn namespace(name: &str) -> Input {
+    Input::new(Watched::Namespace, "", name, json!({}))
+}
+
+pub(crate) fn tier(tier: usize, port: u16) -> Input {
+    Input::new(Watched::WanPolicy, "", TIERS[tier], json!({"spec": {"port": port}}))
+}
+
+pub(crate) fn cluster(cluster: usize, tiers: [Option<u16>; 2], pods: u8) -> Input {
+    let tiers: Vec<_> =
+        TIERS.iter().zip(tiers).filter_map(|(name, port)| Some(json!({"name": name, "port": port?}))).collect();
+    let addresses: Vec<_> = (0..pods).map(|pod| format!("10.{}.1.{pod}", cluster + 1)).collect();
+    let body = json!({
+        "metadata": {"labels": {"mc-wan.l7mp.io/cluster": CLUSTERS[cluster]}},
+        "spec": {"tiers": tiers, "egressGateways": [{"namespace": "a", "addresses": addresses}]},
+    });
+    Input::new(Watched::Emitted(Kind::WanCluster), REGISTRY, CLUSTERS[cluster], body)
+}
+
+pub(crate) fn export(cluster: usize, service: usize, wish: &ExportWish) -> Input {
+    let (namespace, name) = SERVICES[service];
+    let cluster_name = CLUSTERS[cluster];
+    let ports: Vec<_> = wish.ports.iter().map(|port| json!({"port": port})).collect();
+    let spec = json!({
+        "cluster": cluster_name, "namespace": namespace, "name": name, "exportedAt": format!("2026-11-2{cluster}T08:00:00Z"),
+        "ports": ports, "defaultTier": wish.default_tier.map(|tier| TIERS[tier]),
+        "gateways": [format!("10.{}.0.{}", cluster + 1, wish.pods)], "readyPods": wish.pods,
+    });
+    let body = json!({"metadata": {"labels": {"mc-wan.l7mp.io/cluster": cluster_name}}, "spec": spec});
+    let key = export_key(cluster, service);
+    Input::new(Watched::Emitted(Kind::ExportedService), REGISTRY, &key.name, body)
+}
+
+pub(crate) fn export_key(cluster: usize, service: usize) -> Key {
+    let (namespace, name) = SERVICES[service];
+    Key::new(REGISTRY, format!("{}.{namespace}.{name}", CLUSTERS[cluster]))
+}
+
+pub(crate) fn import(service: usize, wish: &ImportWish) -> Input {
+    let (namespace, name) = SERVICES[service];
+    let hosts: Vec<_> = wish.hosts.iter().map(|host| HOSTS[*host]).collect();
+    let rules = wish.rules.iter().map(|(path, backends, extra)| {
+        let backends: Vec<_> = backends
+            .iter()
+            .map(|(backend, weight)| match backend {
+                Backend::Tier(tier) => {
+                    json!({"group": GROUP, "kind": "WANPolicy", "name": TIERS[*tier], "weight": weight})
+                }
+                Backend::Local => json!({"name": "local", "weight": weight}),
+            })
+            .collect();
+        let mut rule =
+            json!({"matches": [{"path": {"type": "PathPrefix", "value": PATHS[*path]}}], "backendRefs": backends});
+        match extra {
+            Extra::Nothing => {}
+            Extra::Timeout(seconds) => rule["timeouts"] = json!({"request": format!("{seconds}s")}),
+            Extra::Header(number) => {
+                rule["filters"] = json!([{"type": "RequestHeaderModifier",
+                    "requestHeaderModifier": {"set": [{"name": "x-number", "value": number.to_string()}]}}]);
+            }
+        }
+        rule
+    });
+    let rules: Vec<_> = rules.collect();
+    Input::new(Watched::ServiceImport, namespace, name, json!({"spec": {"hostnames": hosts, "http": {"rules": rules}}}))
+}
+
+pub(crate) fn service(namespace: &str, name: &str, ports: &[u16]) -> Input {
+    let ports: Vec<_> =
+        ports.iter().map(|port| json!({"name": format!("p{port}"), "port": port, "protocol": "TCP"})).collect();
+    Input::new(Watched::Emitted(Kind::Service), namespace, name, json!({"spec": {"ports": ports}}))
+}
+
+pub(crate) fn slice(namespace: &str, name: &str) -> Input {
+    let body = json!({
+        "metadata": {"labels": {"kubernetes.io/service-name": name}},
+        "addressType": "IPv4",
+        "endpoints": [{"addresses": ["10.7.0.1"], "conditions": {"ready": true}}],
+        "ports": [],
+    });
+    Input::new(Watched::Emitted(Kind::EndpointSlice), namespace, &format!("{name}-1"), body)
+}
+
+pub(crate) fn own_export(namespace: &str, name: &str) -> Input {
+    let annotations = json!({"mc-wan.l7mp.io/wan-policy": TIERS[0]});
+    Input::new(Watched::ServiceExport, namespace, name, json!({"metadata": {"annotations": annotations}}))
+}
+
+pub(crate) fn pod(namespace: &str, gateway: &str, name: &str, number: u32, is_ready: bool) -> Input {
+    let body = json!({
+        "metadata": {"labels": {"gateway.networking.k8s.io/gateway-name": gateway}},
+        "spec": {"containers": []},
+        "status": {
+            "phase": "Running",
+            "podIPs": [{"ip": format!("10.200.{}.{}", number / 200, number % 200 + 1)}],
+            "conditions": [{"type": "Ready", "status": if is_ready { "True" } else { "False" }}],
+        },
+    });
+    Input::new(Watched::Pod, namespace, name, body)
+}

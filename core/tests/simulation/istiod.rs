@@ -1,0 +1,230 @@
+//! Istiod: each kind by a watch of its own, and what it makes of them for gateways.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use mcwan_core::emit::kubernetes::{names, steering_value_of};
+use mcwan_core::emit::object::Kind;
+use mcwan_core::snapshot::Key;
+use mcwan_core::watched::Watched;
+use mcwan_policy::wire::{self, PluginConfig};
+use mcwan_policy::{PORT_HEADER, RouteTable};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::api_server::{ApiServer, Stored};
+
+/// The kinds that it watches.
+pub(crate) const KINDS: [Kind; 7] = [
+    Kind::Service,
+    Kind::EndpointSlice,
+    Kind::ReferenceGrant,
+    Kind::Gateway,
+    Kind::HttpRoute,
+    Kind::AuthorizationPolicy,
+    Kind::WasmPlugin,
+];
+
+/// What it knows.
+#[derive(Default)]
+pub(crate) struct Istiod {
+    known: BTreeMap<Kind, BTreeMap<Key, Arc<Stored>>>,
+    cursors: BTreeMap<Kind, usize>,
+    parsed: HashMap<(Key, u64), Arc<Vec<ParsedRule>>>,
+    plugins: BTreeMap<Arc<str>, Arc<Plugin>>,
+    /// Whether it has said anything of a route.
+    pub(crate) has_spoken: bool,
+}
+
+/// A rule of a route, whatever it leads to.
+#[derive(Debug)]
+struct ParsedRule {
+    at: Address,
+    backends: Vec<Backend>,
+}
+
+#[derive(Debug)]
+struct Backend {
+    namespace: String,
+    name: String,
+    port: u16,
+}
+
+/// What a request must have to take a rule.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Address {
+    pub(crate) listener: u16,
+    pub(crate) host: String,
+    pub(crate) value: String,
+}
+
+/// What gateways of a namespace are told of routes.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Routes {
+    pub(crate) listeners: BTreeSet<u16>,
+    /// Who may connect; none: whoever likes.
+    pub(crate) admitted: Option<BTreeSet<IpAddr>>,
+    /// Where each rule leads: the Services, or why to none.
+    pub(crate) rules: HashMap<Address, Result<Vec<String>, String>>,
+}
+
+/// What gateways are told of the filter.
+#[derive(Debug)]
+pub(crate) struct Plugin {
+    pub(crate) version: u64,
+    pub(crate) table: RouteTable,
+    pub(crate) imports: Vec<wire::Import>,
+}
+
+impl Istiod {
+    /// Hears of everything of a kind. Gives the routes that are news.
+    pub(crate) fn hear(&mut self, kind: Kind, api: &ApiServer) -> Vec<(Key, Box<str>, i64)> {
+        let log = api.log(Watched::Emitted(kind));
+        let cursor = self.cursors.entry(kind).or_default();
+        let known = self.known.entry(kind).or_default();
+        let mut routes = Vec::new();
+        for entry in log.get(*cursor..).unwrap_or_default() {
+            match &entry.stored {
+                Some(stored) => {
+                    if kind == Kind::HttpRoute && stored.observed.is_none_or(|seen| seen < stored.generation) {
+                        routes.push((entry.key.clone(), stored.uid.clone(), stored.generation));
+                    }
+                    known.insert(entry.key.clone(), Arc::clone(stored));
+                }
+                None => drop(known.remove(&entry.key)),
+            }
+            if kind == Kind::WasmPlugin {
+                let plugin = entry.stored.as_ref().and_then(|stored| Plugin::of(stored));
+                match plugin {
+                    Some(plugin) => drop(self.plugins.insert(Arc::clone(&entry.key.namespace), Arc::new(plugin))),
+                    None => drop(self.plugins.remove(&entry.key.namespace)),
+                }
+            }
+        }
+        *cursor = log.len();
+        routes
+    }
+
+    /// The filter of a namespace.
+    pub(crate) fn plugin(&self, namespace: &str) -> Option<Arc<Plugin>> {
+        self.plugins.get(namespace).cloned()
+    }
+
+    /// Whether there is a Gateway.
+    pub(crate) fn has_gateway(&self, namespace: &str, name: &str) -> bool {
+        self.known.get(&Kind::Gateway).is_some_and(|known| known.contains_key(&Key::new(namespace, name)))
+    }
+
+    /// What the pods of a Gateway are told.
+    pub(crate) fn routes(&mut self, namespace: &str, gateway: &str) -> Routes {
+        let mut routes = Routes::default();
+        let id = Key::new(namespace, gateway);
+        let Some(live) = self.known.get(&Kind::Gateway).and_then(|known| known.get(&id)) else { return routes };
+        routes.listeners.extend(names::listener_ports(&live.body));
+        let policy = self.known.get(&Kind::AuthorizationPolicy).and_then(|known| known.get(&id));
+        routes.admitted = policy.map(|policy| {
+            let blocks = items(&policy.body, "/spec/rules/0/from/0/source/notIpBlocks");
+            blocks.filter_map(|block| block.as_str()?.parse().ok()).collect()
+        });
+        let own = self.known.get(&Kind::HttpRoute).into_iter().flatten();
+        let own: Vec<_> = own
+            .filter(|(key, _)| *key.namespace == *namespace)
+            .map(|(key, stored)| (key.clone(), Arc::clone(stored)))
+            .collect();
+        for (key, stored) in own {
+            let parents = stored.body.pointer("/spec/parentRefs/0/name").and_then(Value::as_str);
+            if parents != Some(gateway) {
+                continue;
+            }
+            let id = (key.clone(), stored.version);
+            let rules = self.parsed.entry(id).or_insert_with(|| Arc::new(parse(&stored.body)));
+            for rule in Arc::clone(rules).iter() {
+                let at = rule.at.clone();
+                if at.listener != 0 && !routes.listeners.contains(&at.listener) {
+                    continue;
+                }
+                let leads = rule.backends.iter().map(|backend| self.resolve(namespace, backend));
+                routes.rules.insert(at, leads.collect());
+            }
+        }
+        routes
+    }
+
+    fn resolve(&self, from: &str, backend: &Backend) -> Result<String, String> {
+        let Backend { namespace, name, port } = backend;
+        let key = Key::new(namespace.as_str(), name.as_str());
+        let of = |kind| self.known.get(&kind).into_iter().flatten();
+        if namespace != from {
+            let is_granted = of(Kind::ReferenceGrant).any(|(grant, stored)| {
+                *grant.namespace == **namespace
+                    && items(&stored.body, "/spec/from").any(|item| item["namespace"] == from)
+                    && items(&stored.body, "/spec/to").any(|item| item["name"] == name.as_str())
+            });
+            if !is_granted {
+                return Err(format!("no grant for {key}"));
+            }
+        }
+        let Some(service) = self.known.get(&Kind::Service).and_then(|known| known.get(&key)) else {
+            return Err(format!("no Service {key}"));
+        };
+        if !items(&service.body, "/spec/ports").any(|item| item["port"] == *port) {
+            return Err(format!("Service {key} has no port {port}"));
+        }
+        let has_endpoints = of(Kind::EndpointSlice).any(|(slice, stored)| {
+            *slice.namespace == **namespace
+                && stored.body["metadata"]["labels"]["kubernetes.io/service-name"] == name.as_str()
+                && items(&stored.body, "/endpoints").next().is_some()
+        });
+        if has_endpoints { Ok(name.clone()) } else { Err(format!("Service {key} has no endpoints")) }
+    }
+}
+
+impl Plugin {
+    pub(crate) fn of(stored: &Stored) -> Option<Self> {
+        let config = stored.body.pointer("/spec/pluginConfig")?;
+        let imports = PluginConfig::<Vec<wire::Import>>::deserialize(config).ok()?.imports;
+        let table = RouteTable::from_json(config.to_string().as_bytes()).ok()?;
+        Some(Self { version: stored.version, table, imports })
+    }
+}
+
+fn items<'v>(body: &'v Value, pointer: &str) -> impl Iterator<Item = &'v Value> {
+    body.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
+}
+
+/// The rules of a route. One without a steering value has none: what takes it was steered by nobody.
+fn parse(route: &Value) -> Vec<ParsedRule> {
+    let section = route.pointer("/spec/parentRefs/0/sectionName").and_then(Value::as_str).unwrap_or_default();
+    let listener = section.strip_prefix("http-").and_then(|port| port.parse().ok()).unwrap_or_default();
+    let hosts: Vec<_> = items(route, "/spec/hostnames").filter_map(Value::as_str).collect();
+    let mut parsed = Vec::new();
+    for rule in items(route, "/spec/rules") {
+        let backends = || {
+            let refs = items(rule, "/backendRefs").filter(|backend| backend["weight"] != 0);
+            let text = |backend: &Value, field| backend[field].as_str().unwrap_or_default().to_owned();
+            let backend = |backend: &Value| Backend {
+                namespace: text(backend, "namespace"),
+                name: text(backend, "name"),
+                port: backend["port"].as_u64().and_then(|port| port.try_into().ok()).unwrap_or_default(),
+            };
+            refs.map(backend).collect::<Vec<_>>()
+        };
+        let value = steering_value_of(rule).or_else(|| value_of(rule, PORT_HEADER)).unwrap_or_default();
+        for host in &hosts {
+            let at = Address { listener, host: (*host).to_owned(), value: value.to_owned() };
+            parsed.push(ParsedRule { at, backends: backends() });
+        }
+    }
+    parsed
+}
+
+fn value_of<'r>(rule: &'r Value, header: &str) -> Option<&'r str> {
+    items(rule, "/matches/0/headers").find(|known| known["name"] == header)?["value"].as_str()
+}
+
+/// The rules of every route of a namespace that is there, by what requests must have.
+pub(crate) fn all_addresses(api: &ApiServer, namespace: &str) -> BTreeSet<Address> {
+    let routes = api.list(Watched::Emitted(Kind::HttpRoute)).filter(|(key, _)| *key.namespace == *namespace);
+    routes.flat_map(|(_, stored)| parse(&stored.body)).map(|rule| rule.at).collect()
+}

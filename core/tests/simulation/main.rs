@@ -1,0 +1,52 @@
+//! The rollout in a model of a cluster, in virtual time: no server, no clock, and every delay that there may be.
+//!
+//! `MCWAN_SEED=7 cargo test -p mcwan-core --test simulation` runs one schedule.
+
+#![expect(clippy::disallowed_methods, reason = "who runs a test tells it the seed by the environment")]
+
+mod api_server;
+mod check;
+mod found;
+mod gateway;
+mod inputs;
+mod istiod;
+mod replica;
+mod runs;
+mod script;
+mod settle;
+mod shrink;
+mod told;
+mod world;
+
+use mcwan_core::rollout::Safeguard;
+
+use crate::replica::Lack;
+use crate::runs::{first_failure, run_all};
+
+#[test]
+fn most_schedules_hold() {
+    let number = std::env::var("MCWAN_SCHEDULES").ok().and_then(|number| number.parse().ok()).unwrap_or(20_000);
+    run_all(0..number);
+}
+
+/// With each safeguard taken out, the simulation finds that it is missed.
+#[test]
+fn every_safeguard_is_missed() {
+    let safeguards =
+        [Safeguard::Backing, Safeguard::InForce, Safeguard::Announcement, Safeguard::Prune, Safeguard::Recovery];
+    let mut is_missed = true;
+    for lack in [Lack::Lead, Lack::Grace, Lack::Gate].into_iter().chain(safeguards.map(Lack::Safeguard)) {
+        let failure = first_failure(0..2_000, lack);
+        println!("{lack:?}: {failure:?}");
+        is_missed &= failure.is_some();
+    }
+    assert!(is_missed, "nobody misses one that has no failure");
+}
+
+#[test]
+#[ignore = "takes long"]
+fn full() {
+    let start = fastrand::u64(..u64::MAX / 2);
+    println!("seeds from {start}");
+    run_all(start..start + 200_000);
+}

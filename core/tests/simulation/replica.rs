@@ -1,0 +1,156 @@
+//! A replica of ours: its rollout, and what its watches have seen.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcwan_core::api::{DataPlane, McsVersion};
+use mcwan_core::emit::kubernetes::{AccessLog, FilterKind, Module, Settings};
+use mcwan_core::emit::object::{Kind, Object, ObjectId};
+use mcwan_core::moment::Moment;
+use mcwan_core::observed::{Digest, Live};
+use mcwan_core::rollout::{GatewayPod, ModuleVerdict, Rollout, Safeguard, Timing, WatchEvent};
+use mcwan_core::snapshot::Key;
+use mcwan_core::translate::{Import, Options, Steering, SteeringKey, Trust};
+use mcwan_core::watched::Watched;
+
+use crate::api_server::{ApiServer, Stored};
+use crate::script::SERVICES;
+
+/// A replica.
+pub(crate) struct Replica {
+    pub(crate) rollout: Rollout,
+    /// Tells it from the one that had its place before it died.
+    pub(crate) life: u32,
+    /// How much of the log of each kind its watches have seen; none: it has not listed the kind.
+    pub(crate) cursors: BTreeMap<Watched, usize>,
+    /// The kinds of which an event is under way.
+    pub(crate) coming: BTreeSet<Watched>,
+    pub(crate) leads: bool,
+    /// Which time of leading this is: what it asked for before is not answered.
+    pub(crate) term: u32,
+    pub(crate) wake: Option<Moment>,
+    /// What it knows of the module.
+    pub(crate) module: ModuleVerdict,
+    /// The imports as it saw them last.
+    pub(crate) seen: Vec<Option<Arc<Import>>>,
+}
+
+/// What is taken out of replicas, to see that it is missed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lack {
+    Nothing,
+    Lead,
+    Grace,
+    /// It takes every module for sound.
+    Gate,
+    Safeguard(Safeguard),
+}
+
+/// What a replica asks of the API server and of pods.
+#[derive(Debug)]
+pub(crate) enum Request {
+    Apply { object: Object, desired: Digest, uid: Option<Box<str>> },
+    Delete { id: ObjectId, live: Live },
+    Read { id: ObjectId },
+    Ask { namespace: Arc<str>, pods: Vec<GatewayPod> },
+}
+
+pub(crate) const CLUSTER: &str = "own";
+
+pub(crate) fn steering_key(number: u8) -> SteeringKey {
+    format!("0123456789abcdef{number}").parse().unwrap()
+}
+
+pub(crate) fn options(key: u8) -> Options {
+    Options {
+        cluster: Some(CLUSTER.to_owned()),
+        steering_key: steering_key(key),
+        steering: Steering::RouteHeader,
+        mcs_version: McsVersion::default(),
+        trust: Trust::default(),
+    }
+}
+
+pub(crate) fn settings() -> Settings {
+    Settings {
+        cluster: Some(CLUSTER.to_owned()),
+        wan_cluster: None,
+        gateway_class: "istio".to_owned(),
+        module: Module { url: "https://example.com/filter.wasm".to_owned(), sha256: Some("0".repeat(64)) },
+        data_plane: DataPlane::Wasm,
+        filter: FilterKind::WasmPlugin,
+        access_log: AccessLog::default(),
+    }
+}
+
+impl Replica {
+    pub(crate) fn new(life: u32, key: u8, seed: u64, lack: Lack, now: Moment) -> Self {
+        let lease = Duration::from_secs(30);
+        let timing = match lack {
+            Lack::Lead => Timing { lead: Duration::from_millis(1), ..Timing::default() },
+            Lack::Grace => Timing { grace: Duration::from_millis(1), ..Timing::default() },
+            Lack::Nothing | Lack::Gate | Lack::Safeguard(_) => Timing::default(),
+        };
+        let rollout = Rollout::new(CLUSTER, lease, options(key), settings(), timing, seed, now);
+        Self {
+            rollout: match lack {
+                Lack::Safeguard(safeguard) => rollout.without(safeguard),
+                Lack::Nothing | Lack::Lead | Lack::Grace | Lack::Gate => rollout,
+            },
+            life,
+            cursors: BTreeMap::new(),
+            coming: BTreeSet::new(),
+            leads: false,
+            term: 0,
+            wake: None,
+            module: ModuleVerdict::Unchecked,
+            seen: vec![None; SERVICES.len()],
+        }
+    }
+
+    /// Whether it sees other imports than before.
+    pub(crate) fn sees_others(&mut self) -> bool {
+        let imports = self.rollout.translator().imports();
+        let now: Vec<_> = SERVICES.iter().map(|(namespace, name)| imports.get(namespace, name).cloned()).collect();
+        let is_same = |(one, other): (&Option<Arc<Import>>, &Option<Arc<Import>>)| match (one, other) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            (one, other) => one.is_none() && other.is_none(),
+        };
+        let sees_others = !now.iter().zip(&self.seen).all(is_same);
+        self.seen = now;
+        sees_others
+    }
+
+    /// What the watch of a kind has to say; `coalesced`: of each object only the last.
+    pub(crate) fn events(&mut self, kind: Watched, api: &ApiServer, coalesced: bool) -> Vec<WatchEvent> {
+        let log = api.log(kind);
+        let Some(cursor) = self.cursors.insert(kind, log.len()) else {
+            let there = api.list(kind).map(|(key, stored)| changed(kind, key, stored));
+            return there.chain([WatchEvent::Synced { kind }]).collect();
+        };
+        let news = log.get(cursor..).unwrap_or_default();
+        let is_last = |place: usize| !news.iter().skip(place + 1).any(|later| later.key == news[place].key);
+        let told = news.iter().enumerate().filter(|(place, _)| !coalesced || is_last(*place));
+        told.map(|(_, entry)| match &entry.stored {
+            Some(stored) => changed(kind, &entry.key, stored),
+            None => WatchEvent::Deleted { kind, key: entry.key.clone(), version: Some(entry.version) },
+        })
+        .collect()
+    }
+}
+
+fn changed(kind: Watched, key: &Key, stored: &Stored) -> WatchEvent {
+    let is_input = kind.is_read() && (kind.is_in_registry() || stored.ours.is_none());
+    WatchEvent::Changed {
+        kind,
+        key: key.clone(),
+        live: kind.emitted().map(|_| stored.live()),
+        input: is_input.then(|| stored.read()),
+    }
+}
+
+/// The kinds whose objects the simulation has.
+pub(crate) fn is_routed_by(kind: Kind) -> bool {
+    matches!(kind, Kind::HttpRoute | Kind::Service | Kind::EndpointSlice | Kind::ReferenceGrant | Kind::Gateway)
+}

@@ -1,0 +1,238 @@
+//! What users, other clusters and misfortune do to a cluster, and when.
+
+use std::time::Duration;
+
+use fastrand::Rng;
+use mcwan_core::emit::object::Kind;
+
+/// A whole schedule. The same script under the same seed is the same run.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Script {
+    /// Of all delays.
+    pub(crate) seed: u64,
+    /// How late everything may be.
+    pub(crate) pace: Pace,
+    /// What happens, and how long after what happened before.
+    pub(crate) steps: Vec<(Duration, Step)>,
+}
+
+/// How late channels may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// Channels keep within the lead, and pods within the grace; no request gets lost, or is slow.
+    Smooth,
+    /// The same, but requests get lost.
+    Kept,
+    /// They do not.
+    Late,
+}
+
+/// Something that happens.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Step {
+    /// Somebody writes a `ServiceImport`.
+    Import(Service, ImportWish),
+    /// Somebody deletes it.
+    NoImport(Service),
+    /// A cluster exports a service.
+    Export(Cluster, Service, ExportWish),
+    /// It does so no more.
+    NoExport(Cluster, Service),
+    /// A tier has this port here and everywhere.
+    Tier(Tier, u16),
+    /// A tier is no more.
+    NoTier(Tier),
+    /// Requests of another cluster come from so many addresses.
+    Gateways(Cluster, u8),
+    /// A Service of this cluster that rules may name, in the first namespace.
+    Local,
+    /// There is none.
+    NoLocal,
+    /// This cluster exports one of two services of the first namespace.
+    OwnExport(Service),
+    /// It does so no more.
+    NoOwnExport(Service),
+    /// The key of steering values is another one.
+    Key(u8),
+    /// A namespace goes, with everything in it, and comes again.
+    Namespace(u8),
+    /// The API server refuses to write objects of a kind for an import, or does not know the kind.
+    Refuse(Kind, Option<Service>, Duration),
+    /// The API server answers nobody.
+    Outage(Duration),
+    /// The replica that leads dies, and starts anew.
+    Die,
+    /// The replica that leads does so no more, and goes on.
+    Depose,
+    /// One of the gateway pods of a namespace is replaced.
+    Restart(u8),
+    /// One of the gateway pods of a namespace cannot be asked.
+    Mute(u8, Duration),
+    /// What is known of the module.
+    Module(Module),
+    /// Somebody writes an object that has the name of one of ours, or deletes it.
+    Rival(Service, bool),
+    /// By now the filter must have been told of an import as it is wanted.
+    Expect(Service),
+}
+
+/// A service, by its number.
+pub(crate) type Service = usize;
+/// A cluster that exports, by its number.
+pub(crate) type Cluster = usize;
+/// A tier, by its number.
+pub(crate) type Tier = usize;
+
+/// What is known of the module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Module {
+    Sound,
+    NotFetched,
+    Unsound,
+}
+
+/// Rules.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct ImportWish {
+    /// Hosts beside its own.
+    pub(crate) hosts: Vec<usize>,
+    /// Each with the path that it is for, by its number; the first is for all.
+    pub(crate) rules: Vec<RuleWish>,
+}
+
+/// The path of a rule by its number, its backends with their weights, and what it does more.
+pub(crate) type RuleWish = (usize, Vec<(Backend, u32)>, Extra);
+
+/// Where requests go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Backend {
+    Tier(Tier),
+    Local,
+}
+
+/// What makes another target of the same destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extra {
+    Nothing,
+    Timeout(u8),
+    Header(u8),
+}
+
+/// An export of another cluster.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ExportWish {
+    pub(crate) ports: Vec<u16>,
+    pub(crate) pods: u32,
+    pub(crate) default_tier: Option<Tier>,
+}
+
+/// The services that are imported.
+pub(crate) const SERVICES: [(&str, &str); 4] = [("a", "x"), ("a", "y"), ("a", "w"), ("b", "z")];
+/// The namespaces of users.
+pub(crate) const NAMESPACES: [&str; 2] = ["a", "b"];
+/// The hosts that imports may claim beside their own.
+pub(crate) const HOSTS: [&str; 2] = ["one.example", "two.example"];
+/// The services of this cluster that it may export.
+pub(crate) const OWN: [&str; 2] = ["shop", "bank"];
+/// The clusters that export.
+pub(crate) const CLUSTERS: [&str; 2] = ["c1", "c2"];
+/// The tiers.
+pub(crate) const TIERS: [&str; 2] = ["high", "low"];
+/// The paths that rules are for; the first is for all.
+pub(crate) const PATHS: [&str; 3] = ["/", "/p", "/q"];
+/// The ports of services.
+pub(crate) const PORTS: [u16; 2] = [8080, 9090];
+
+impl Script {
+    /// The script of a seed.
+    pub(crate) fn random(seed: u64) -> Self {
+        let mut rng = Rng::with_seed(seed);
+        let pace = if rng.u8(..8) == 0 { Pace::Late } else { Pace::Kept };
+        let services = rng.usize(1..=SERVICES.len()).min(rng.usize(1..=SERVICES.len()));
+        let mut steps = Vec::new();
+        for service in 0..services {
+            if rng.u8(..8) > 0 {
+                steps.push((gap(&mut rng, true), Step::Export(rng.usize(..CLUSTERS.len()), service, export(&mut rng))));
+            }
+            if rng.u8(..4) > 0 {
+                steps.push((gap(&mut rng, true), Step::Import(service, import(&mut rng))));
+            }
+        }
+        for _ in 0..rng.usize(2..9) {
+            steps.push((gap(&mut rng, false), step(&mut rng, services)));
+        }
+        Self { seed, pace, steps }
+    }
+}
+
+fn step(rng: &mut Rng, services: usize) -> Step {
+    let service = rng.usize(..services);
+    let cluster = rng.usize(..CLUSTERS.len());
+    let namespace = rng.u8(..2);
+    let while_ = Duration::from_millis(rng.u64(100..60_000));
+    match rng.u8(..64) {
+        0..26 => Step::Import(service, import(rng)),
+        26..29 => Step::NoImport(service),
+        29..34 => Step::Export(cluster, service, export(rng)),
+        34..36 => Step::NoExport(cluster, service),
+        36 => Step::Tier(rng.usize(..2), 31_111 + rng.u16(..4)),
+        37 => Step::NoTier(rng.usize(..2)),
+        38 => Step::NoLocal,
+        39 => Step::Local,
+        40..42 => Step::OwnExport(cluster),
+        42 => Step::NoOwnExport(cluster),
+        43..45 => Step::Key(rng.u8(..2)),
+        45 => Step::Namespace(namespace),
+        46..50 => {
+            let kinds =
+                [Kind::HttpRoute, Kind::HttpRoute, Kind::Service, Kind::Gateway, Kind::WasmPlugin, Kind::EndpointSlice];
+            Step::Refuse(kinds[rng.usize(..kinds.len())], rng.bool().then_some(service), while_)
+        }
+        50 => Step::Outage(while_ / 4),
+        51..54 => Step::Die,
+        54..56 => Step::Depose,
+        56..59 => Step::Restart(namespace),
+        59..61 => Step::Mute(namespace, while_),
+        61 => Step::Module(*[Module::Sound, Module::NotFetched, Module::Unsound].get(rng.usize(..3)).unwrap()),
+        62 => Step::Gateways(cluster, rng.u8(..4)),
+        _ => Step::Rival(service, rng.bool()),
+    }
+}
+
+fn gap(rng: &mut Rng, is_start: bool) -> Duration {
+    Duration::from_millis(match rng.u8(..8) {
+        0..2 => 0,
+        2..5 => rng.u64(1..1_500),
+        5..7 if is_start => rng.u64(1..100),
+        5..7 => rng.u64(1_000..8_000),
+        _ => rng.u64(8_000..50_000),
+    })
+}
+
+fn export(rng: &mut Rng) -> ExportWish {
+    let ports = match rng.u8(..6) {
+        0 => PORTS.to_vec(),
+        1 => vec![PORTS[1]],
+        _ => vec![PORTS[0]],
+    };
+    ExportWish { ports, pods: rng.u32(1..4), default_tier: rng.bool().then_some(0) }
+}
+
+fn import(rng: &mut Rng) -> ImportWish {
+    let hosts = (0..HOSTS.len()).filter(|_| rng.u8(..3) == 0).collect();
+    let rules = (0..rng.usize(1..4)).map(|_| {
+        let backends = (0..if rng.u8(..4) == 0 { 2 } else { 1 }).map(|_| {
+            let backend = if rng.u8(..6) == 0 { Backend::Local } else { Backend::Tier(rng.usize(..2)) };
+            (backend, rng.u32(1..3))
+        });
+        let backends = backends.collect();
+        let extra = match rng.u8(..6) {
+            0 => Extra::Timeout(rng.u8(1..4)),
+            1 => Extra::Header(rng.u8(1..4)),
+            _ => Extra::Nothing,
+        };
+        (rng.usize(..PATHS.len()), backends, extra)
+    });
+    let rules = rules.collect();
+    ImportWish { hosts, rules }
+}

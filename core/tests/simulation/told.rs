@@ -1,0 +1,277 @@
+//! What users have told so far, what each of these states says of each request, and which of them hold.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use mcwan_core::emit::plugin::Plugin;
+use mcwan_core::snapshot::change::{Change, InputKind};
+use mcwan_core::snapshot::{Key, Objects, Snapshot, input};
+use mcwan_core::translate::{Import, Options, SteeringKey, Translator};
+use mcwan_policy::wire::UnknownHosts;
+use mcwan_policy::{Decision, HeaderLine, RouteTable, wire};
+use serde_json::Value;
+
+use crate::script::{HOSTS, NAMESPACES, PATHS, PORTS, SERVICES};
+
+/// A request that clients may send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Request {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    pub(crate) path: &'static str,
+    /// What decides between backends.
+    pub(crate) draw: u64,
+}
+
+/// What becomes of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The host is nobody's.
+    Unknown,
+    /// The filter answers it.
+    Replied { import: Option<Key>, status: u16 },
+    /// It is forwarded as an import's target says.
+    Reached { import: Key, target: String },
+    /// It is steered, and no route leads on.
+    Lost { import: Key, why: String },
+}
+
+/// What was told.
+pub(crate) struct Told {
+    snapshot: Snapshot,
+    translator: Translator,
+    /// The versions of each import, the oldest first.
+    pub(crate) versions: BTreeMap<Key, Vec<Option<Arc<Import>>>>,
+    /// What each of them says of each request, as far as it has the host.
+    outcomes: BTreeMap<Key, Vec<Vec<Outcome>>>,
+    /// By namespace, the oldest first.
+    pub(crate) namespaces: BTreeMap<&'static str, Namespace>,
+}
+
+/// What was told of a namespace.
+pub(crate) struct Namespace {
+    pub(crate) requests: Vec<Request>,
+    pub(crate) states: Vec<State>,
+}
+
+/// A state of a namespace.
+pub(crate) struct State {
+    /// The version of each import.
+    pub(crate) versions: BTreeMap<Key, usize>,
+    /// What becomes of each request.
+    pub(crate) outcomes: Vec<Outcome>,
+}
+
+impl Told {
+    pub(crate) fn new(options: Options) -> Self {
+        let key = |(namespace, name): &(&str, &str)| Key::new(*namespace, *name);
+        let mut told = Self {
+            snapshot: Snapshot { namespaces: Some(Objects::default()), ..Snapshot::default() },
+            translator: Translator::new(options),
+            versions: SERVICES.iter().map(|service| (key(service), vec![None])).collect(),
+            outcomes: SERVICES.iter().map(|service| (key(service), vec![Vec::new()])).collect(),
+            namespaces: BTreeMap::new(),
+        };
+        for namespace in NAMESPACES {
+            let requests = requests(namespace);
+            let mut new = Namespace { requests, states: Vec::new() };
+            new.states.push(Self::state(&told.versions, &told.translator, namespace, &new.requests));
+            told.namespaces.insert(namespace, new);
+        }
+        told
+    }
+
+    /// Where requests of other clusters to a namespace come from.
+    pub(crate) fn admitted(&self, namespace: &str) -> BTreeSet<IpAddr> {
+        self.translator.admitted(&self.snapshot, namespace).into_iter().collect()
+    }
+
+    /// Somebody has written an object.
+    pub(crate) fn put(&mut self, kind: InputKind, object: &Value) -> Vec<Key> {
+        let changes = match input::read(kind, object) {
+            Ok(input) => self.snapshot.put(input),
+            Err(unreadable) => panic!("the simulation writes what cannot be read: {}", unreadable.error),
+        };
+        self.update(&changes)
+    }
+
+    /// Somebody has deleted one.
+    pub(crate) fn remove(&mut self, kind: InputKind, key: &Key) -> Vec<Key> {
+        let changes = self.snapshot.remove(kind, key);
+        self.update(&changes)
+    }
+
+    /// The key of steering values is another one.
+    pub(crate) fn rotate(&mut self, key: SteeringKey) -> Vec<Key> {
+        self.translator.use_steering_key(key);
+        self.update(&[Change::Everything])
+    }
+
+    /// Takes in changes. Gives the imports that are others by now.
+    fn update(&mut self, changes: &[Change]) -> Vec<Key> {
+        if changes.is_empty() {
+            return Vec::new();
+        }
+        self.translator.update(&self.snapshot, changes);
+        let others = Self::add(&mut self.versions, &mut self.namespaces, &self.translator);
+        self.work_out();
+        others
+    }
+
+    /// Who watches each kind by itself may have seen some of what was told, and not yet what was told before: then that
+    /// is what holds for the moment.
+    pub(crate) fn seen(&mut self, view: &Translator) -> Vec<Key> {
+        let mixed = Self::add(&mut self.versions, &mut self.namespaces, view);
+        if !mixed.is_empty() {
+            Self::add(&mut self.versions, &mut self.namespaces, &self.translator);
+            self.work_out();
+        }
+        mixed
+    }
+
+    /// Works out what new versions say.
+    fn work_out(&mut self) {
+        for (key, versions) in &self.versions {
+            let outcomes = self.outcomes.get_mut(key).expect("it is known");
+            let requests = &self.namespaces[&*key.namespace].requests;
+            for version in versions.iter().skip(outcomes.len()) {
+                outcomes.push(match version {
+                    None => Vec::new(),
+                    Some(import) => {
+                        let plugin = Plugin::new(&[&**import], UnknownHosts::Pass).expect("it is small");
+                        requests.iter().map(|request| decide(&plugin.table, request, |_, _, _| Ok(()))).collect()
+                    }
+                });
+            }
+        }
+    }
+
+    /// Whether a version of an import that is not before this one says so of a request.
+    pub(crate) fn says(&self, import: &Key, since: usize, place: usize, outcome: &Outcome) -> bool {
+        self.outcomes[import].iter().skip(since).any(|outcomes| outcomes.get(place) == Some(outcome))
+    }
+
+    /// Takes in what a translation says by now. Gives the imports that are others.
+    fn add(
+        all: &mut BTreeMap<Key, Vec<Option<Arc<Import>>>>,
+        namespaces: &mut BTreeMap<&'static str, Namespace>,
+        translator: &Translator,
+    ) -> Vec<Key> {
+        let mut changed = Vec::new();
+        for (key, versions) in &mut *all {
+            let now = translator.imports().get(&key.namespace, &key.name);
+            let last = versions.last().and_then(Option::as_ref);
+            if last != now {
+                versions.push(now.cloned());
+                changed.push(key.clone());
+            }
+        }
+        let concerned: BTreeSet<&str> = changed.iter().map(|key| &*key.namespace).collect();
+        for (namespace, known) in namespaces.iter_mut().filter(|(namespace, _)| concerned.contains(**namespace)) {
+            let state = Self::state(all, translator, namespace, &known.requests);
+            known.states.push(state);
+        }
+        changed
+    }
+
+    fn state(
+        all: &BTreeMap<Key, Vec<Option<Arc<Import>>>>,
+        translator: &Translator,
+        namespace: &str,
+        requests: &[Request],
+    ) -> State {
+        let imports = translator.imports_of(namespace);
+        let imports: Vec<&Import> = imports.into_iter().map(|import| &**import).collect();
+        let plugin = Plugin::new(&imports, UnknownHosts::Pass).expect("it is small");
+        let own = all.iter().filter(|(key, _)| *key.namespace == *namespace);
+        State {
+            versions: own.map(|(key, versions)| (key.clone(), versions.len() - 1)).collect(),
+            outcomes: requests.iter().map(|request| decide(&plugin.table, request, |_, _, _| Ok(()))).collect(),
+        }
+    }
+
+    /// A version of an import.
+    pub(crate) fn version(&self, import: &Key, version: usize) -> Option<&Arc<Import>> {
+        self.versions.get(import)?.get(version)?.as_ref()
+    }
+
+    /// Which version of an import a filter carries that comes after one that carried `before`: the first that it may be.
+    pub(crate) fn carried(&self, key: &Key, wire: Option<&wire::Import>, before: usize) -> Option<usize> {
+        let versions = &self.versions[key];
+        let is_it = |version: &Option<Arc<Import>>| version.as_ref().map(|import| &import.wire) == wire;
+        let later = versions.iter().skip(before).position(is_it).map(|place| place + before);
+        later.or_else(|| versions.iter().rposition(is_it))
+    }
+}
+
+/// What a filter does with a request, and the route for a steering value.
+pub(crate) fn decide(
+    table: &RouteTable,
+    request: &Request,
+    route: impl Fn(&str, u16, &str) -> Result<(), String>,
+) -> Outcome {
+    let Ok(decision) = table.decide(request, || request.draw);
+    match decision {
+        Decision::Pass => Outcome::Unknown,
+        Decision::Reply(reply) => {
+            let import = reply.import.map(|import| Key::new(import.namespace(), import.name()));
+            Outcome::Replied { import, status: reply.status }
+        }
+        Decision::Route(decided) => {
+            let import = Key::new(decided.import.namespace(), decided.import.name());
+            let host = decided.import.canonical_host();
+            match route(host, request.port, decided.target.steering_value()) {
+                Ok(()) => Outcome::Reached { import, target: decided.target.name().to_owned() },
+                Err(why) => Outcome::Lost { import, why },
+            }
+        }
+    }
+}
+
+/// Requests that cover all rules that scripts may tell of.
+fn requests(namespace: &str) -> Vec<Request> {
+    let own = SERVICES.iter().filter(|(own, _)| *own == namespace);
+    let own = own.map(|(namespace, name)| mcwan_policy::canonical_host(namespace, name));
+    let hosts: Vec<String> = own.chain(HOSTS.map(str::to_owned)).collect();
+    let mut requests = Vec::new();
+    for host in hosts {
+        for port in PORTS {
+            for path in PATHS {
+                let draws = [0, u64::MAX];
+                requests.extend(draws.map(|draw| Request { host: host.clone(), port, path, draw }));
+            }
+        }
+    }
+    requests
+}
+
+impl mcwan_policy::Request for Request {
+    type Error = Infallible;
+
+    fn authority(&self) -> Result<Option<Cow<'_, [u8]>>, Infallible> {
+        Ok(Some(self.host.as_bytes().into()))
+    }
+
+    fn path(&self) -> Result<Option<Cow<'_, [u8]>>, Infallible> {
+        Ok(Some(self.path.as_bytes().into()))
+    }
+
+    fn method(&self) -> Result<Option<Cow<'_, [u8]>>, Infallible> {
+        Ok(Some(b"GET".as_slice().into()))
+    }
+
+    fn scheme(&self) -> Result<Option<Cow<'_, [u8]>>, Infallible> {
+        Ok(Some(b"http".as_slice().into()))
+    }
+
+    fn port(&self) -> Result<Option<u16>, Infallible> {
+        Ok(Some(self.port))
+    }
+
+    fn headers(&self) -> Result<&[HeaderLine], Infallible> {
+        Ok(&[])
+    }
+}
