@@ -3,6 +3,12 @@
 //! The edges around [`mcwan_core`]: files and API servers, where resources come from and where objects go, the gateways,
 //! the module, and who leads.
 
+// Nothing that a client or a configuration says ends the process.
+#![cfg_attr(
+    not(test),
+    warn(clippy::as_conversions, clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)
+)]
+
 pub mod admin;
 pub mod apply;
 pub mod backoff;

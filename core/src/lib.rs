@@ -4,12 +4,18 @@
 //! [`translate`] says what they mean, [`emit`] makes objects and configurations of that. Whatever is wrong with an object
 //! on the way becomes a [`problem::Problem`].
 
+// Nothing that a client or a configuration says ends the process.
+#![cfg_attr(
+    not(test),
+    warn(clippy::as_conversions, clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)
+)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests begin at some time"))]
 
 pub mod api;
 pub mod backoff;
 pub mod emit;
 pub mod explain;
+pub mod json;
 pub mod kind;
 pub mod liveness;
 pub mod moment;

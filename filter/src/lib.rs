@@ -1,6 +1,12 @@
 //! The Proxy-Wasm shell of mcwan: reads a request from the host, lets `mcwan-policy` decide, and tells
 //! the host what to do. Nothing is decided here.
 
+// Nothing that a client or a configuration says ends the process.
+#![cfg_attr(
+    not(test),
+    warn(clippy::as_conversions, clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)
+)]
+
 mod counters;
 mod draw;
 #[allow(unsafe_code, reason = "the one place that calls the host")]

@@ -9,6 +9,12 @@
 //! The crate is pure: no input or output, no clock, no randomness (weighted choices take a draw from
 //! the caller).
 
+// Nothing that a client or a configuration says ends the process.
+#![cfg_attr(
+    not(test),
+    warn(clippy::as_conversions, clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)
+)]
+
 mod action;
 mod arena;
 mod budget;

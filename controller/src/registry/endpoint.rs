@@ -8,6 +8,7 @@ use http::Uri;
 use k8s_openapi::ByteString;
 use kube::Config;
 use mcwan_core::api::REGISTRY_NAMESPACE;
+use mcwan_core::json::put;
 use serde_json::{Value, json};
 
 use super::ClusterName;
@@ -97,10 +98,10 @@ impl Endpoint {
         let Self { server, authorities, tls_server_name } = self;
         let mut endpoint = json!({"server": server.to_string()});
         if let Some(authorities) = authorities {
-            endpoint["certificate-authority-data"] = json!(ByteString(authorities.clone().into_bytes()));
+            put(&mut endpoint, "certificate-authority-data", json!(ByteString(authorities.clone().into_bytes())));
         }
         if let Some(name) = tls_server_name {
-            endpoint["tls-server-name"] = name.as_str().into();
+            put(&mut endpoint, "tls-server-name", name.as_str());
         }
         let user = cluster.as_str();
         let context = json!({"cluster": NAME, "user": user, "namespace": REGISTRY_NAMESPACE});

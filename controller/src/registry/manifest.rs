@@ -6,8 +6,9 @@ use k8s_openapi::api::rbac::v1::Role;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use mcwan_core::api::REGISTRY_NAMESPACE;
 use mcwan_core::emit::kubernetes::MANAGED_BY_LABEL;
+use mcwan_core::json::put;
 use mcwan_core::kind::{self, KindInfo};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{MANAGER, POLICY, ROLE, Target};
 
@@ -93,17 +94,17 @@ pub fn manifests() -> Result<[Manifest; 7], serde_saphyr::Error> {
 
 /// An object that nobody else installs: what `body` says beside its kind and name.
 pub(super) fn ours(target: Target, mut body: Value) -> Manifest {
-    body["apiVersion"] = target.resource.api_version.as_str().into();
-    body["kind"] = target.resource.kind.as_str().into();
-    body["metadata"]["name"] = target.name.as_str().into();
-    body["metadata"]["namespace"] = target.namespace.into();
+    put(&mut body, "apiVersion", target.resource.api_version.as_str());
+    put(&mut body, "kind", target.resource.kind.as_str());
+    let mut metadata = body.get("metadata").cloned().unwrap_or_else(|| json!({}));
+    put(&mut metadata, "name", target.name.as_str());
+    put(&mut metadata, "namespace", target.namespace);
+    put(&mut body, "metadata", metadata);
     Manifest::new(target, body, Shared::WithKubernetes)
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

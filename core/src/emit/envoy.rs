@@ -17,6 +17,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::api::DataPlane;
+use crate::json::put;
 use crate::problem::Problem;
 use crate::snapshot::Snapshot;
 use crate::translate::{Destination, Import, Steering, Translation};
@@ -78,7 +79,7 @@ pub fn render(
         },
     });
     if let Some(admin) = options.admin {
-        config["admin"] = json!({"address": address(admin.ip(), admin.port())});
+        put(&mut config, "admin", json!({"address": address(admin.ip(), admin.port())}));
     }
     (config, problems)
 }

@@ -7,6 +7,7 @@
 use serde_json::{Map, Value, json};
 
 use super::FIELD_MANAGER;
+use crate::json::put;
 
 #[cfg(test)]
 pub(super) mod tests;
@@ -42,7 +43,7 @@ pub fn without_additions(object: &Value) -> Option<Value> {
         let mut patch = Value::Object(content.collect());
         take_out(&mut patch, own, theirs, false).then(|| {
             let version = object.pointer("/metadata/resourceVersion").cloned().unwrap_or_default();
-            patch["metadata"] = json!({"resourceVersion": version});
+            put(&mut patch, "metadata", json!({"resourceVersion": version}));
             patch
         })
     })

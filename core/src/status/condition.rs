@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::{StatusKind, StatusPatch};
 use crate::api::{ServiceExport, ServiceImport, WanPolicy};
+use crate::json::put;
 use crate::problem::Reason;
 use crate::snapshot::Key;
 
@@ -100,15 +101,16 @@ impl<'o> Subject<'o> {
             return None;
         }
         let (key, resource) = (Key::of(self.metadata), kind.api_resource());
-        let mut body = json!({
+        let mut metadata = json!({"name": &*key.name});
+        if !key.namespace.is_empty() {
+            put(&mut metadata, "namespace", &*key.namespace);
+        }
+        let body = json!({
             "apiVersion": resource.api_version,
             "kind": resource.kind,
-            "metadata": {"name": &*key.name},
+            "metadata": metadata,
             "status": {"conditions": conditions},
         });
-        if !key.namespace.is_empty() {
-            body["metadata"]["namespace"] = (*key.namespace).into();
-        }
         Some(StatusPatch { kind, key, uid: self.metadata.uid.clone(), body, news })
     }
 }

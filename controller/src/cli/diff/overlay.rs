@@ -2,6 +2,7 @@
 
 use anyhow::{Context, bail};
 use kube::Resource;
+use mcwan_core::json::put;
 use mcwan_core::snapshot::change::InputKind;
 use mcwan_core::snapshot::{Key, Objects, Snapshot, input};
 use serde::Serialize;
@@ -90,7 +91,7 @@ impl Merge {
                         patch(&mut merged["metadata"][field], file.clone());
                     }
                 }
-                merged["spec"] = file["spec"].clone();
+                put(&mut merged, "spec", file["spec"].clone());
             }
         }
         merged
@@ -100,8 +101,8 @@ impl Merge {
 /// An object with its version and kind.
 fn manifest<T: Resource + Serialize>(object: &T, version: &T::DynamicType) -> anyhow::Result<Value> {
     let mut value = serde_json::to_value(object).context("an object cannot be written")?;
-    value["apiVersion"] = T::api_version(version).into();
-    value["kind"] = T::kind(version).into();
+    put(&mut value, "apiVersion", T::api_version(version));
+    put(&mut value, "kind", T::kind(version));
     Ok(value)
 }
 

@@ -5,6 +5,7 @@ use mcwan_policy::{PORT_HEADER, STEERING_HEADER};
 use serde_json::{Value, json};
 
 use crate::api::{Cors, Duration};
+use crate::json::put;
 use crate::problem::Problem;
 use crate::translate::{Forwarding, Import};
 
@@ -37,25 +38,25 @@ pub(super) fn route(
     });
     match backends {
         [(cluster, _, forwarding)] if forwarding.backend_headers.is_empty() => {
-            action["cluster"] = json!(cluster);
+            put(&mut action, "cluster", json!(cluster));
             rewrite_host(&mut action, route, forwarding);
         }
         _ => {
             let clusters: Vec<_> = backends.iter().map(|backend| weighted(route, backend)).collect();
-            action["weighted_clusters"] = json!({"clusters": clusters});
+            put(&mut action, "weighted_clusters", json!({"clusters": clusters}));
         }
     }
     if !mirrors.is_empty() {
-        action["request_mirror_policies"] = json!(mirrors);
+        put(&mut action, "request_mirror_policies", json!(mirrors));
     }
     if let Some(path) = path {
-        action["regex_rewrite"] = path;
+        put(&mut action, "regex_rewrite", path);
     }
     let mut rendered = with_own_headers(route, &action);
     change_headers(&mut rendered, "request", &common.rule_headers.request);
     change_headers(&mut rendered, "response", &common.rule_headers.response);
     if let Some(cors) = &common.cors {
-        rendered["typed_per_filter_config"] = json!({"envoy.filters.http.cors": cors_policy(cors)});
+        put(&mut rendered, "typed_per_filter_config", json!({"envoy.filters.http.cors": cors_policy(cors)}));
     }
     rendered
 }
@@ -82,7 +83,7 @@ fn weighted(route: &Route, (cluster, weight, forwarding): &(String, u32, &Forwar
 
 fn rewrite_host(place: &mut Value, route: &Route, forwarding: &Forwarding) {
     if let Some(host) = forwarding.hostname.as_ref().or(route.canonical_host.as_ref()) {
-        place["host_rewrite_literal"] = json!(host);
+        put(&mut place, "host_rewrite_literal", json!(host));
     }
 }
 
@@ -122,7 +123,7 @@ pub(super) fn retry_policy(per_try: Option<Duration>) -> Value {
         "host_selection_retry_max_attempts": 5,
     });
     if let Some(timeout) = per_try {
-        policy["per_try_timeout"] = json!(duration(Some(timeout)));
+        put(&mut policy, "per_try_timeout", json!(duration(Some(timeout))));
     }
     policy
 }

@@ -7,6 +7,7 @@ use mcwan_policy::{ImportError, REASON_HEADER, Rank, Reason, trim_prefix};
 use serde_json::{Value, json};
 
 use crate::emit::plugin::chosen;
+use crate::json::put;
 use crate::problem::{FieldPath, Problem};
 use crate::translate::{Forwarding, Import};
 
@@ -157,17 +158,17 @@ impl Native<'_> {
             None => (None, 80),
         };
         if let Some(scheme) = text {
-            action["scheme_redirect"] = json!(scheme);
+            put(&mut action, "scheme_redirect", json!(scheme));
         }
         if let Some(hostname) = hostname {
-            action["host_redirect"] = json!(hostname);
+            put(&mut action, "host_redirect", json!(hostname));
         }
         let listener = if scheme.is_none() { Some(self.port) } else { None };
         if let Some(port) = port.or(listener).filter(|port| *port != well_known) {
-            action["port_redirect"] = json!(port);
+            put(&mut action, "port_redirect", json!(port));
         }
         if let Some(rewrite) = path.as_ref().and_then(|path| regex_rewrite(path, alternative)) {
-            action["regex_rewrite"] = rewrite;
+            put(&mut action, "regex_rewrite", rewrite);
         }
         let mut route = json!({"name": self.route_name(name), "match": matcher, "redirect": action});
         forwarding::change_headers(&mut route, "response", headers);
@@ -213,11 +214,11 @@ fn matcher(alternative: &wire::Match) -> Value {
     });
     let headers: Vec<_> = method.into_iter().chain(headers).collect();
     if !headers.is_empty() {
-        matcher["headers"] = json!(headers);
+        put(&mut matcher, "headers", json!(headers));
     }
     let param = |param: &wire::ValueMatch| json!({"name": param.name, "string_match": string_match(&param.value)});
     if !query_params.is_empty() {
-        matcher["query_parameters"] = json!(query_params.iter().map(param).collect::<Vec<_>>());
+        put(&mut matcher, "query_parameters", json!(query_params.iter().map(param).collect::<Vec<_>>()));
     }
     matcher
 }

@@ -4,6 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::{Map, Value, json};
 
 use crate::emit::object::{Kind, Object, ObjectId};
+use crate::json::put;
 use crate::snapshot::Key;
 
 use super::{CLUSTER_LABEL, EXPORT_LABEL, IMPORT_LABEL, MANAGED_BY_LABEL, MANAGER, NAMESPACE_LABEL};
@@ -72,9 +73,9 @@ impl Draft {
             metadata.insert("ownerReferences".to_owned(), vec![owner].into());
         }
         let mut body = content;
-        body["apiVersion"] = id.kind.api_version().into();
-        body["kind"] = id.kind.name().into();
-        body["metadata"] = metadata.into();
+        put(&mut body, "apiVersion", id.kind.api_version());
+        put(&mut body, "kind", id.kind.name());
+        put(&mut body, "metadata", metadata);
         Object { id, body }
     }
 }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::emit::object::{Kind, Object, ObjectId};
 use crate::emit::plugin::Plugin;
+use crate::json::put;
 use crate::observed::Digest as ContentDigest;
 use crate::problem::Problem;
 use crate::snapshot::Key;
@@ -124,15 +125,15 @@ fn object(
     let Module { url, sha256 } = &settings.module;
     let mut wasm = json!({"url": url, "failStrategy": "FAIL_CLOSE", "pluginConfig": config});
     if let Some(sha256) = sha256 {
-        wasm["sha256"] = sha256.as_str().into();
+        put(&mut wasm, "sha256", sha256.as_str());
     }
     let mut spec = match settings.filter {
         FilterKind::WasmPlugin => wasm,
         FilterKind::TrafficExtension => json!({"wasm": wasm}),
     };
-    spec["targetRefs"] =
-        json!([{"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": names::EGRESS_GATEWAY}]);
-    spec["phase"] = "AUTHN".into();
+    let gateway = json!({"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": names::EGRESS_GATEWAY});
+    put(&mut spec, "targetRefs", vec![gateway]);
+    put(&mut spec, "phase", "AUTHN");
     let draft = Draft::new(settings.filter.kind(), namespace, names::PLUGIN).annotation(SEAL, &sealed);
     Some(draft.with(json!({"spec": spec})))
 }

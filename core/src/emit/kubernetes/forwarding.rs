@@ -10,6 +10,7 @@ use mcwan_policy::wire::{Header, HeaderModifier};
 use serde_json::{Value, json};
 
 use crate::api::Cors;
+use crate::json::put;
 use crate::translate::{Forwarding, HeaderChanges, Import, Mirror};
 
 use super::service::service;
@@ -44,10 +45,10 @@ pub(super) fn filters(
     if hostname.is_some() || path.is_some() {
         let mut rewrite = json!({});
         if let Some(hostname) = hostname {
-            rewrite["hostname"] = precise_hostname(hostname)?.into();
+            put(&mut rewrite, "hostname", precise_hostname(hostname)?);
         }
         if let Some(path) = path {
-            rewrite["path"] = path;
+            put(&mut rewrite, "path", path);
         }
         filters.push(json!({"type": "URLRewrite", "urlRewrite": rewrite}));
     }
@@ -78,7 +79,7 @@ fn modifier(modifier: &HeaderModifier) -> Result<Value, Unsayable> {
     let mut filter = json!({});
     for (field, lines) in [("set", set), ("add", add)] {
         if !lines.is_empty() {
-            filter[field] = header_lines(lines)?.into();
+            put(&mut filter, field, header_lines(lines)?);
         }
     }
     let mut names: Vec<&String> = Vec::new();
@@ -91,7 +92,7 @@ fn modifier(modifier: &HeaderModifier) -> Result<Value, Unsayable> {
         return Err(too_many_headers());
     }
     if !names.is_empty() {
-        filter["remove"] = json!(names);
+        put(&mut filter, "remove", json!(names));
     }
     Ok(filter)
 }
@@ -141,8 +142,8 @@ fn mirror_filter(import: &Import, mirror: &Mirror, port: u16) -> Value {
     });
     match *per_million {
         MILLION => {}
-        share if share % (MILLION / 100) == 0 => filter["percent"] = (share / (MILLION / 100)).into(),
-        share => filter["fraction"] = json!({"numerator": share, "denominator": MILLION}),
+        share if share % (MILLION / 100) == 0 => put(&mut filter, "percent", share / (MILLION / 100)),
+        share => put(&mut filter, "fraction", json!({"numerator": share, "denominator": MILLION})),
     }
     json!({"type": "RequestMirror", "requestMirror": filter})
 }
@@ -157,14 +158,14 @@ fn cors_filter(cors: &Cors) -> Result<Value, Unsayable> {
             return Err(Unsayable::new(format!("in an HTTPRoute's CORS filter, `*` stands alone in `{field}`")));
         }
         if !items.is_empty() {
-            filter[field] = json!(items);
+            put(&mut filter, field, json!(items));
         }
     }
     if !expose_headers.is_empty() {
-        filter["exposeHeaders"] = json!(expose_headers);
+        put(&mut filter, "exposeHeaders", json!(expose_headers));
     }
     if let Some(allow) = allow_credentials {
-        filter["allowCredentials"] = (*allow).into();
+        put(&mut filter, "allowCredentials", *allow);
     }
     Ok(filter)
 }

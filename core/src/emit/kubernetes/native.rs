@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::emit::object::Object;
 use crate::emit::plugin::chosen;
+use crate::json::put;
 use crate::problem::{Problem, Reason};
 use crate::translate::{Forwarding, HeaderChanges, Import, in_turn};
 
@@ -72,8 +73,8 @@ impl Native<'_> {
                 route::report(self.import, index, &unsayable, problems);
                 json!({})
             });
-            rendered["name"] = name.as_str().into();
-            rendered["matches"] = matches.into();
+            put(&mut rendered, "name", name.as_str());
+            put(&mut rendered, "matches", matches);
             rendered
         });
         rendered.collect()
@@ -122,7 +123,7 @@ impl Native<'_> {
         let filters = forwarding::filters(self.import, common, &headers, Some(hostname), path, port)?;
         let mut rendered = json!({"backendRefs": refs, "filters": filters});
         if let Some(timeouts) = &common.timeouts {
-            rendered["timeouts"] = json!(timeouts);
+            put(&mut rendered, "timeouts", json!(timeouts));
         }
         Ok(rendered)
     }
@@ -191,28 +192,32 @@ fn redirected(redirect: &Redirect, prefix: &str, service_port: u16) -> Result<Va
     let Redirect { weight: _, status, scheme, hostname, port, path, headers } = redirect;
     let mut filter = json!({"statusCode": status});
     if let Some(scheme) = scheme {
-        filter["scheme"] = match scheme {
-            Scheme::Http => "http".into(),
-            Scheme::Https => "https".into(),
-        };
+        put(
+            &mut filter,
+            "scheme",
+            match scheme {
+                Scheme::Http => "http".into(),
+                Scheme::Https => "https".into(),
+            },
+        );
     }
     if let Some(hostname) = hostname {
-        filter["hostname"] = forwarding::precise_hostname(hostname)?.into();
+        put(&mut filter, "hostname", forwarding::precise_hostname(hostname)?);
     }
     // The listener's port may be another one than the client used.
     let own = if scheme.is_none() { Some(service_port) } else { None };
     if let Some(port) = port.or(own) {
-        filter["port"] = port.into();
+        put(&mut filter, "port", port);
     }
     match path {
         None => {}
-        Some(PathRewrite::Full(path)) => filter["path"] = full_path(path),
+        Some(PathRewrite::Full(path)) => put(&mut filter, "path", full_path(path)),
         Some(PathRewrite::Prefix(replacement)) => match (prefix, trim_prefix(replacement)) {
             ("", "") => {}
             ("", _) | (_, "") => {
                 return Err(Unsayable::new("istiod does not redirect from or to the prefix `/` as it should"));
             }
-            (_, replacement) => filter["path"] = prefix_match(replacement),
+            (_, replacement) => put(&mut filter, "path", prefix_match(replacement)),
         },
     }
     let mut filters = vec![json!({"type": "RequestRedirect", "requestRedirect": filter})];

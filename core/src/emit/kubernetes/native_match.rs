@@ -4,6 +4,7 @@ use mcwan_policy::trim_prefix;
 use mcwan_policy::wire::{Match, PathMatch, Rule, Value as Pattern, ValueMatch};
 use serde_json::{Value, json};
 
+use crate::json::put;
 use crate::problem::{FieldPath, Problem, Reason};
 use crate::translate::Import;
 
@@ -75,11 +76,11 @@ fn alternative(Match { path, method, headers, query_params }: &Match) -> Value {
     };
     let mut rendered = json!({"path": {"type": kind, "value": value}});
     if let Some(method) = method {
-        rendered["method"] = method.as_str().into();
+        put(&mut rendered, "method", method.as_str());
     }
     for (field, values) in [("headers", headers), ("queryParams", query_params)] {
         if !values.is_empty() {
-            rendered[field] = values.iter().map(value_match).collect();
+            put(&mut rendered, field, values.iter().map(value_match).collect::<Vec<_>>());
         }
     }
     rendered

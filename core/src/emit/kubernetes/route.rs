@@ -7,6 +7,7 @@ use mcwan_policy::wire::Action;
 use serde_json::{Value, json};
 
 use crate::emit::object::{Kind, Object};
+use crate::json::put;
 use crate::problem::{FieldPath, Problem, Reason};
 use crate::translate::{Destination, HeaderChanges, Import, Target, in_turn};
 
@@ -105,8 +106,8 @@ fn rule(
         }
         json!({})
     });
-    rule["name"] = rule_name(&target.name).into();
-    rule["matches"] = steered_to(&target.steering_value());
+    put(&mut rule, "name", rule_name(&target.name));
+    put(&mut rule, "matches", steered_to(&target.steering_value()));
     rule
 }
 
@@ -129,10 +130,10 @@ fn forward(import: &Import, target: &Target, port: u16) -> Result<Value, Unsayab
     let backend = Backend { destination, weight: 1, headers: HeaderChanges::default() };
     let mut rule = json!({"backendRefs": backend::refs(import, &[backend], port)?});
     if !filters.is_empty() {
-        rule["filters"] = filters.into();
+        put(&mut rule, "filters", filters);
     }
     if let Some(timeouts) = &forwarding.timeouts {
-        rule["timeouts"] = json!(timeouts);
+        put(&mut rule, "timeouts", json!(timeouts));
     }
     Ok(rule)
 }
@@ -232,7 +233,7 @@ pub(super) fn pack(rules: Vec<Value>) -> Vec<Vec<Value>> {
     let mut packs: Vec<Vec<Value>> = Vec::new();
     let mut matches = 0;
     for rule in rules {
-        let more = rule["matches"].as_array().map_or(1, Vec::len);
+        let more = rule.get("matches").and_then(Value::as_array).map_or(1, Vec::len);
         match packs.last_mut() {
             Some(pack) if pack.len() < ROUTE_RULES && matches + more <= ROUTE_MATCHES => {
                 matches += more;

@@ -146,9 +146,10 @@ fn service(import: &Import, name: &str, port: u16) -> Object {
 /// A slice for each family of addresses.
 fn slices(import: &Import, service: &str, port: u16, source: &Source, objects: &mut Vec<Object>) {
     let usable: BTreeSet<IpAddr> = addresses(import, source).collect();
-    for (family, is_of) in [("IPv4", IpAddr::is_ipv4 as fn(&IpAddr) -> bool), ("IPv6", IpAddr::is_ipv6)] {
+    for (family, is_ipv4) in [("IPv4", true), ("IPv6", false)] {
         let endpoint = |address: &IpAddr| json!({"addresses": [address], "conditions": {"ready": true}});
-        let endpoints: Vec<Value> = usable.iter().filter(|address| is_of(address)).map(endpoint).collect();
+        let endpoints: Vec<Value> =
+            usable.iter().filter(|address| address.is_ipv4() == is_ipv4).map(endpoint).collect();
         if endpoints.is_empty() {
             continue;
         }
