@@ -8,7 +8,6 @@ mod outcomes;
 mod registry;
 mod renewal;
 
-use std::error::Error;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,6 +29,7 @@ pub use mcwan_core::rollout::Timing;
 use crate::admin::{Admin, Health, IDLE_TURN, Metrics};
 use crate::apply::{self, Applier};
 use crate::backoff::Backoff;
+use crate::errors::with_causes;
 use crate::events::Events;
 use crate::gateways::GatewayReader;
 use crate::leader::{self, Candidate, Leader};
@@ -162,10 +162,7 @@ async fn work(
         let mut happened = Vec::new();
         tokio::select! {
             biased;
-            event = watches.next() => match event {
-                Some(event) => happened.push(event),
-                None => bail!("a watch has ended"),
-            },
+            event = watches.next() => happened.push(event.context("a watch has ended")?),
             answer = executor.answer() => if let Some(answer) = answer {
                 carry_out(&mut rollout, now(), Event::Answer(answer), &mut executor, &metrics);
             },
@@ -173,8 +170,9 @@ async fn work(
             changed = module.changed() => changed.context("the check of the module has ended")?,
             changed = registry.changed() => changed?,
             changed = steering_keys.changed() => {
-                let key = changed.map(|()| Event::SteeringKey(steering_keys.borrow().clone()));
-                carry_out(&mut rollout, now(), key.context("the steering key is not watched")?, &mut executor, &metrics);
+                changed.context("the steering key is not watched")?;
+                let key = steering_keys.borrow().clone();
+                carry_out(&mut rollout, now(), Event::SteeringKey(key), &mut executor, &metrics);
             }
             () = sleep_until(wake_up) => {}
         }
@@ -199,12 +197,11 @@ async fn work(
         }
         metrics.module(&checked);
         carry_out(&mut rollout, now(), Event::Module(verdict_of(&checked)), &mut executor, &metrics);
-        let is_synced = rollout.is_synced();
         registry.follow(&mut rollout, leads, now());
         if rollout.is_registry_synced() {
             health.registry_synced();
         }
-        if !is_synced {
+        if !rollout.is_synced() {
             continue;
         }
         health.watches_synced();
@@ -260,7 +257,7 @@ async fn filter_is_served(client: &Client, filter: FilterKind) -> anyhow::Result
                 tracing::warn!(error = %status.message, "it is not known whether {} is served", kind.name());
             }
             Err(error) if !matches!(error, kube::Error::Api(_)) => {
-                tracing::warn!(error = &error as &dyn Error, "it is not known whether {} is served", kind.name());
+                tracing::warn!(error = with_causes(&error), "it is not known whether {} is served", kind.name());
             }
             Ok(_) | Err(_) => {
                 bail!("the cluster does not serve {}: use --filter-kind wasm-plugin, or Istio 1.30", kind.name());

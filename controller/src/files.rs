@@ -95,8 +95,8 @@ fn load(path: &Path) -> Result<String, FileError> {
         return Err(FileError::TooLarge);
     }
     String::from_utf8(bytes).map_err(|error| {
-        let sound = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-        FileError::NotUtf8 { line: sound.split(|byte| *byte == b'\n').count() }
+        let sound = error.as_bytes().iter().take(error.utf8_error().valid_up_to());
+        FileError::NotUtf8 { line: 1 + sound.filter(|byte| **byte == b'\n').count() }
     })
 }
 

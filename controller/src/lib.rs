@@ -14,6 +14,7 @@ pub mod apply;
 pub mod backoff;
 pub mod cli;
 pub mod controller;
+mod errors;
 pub mod events;
 pub mod files;
 pub mod gateways;

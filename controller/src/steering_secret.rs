@@ -17,6 +17,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::backoff::Backoff;
+use crate::errors::with_causes;
 
 /// The name of the Secret.
 pub const SECRET: &str = "mcwan-steering-key";
@@ -102,10 +103,7 @@ async fn keep(client: Client, namespace: &str, keys: &watch::Sender<SteeringKey>
             Ok(watcher::Event::Init | watcher::Event::InitApply(_)) => continue,
             Ok(_) => backoff.succeeded(),
             Err(error) => {
-                tracing::warn!(
-                    error = &error as &dyn std::error::Error,
-                    "Secret {namespace}/{SECRET} cannot be watched"
-                );
+                tracing::warn!(error = with_causes(&error), "Secret {namespace}/{SECRET} cannot be watched");
                 sleep(backoff.failed()).await;
                 continue;
             }
@@ -128,7 +126,7 @@ async fn wait_for(client: &Client, namespace: &str) -> Result<SteeringKey, Steer
     loop {
         match read_or_create(client.clone(), namespace).await {
             Err(error @ SteeringSecretError::Api { .. }) => {
-                tracing::warn!(error = &error as &dyn std::error::Error, "no steering key yet");
+                tracing::warn!(error = with_causes(&error), "no steering key yet");
                 sleep(backoff.failed()).await;
             }
             known => return known,

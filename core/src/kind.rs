@@ -106,7 +106,7 @@ const LEASES: &[Right] = &[
     may(&["create"], Own, ANY),
     may(&["get", "update"], Own, &["mcwan"]),
 ];
-const SECRETS: &[Right] = &[may(&["create"], Own, ANY), may(&["get"], Own, &["mcwan-steering-key"])];
+const SECRETS: &[Right] = &[may(&["create"], Own, ANY), may(READ, Own, &["mcwan-steering-key"])];
 
 const GATEWAYS: &[&str] = &[EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, INGRESS_GATEWAY];
 const GATEWAY_API: &str = "gateway.networking.k8s.io";

@@ -1,7 +1,6 @@
 //! Shows the registry that this cluster is alive.
 
 use std::collections::BTreeSet;
-use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +17,7 @@ use tokio::time::{sleep, timeout};
 use crate::admin::Metrics;
 use crate::apply::Contact;
 use crate::backoff::Backoff;
+use crate::errors::with_causes;
 use crate::watch::Source;
 
 /// In a lease time there are so many renewals.
@@ -106,7 +106,7 @@ impl Renewal {
                 (self.lease / RENEWALS).mul_f64(1.0 - 0.1 * fastrand::f64())
             }
             Err(failure) => {
-                tracing::warn!(error = &failure as &dyn Error, "the Lease of this cluster cannot be renewed");
+                tracing::warn!(error = with_causes(&failure), "the Lease of this cluster cannot be renewed");
                 self.metrics.renewal_failed(failure.reason());
                 self.found(failure.contact());
                 backoff.failed()

@@ -6,9 +6,9 @@ use k8s_openapi::api::rbac::v1::Role;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use mcwan_core::api::REGISTRY_NAMESPACE;
 use mcwan_core::emit::kubernetes::MANAGED_BY_LABEL;
-use mcwan_core::json::put;
+use mcwan_core::json::{put, put_at};
 use mcwan_core::kind::{self, KindInfo};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{MANAGER, POLICY, ROLE, Target};
 
@@ -34,7 +34,7 @@ pub(super) enum Shared {
 impl Manifest {
     /// Gives an object its content, and our label.
     pub(super) fn new(target: Target, mut body: Value, shared: Shared) -> Self {
-        body["metadata"]["labels"][MANAGED_BY_LABEL] = MANAGER.into();
+        put_at(&mut body, &["metadata", "labels", MANAGED_BY_LABEL], MANAGER);
         Self { target, body, shared }
     }
 
@@ -96,15 +96,15 @@ pub fn manifests() -> Result<[Manifest; 7], serde_saphyr::Error> {
 pub(super) fn ours(target: Target, mut body: Value) -> Manifest {
     put(&mut body, "apiVersion", target.resource.api_version.as_str());
     put(&mut body, "kind", target.resource.kind.as_str());
-    let mut metadata = body.get("metadata").cloned().unwrap_or_else(|| json!({}));
-    put(&mut metadata, "name", target.name.as_str());
-    put(&mut metadata, "namespace", target.namespace);
-    put(&mut body, "metadata", metadata);
+    put_at(&mut body, &["metadata", "name"], target.name.as_str());
+    put_at(&mut body, &["metadata", "namespace"], target.namespace);
     Manifest::new(target, body, Shared::WithKubernetes)
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

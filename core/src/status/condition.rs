@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{StatusKind, StatusPatch};
 use crate::api::{ServiceExport, ServiceImport, WanPolicy};
-use crate::json::put;
+use crate::json::put_at;
 use crate::problem::Reason;
 use crate::snapshot::Key;
 
@@ -101,16 +101,15 @@ impl<'o> Subject<'o> {
             return None;
         }
         let (key, resource) = (Key::of(self.metadata), kind.api_resource());
-        let mut metadata = json!({"name": &*key.name});
-        if !key.namespace.is_empty() {
-            put(&mut metadata, "namespace", &*key.namespace);
-        }
-        let body = json!({
+        let mut body = json!({
             "apiVersion": resource.api_version,
             "kind": resource.kind,
-            "metadata": metadata,
+            "metadata": {"name": &*key.name},
             "status": {"conditions": conditions},
         });
+        if !key.namespace.is_empty() {
+            put_at(&mut body, &["metadata", "namespace"], &*key.namespace);
+        }
         Some(StatusPatch { kind, key, uid: self.metadata.uid.clone(), body, news })
     }
 }

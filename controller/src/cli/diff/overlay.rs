@@ -6,7 +6,7 @@ use mcwan_core::json::put;
 use mcwan_core::snapshot::change::InputKind;
 use mcwan_core::snapshot::{Key, Objects, Snapshot, input};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::change::{By, Change};
 use crate::listing::Live;
@@ -86,12 +86,11 @@ impl Merge {
         match self {
             Self::Fields => patch(&mut merged, file),
             Self::Whole => {
-                for field in ["labels", "annotations"] {
-                    if let Some(file) = file.pointer(&format!("/metadata/{field}")) {
-                        patch(&mut merged["metadata"][field], file.clone());
-                    }
-                }
-                put(&mut merged, "spec", file["spec"].clone());
+                let metadata = file.get("metadata").and_then(Value::as_object).into_iter().flatten();
+                let own = metadata.filter(|(field, _)| matches!(field.as_str(), "labels" | "annotations"));
+                let own: Map<String, Value> = own.map(|(field, value)| (field.clone(), value.clone())).collect();
+                patch(&mut merged, json!({"metadata": own}));
+                put(&mut merged, "spec", file.get("spec").cloned().unwrap_or_default());
             }
         }
         merged

@@ -83,7 +83,7 @@ fn weighted(route: &Route, (cluster, weight, forwarding): &(String, u32, &Forwar
 
 fn rewrite_host(place: &mut Value, route: &Route, forwarding: &Forwarding) {
     if let Some(host) = forwarding.hostname.as_ref().or(route.canonical_host.as_ref()) {
-        put(&mut place, "host_rewrite_literal", json!(host));
+        put(place, "host_rewrite_literal", json!(host));
     }
 }
 

@@ -192,14 +192,11 @@ fn redirected(redirect: &Redirect, prefix: &str, service_port: u16) -> Result<Va
     let Redirect { weight: _, status, scheme, hostname, port, path, headers } = redirect;
     let mut filter = json!({"statusCode": status});
     if let Some(scheme) = scheme {
-        put(
-            &mut filter,
-            "scheme",
-            match scheme {
-                Scheme::Http => "http".into(),
-                Scheme::Https => "https".into(),
-            },
-        );
+        let scheme = match scheme {
+            Scheme::Http => "http",
+            Scheme::Https => "https",
+        };
+        put(&mut filter, "scheme", scheme);
     }
     if let Some(hostname) = hostname {
         put(&mut filter, "hostname", forwarding::precise_hostname(hostname)?);
