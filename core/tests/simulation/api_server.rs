@@ -7,7 +7,8 @@ use mcwan_core::emit::kubernetes::{IMPORT_LABEL, NAMESPACE_LABEL};
 use mcwan_core::emit::object::{Kind, ObjectId};
 use mcwan_core::moment::Moment;
 use mcwan_core::observed::{Digest, Istiod, Live, Owner};
-use mcwan_core::outcome::{NAMESPACE_TERMINATING, WriteError};
+use mcwan_core::outcome::WriteError;
+use mcwan_core::problem::Reason;
 use mcwan_core::rollout::ApplyError;
 use mcwan_core::snapshot::Key;
 use mcwan_core::watched::Watched;
@@ -71,6 +72,7 @@ impl Stored {
             version: self.version,
             uid: self.uid.clone(),
             owner: self.ours.map_or(Owner::Foreign, Owner::Ours),
+            has_additions: false,
             deleting: false,
             istiod: match self.observed {
                 None => Istiod::Silent,
@@ -160,7 +162,7 @@ impl ApiServer {
             return Err(ApplyError::Found(known.map(|known| known.live())));
         }
         if self.terminating.iter().any(|namespace| **namespace == *id.key.namespace) && known.is_none() {
-            let error = WriteError::passing(NAMESPACE_TERMINATING, "the namespace is about to go");
+            let error = WriteError::passing(Reason::NamespaceTerminating, "the namespace is about to go");
             return Err(ApplyError::Failed(error));
         }
         if let Some(error) = self.refusal(id.kind, import_of(body).as_ref(), now) {
@@ -212,7 +214,7 @@ impl ApiServer {
         let refused = self.refusals.iter().filter(is_of).map(|refusal| refusal.import.as_ref());
         let refused = refused.into_iter().find(|refused| refused.is_none_or(|refused| Some(refused) == import))?;
         Some(match refused {
-            Some(_) => WriteError::Lasting { reason: "Forbidden", message: "a policy refuses it".to_owned() },
+            Some(_) => WriteError::Lasting { reason: Reason::Forbidden, message: "a policy refuses it".to_owned() },
             None => WriteError::NotFound { message: "404 page not found".to_owned() },
         })
     }

@@ -9,6 +9,7 @@ use mcwan_core::api::{REGISTRY_NAMESPACE, TIER_NAMESPACE};
 use mcwan_core::emit::object::{Kind, ObjectId};
 use mcwan_core::moment::Moment;
 use mcwan_core::outcome::WriteError;
+use mcwan_core::problem::Reason;
 use mcwan_core::rollout::{Answer, ApplyError, Command, Event, GatewayReport, ModuleVerdict};
 use mcwan_core::snapshot::Key;
 use mcwan_core::watched::Watched;
@@ -685,9 +686,9 @@ impl World {
         let never_came = is_lost && self.rng.bool();
         let is_away = self.outage > self.now;
         let failure = if is_away {
-            Some(WriteError::passing("Unreachable", "no answer"))
+            Some(WriteError::passing(Reason::Unreachable, "no answer"))
         } else {
-            is_lost.then(|| WriteError::passing("Timeout", "no answer"))
+            is_lost.then(|| WriteError::passing(Reason::Timeout, "no answer"))
         };
         let is_done = !is_away && !never_came;
         let answer = match request {
