@@ -36,6 +36,8 @@ pub(crate) struct Check {
     established: BTreeSet<Key>,
     /// The imports that may be lost until this version of them holds.
     excused: BTreeMap<Key, usize>,
+    /// Until then, who leads may not have seen what broke something last.
+    breaking: Moment,
     /// The imports of which something is refused.
     refused: BTreeMap<Key, Moment>,
     /// What must never happen, and has.
@@ -62,6 +64,7 @@ impl Check {
             held: BTreeMap::new(),
             established: BTreeSet::new(),
             excused: BTreeMap::new(),
+            breaking: Moment::START,
             refused: BTreeMap::new(),
             wrongs: Vec::new(),
             forgotten: BTreeSet::new(),
@@ -73,8 +76,17 @@ impl Check {
         self.is_due |= !changed.is_empty();
     }
 
-    /// What was just told breaks what was before, by its nature.
-    pub(crate) fn excuse(&mut self, told: &Told, service: Option<usize>) {
+    /// Who leads has seen some of what was told, and by then not all: these imports are others for a moment.
+    pub(crate) fn mixed(&mut self, changed: &[Key], told: &Told, now: Moment) {
+        for key in changed.iter().filter(|_| now <= self.breaking) {
+            self.excused.insert(key.clone(), told.versions[key].len() - 1);
+        }
+        self.told(changed);
+    }
+
+    /// What was just told breaks what was before, by its nature; until then, who leads may not have seen it.
+    pub(crate) fn excuse(&mut self, told: &Told, service: Option<usize>, unseen: Moment) {
+        self.breaking = self.breaking.max(unseen);
         let service = service.map(|service| Key::new(SERVICES[service].0, SERVICES[service].1));
         for (key, versions) in &told.versions {
             if service.as_ref().is_none_or(|service| service == key) {
@@ -225,7 +237,7 @@ impl Check {
         let is_refused = self.refused.get(owner).is_some_and(|until| *until > now);
         match outcome {
             Outcome::Reached { .. } => false,
-            Outcome::Replied { status, .. } => is_refused && *status == 500,
+            Outcome::Replied { status, .. } => *status == 500 && (is_refused || self.pace == Pace::Late),
             Outcome::Lost { .. } | Outcome::Unknown => {
                 let has_port = |state: &State| {
                     let import = told.version(owner, state.versions[owner]);

@@ -435,11 +435,11 @@ impl World {
             Step::Export(cluster, service, wish) => {
                 let export = inputs::export(cluster, service, &wish);
                 self.put(export);
-                self.check.excuse(&self.told, Some(service));
+                self.excuse(Some(service));
             }
             Step::NoExport(cluster, service) => {
                 self.remove(Watched::Emitted(Kind::ExportedService), &inputs::export_key(cluster, service));
-                self.check.excuse(&self.told, Some(service));
+                self.excuse(Some(service));
             }
             Step::Tier(tier, port) if !self.tiers.contains(&Some(port)) => self.tier(tier, Some(port)),
             Step::NoTier(tier) => self.tier(tier, None),
@@ -456,7 +456,7 @@ impl World {
             Step::NoLocal => {
                 // Who deletes a Service that rules name gets what the rules said of it.
                 self.remove(Watched::Emitted(Kind::Service), &Key::new("a", "local"));
-                self.check.excuse(&self.told, None);
+                self.excuse(None);
             }
             Step::OwnExport(service) if self.api.terminating.is_empty() => {
                 self.put(inputs::service("a", OWN[service], &[8080]));
@@ -507,6 +507,12 @@ impl World {
         }
     }
 
+    /// What was just told breaks what was before. Watches see it within a second, or after an outage.
+    fn excuse(&mut self, service: Option<usize>) {
+        let unseen = self.now.max(self.outage) + Duration::from_secs(1);
+        self.check.excuse(&self.told, service, unseen);
+    }
+
     fn tier(&mut self, tier: usize, port: Option<u16>) {
         self.tiers[tier] = port;
         for cluster in 0..2 {
@@ -516,7 +522,7 @@ impl World {
             Some(port) => self.put(inputs::tier(tier, port)),
             None => self.remove(Watched::WanPolicy, &Key::new("", crate::script::TIERS[tier])),
         }
-        self.check.excuse(&self.told, None);
+        self.excuse(None);
     }
 
     fn rival(&mut self, namespace: &str, name: &str, is_there: bool) {
@@ -649,7 +655,7 @@ impl World {
         RECONCILED.fetch_add(step.reconciled, std::sync::atomic::Ordering::Relaxed);
         if replica.leads && replica.sees_others() {
             let changed = self.told.seen(replica.rollout.translator());
-            self.check.told(&changed);
+            self.check.mixed(&changed, &self.told, now);
         }
         let replica = &mut self.replicas[place];
         let module = replica.module.clone();
