@@ -53,6 +53,12 @@ pub enum Place {
 }
 
 impl KindInfo {
+    /// As in `apiVersion` of what we write.
+    pub fn api_version(&self) -> String {
+        let version = self.versions.last().unwrap_or(&"");
+        if self.group.is_empty() { (*version).to_owned() } else { format!("{}/{version}", self.group) }
+    }
+
     /// What kube needs to know of it.
     pub fn resource(&self) -> ApiResource {
         self.resource_of(self.versions.last().unwrap_or(&""))

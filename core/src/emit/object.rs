@@ -89,7 +89,7 @@ impl Kind {
 
     /// The group and version, as in `apiVersion: discovery.k8s.io/v1`.
     pub fn api_version(self) -> String {
-        self.info().resource().api_version
+        self.info().api_version()
     }
 
     /// What kube needs to know of the kind.

@@ -58,28 +58,28 @@ impl fmt::Debug for Digest {
 
 /// Writes values in one form only: keys in order, numbers as the API server keeps them (`1.0` is `1`).
 #[derive(Default)]
-struct Canonical(Sha256);
+struct Canonical(Vec<u8>);
 
 impl Canonical {
     fn finish(self) -> Digest {
         let mut digest = [0; 16];
-        digest.iter_mut().zip(self.0.finalize()).for_each(|(byte, hashed)| *byte = hashed);
+        digest.iter_mut().zip(Sha256::digest(&self.0)).for_each(|(byte, hashed)| *byte = hashed);
         Digest(digest)
     }
 
     fn value(&mut self, value: &Value) {
         match value {
-            Value::Null => self.0.update(b"n"),
-            Value::Bool(false) => self.0.update(b"f"),
-            Value::Bool(true) => self.0.update(b"t"),
+            Value::Null => self.0.push(b'n'),
+            Value::Bool(false) => self.0.push(b'f'),
+            Value::Bool(true) => self.0.push(b't'),
             Value::Number(number) => self.text(b"#", &normal(number)),
             Value::String(text) => self.text(b"s", text),
             Value::Array(items) => {
-                self.0.update(b"[");
+                self.0.push(b'[');
                 for item in items {
                     self.value(item);
                 }
-                self.0.update(b"]");
+                self.0.push(b']');
             }
             Value::Object(_) => self.map(entries(value), Self::value),
         }
@@ -93,14 +93,14 @@ impl Canonical {
                 self.map(owned, |canonical, (fields, value)| canonical.owned(fields, value));
             }
             Value::Array(items) if !fields.is_whole() => {
-                self.0.update(b"[");
+                self.0.push(b'[');
                 let elements = fields.elements();
                 for (index, item) in items.iter().enumerate() {
                     if let Some(fields) = elements.of(index, item) {
                         self.owned(fields, item);
                     }
                 }
-                self.0.update(b"]");
+                self.0.push(b']');
             }
             whole => self.value(whole),
         }
@@ -109,18 +109,18 @@ impl Canonical {
     fn map<'a, T>(&mut self, entries: impl Iterator<Item = (&'a str, T)>, write: impl Fn(&mut Self, T)) {
         let mut entries: Vec<_> = entries.collect();
         entries.sort_unstable_by_key(|(key, _)| *key);
-        self.0.update(b"{");
+        self.0.push(b'{');
         for (key, value) in entries {
             self.text(b"k", key);
             write(self, value);
         }
-        self.0.update(b"}");
+        self.0.push(b'}');
     }
 
     fn text(&mut self, tag: &[u8], text: &str) {
-        self.0.update(tag);
-        self.0.update(text.len().to_le_bytes());
-        self.0.update(text);
+        self.0.extend(tag);
+        self.0.extend(text.len().to_le_bytes());
+        self.0.extend(text.as_bytes());
     }
 }
 
