@@ -5,8 +5,10 @@
 //! whatever a filter may steer to is there before the filter names it, and stays until no gateway has a filter that does.
 //! `docs/rollout.md` tells the stages, each wait and why it is there.
 
+mod composition;
 mod condition_counts;
 mod conditions;
+mod delivery;
 mod desired;
 mod egress;
 mod event;

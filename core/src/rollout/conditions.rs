@@ -8,22 +8,18 @@ use serde::Deserialize;
 
 use super::condition_counts::ConditionCounts;
 use super::event::{Command, ModuleVerdict};
-use super::gate::Gate;
 use super::key::{Part, ReconcileKey};
-use super::version::{Stage, Version, Versions};
+use super::version::{Stage, Versions};
 use super::{Leadership, Rollout, Work};
-use crate::api::{DataPlane, McsVersion, ServiceImportStatus, WanPolicyStatus};
-use crate::emit::kubernetes::names;
-use crate::emit::object::{Kind, ObjectId};
+use crate::api::{McsVersion, ServiceImportStatus, WanPolicyStatus};
+use crate::emit::object::ObjectId;
 use crate::liveness::RegistryState;
 use crate::moment::Moment;
-use crate::outcome::{REFUSED_WAIT, WriteError, WriteOutcome};
-use crate::problem::{Problem, Reason};
+use crate::outcome::{REFUSED_WAIT, WriteError};
 use crate::snapshot::change::Change;
 use crate::snapshot::{Key, Snapshot};
-use crate::status::{self, Delivery, GatewayState, ModuleState, StatusKind, StatusPatch, Subject as Said};
-use crate::translate::gateway_pods::{gateway_of, is_ready};
-use crate::translate::{Affected, Import};
+use crate::status::{self, StatusKind, StatusPatch, Subject as Said};
+use crate::translate::Affected;
 
 /// How long what an import waits for may take before it is told: most of it takes a moment, and a condition that changes
 /// there and back tells nobody anything.
@@ -268,126 +264,6 @@ impl Rollout {
                 status::service_export(said, self.conditions.mcs_version, outgoing, exports, &delivery, clock)
             }
         }
-    }
-
-    fn problems_of(&self, import: &Key) -> Vec<Problem> {
-        let keys = [ReconcileKey::import(import), ReconcileKey::egress(&import.namespace)];
-        keys.iter().filter_map(|key| self.model.problems.get(key)).flatten().cloned().collect()
-    }
-
-    fn delivery_of_import(&self, import: &Import) -> Delivery {
-        let key = import.key();
-        let mut delivery = self.delivery(self.needs_of(import));
-        let versions = self.imports.get(&key.namespace, &key.name).map(|state| &state.versions);
-        let newest = versions.and_then(Versions::newest);
-        match self.model.settings.data_plane(import) {
-            DataPlane::Wasm => {
-                let module = &self.model.settings.module;
-                delivery.module = match &self.model.module {
-                    ModuleVerdict::Unchecked => ModuleState::Unknown,
-                    ModuleVerdict::Sound => ModuleState::Fetchable,
-                    ModuleVerdict::NotFetched(why) | ModuleVerdict::Unsound(why) => {
-                        ModuleState::NotFetched(format!("module {module}: {why}"))
-                    }
-                };
-                delivery.gateways = self.gateways_state(&key, newest);
-            }
-            DataPlane::Native => {
-                let mut pods = self.world.snapshot.gateway_pods.in_namespace(&key.namespace);
-                let gateway = names::NATIVE_EGRESS_GATEWAY;
-                if !pods.any(|pod| gateway_of(pod) == Some(gateway) && is_ready(pod)) {
-                    let message = format!("no pod of Gateway {}/{gateway} is ready", key.namespace);
-                    delivery.gateways = GatewayState::Waiting(message);
-                }
-            }
-        }
-        delivery
-    }
-
-    /// Whether gateways do what the newest version of an import says; else what is waited for.
-    fn gateways_state(&self, import: &Key, newest: Option<&Version>) -> GatewayState {
-        let waiting = |what: &str| GatewayState::Waiting(what.to_owned());
-        let namespace = &import.namespace;
-        let gateway = format!("Gateway {namespace}/{}", names::EGRESS_GATEWAY);
-        let Some(egress) = self.egresses.get(namespace) else { return waiting("nothing was sent to the gateway yet") };
-        let Some(newest) = newest else { return waiting("nothing was sent to the gateway yet") };
-        let filter = &egress.filter;
-        match (&newest.stage, newest.first) {
-            (Stage::Backing(_), _) => waiting("gateways are being told where its routes will lead"),
-            (Stage::Routed(_), _) => waiting("gateways are being told of its routes"),
-            (Stage::Ready, None) => match self.gate(namespace) {
-                Gate::Open => waiting("the filter is about to be told of it"),
-                gate => GatewayState::Waiting(format!("the filter is not told of it: {gate}")),
-            },
-            _ if !filter.has_ready_pods() => GatewayState::Waiting(format!("no pod of {gateway} is ready")),
-            (Stage::Ready, Some(first)) if filter.is_in_force(first) => GatewayState::InForce,
-            (Stage::Ready | Stage::Closing | Stage::Draining(_), _) => match filter.progress {
-                None => GatewayState::Waiting(format!("{gateway} is being asked")),
-                Some(progress) => {
-                    let all = progress.in_force + progress.awaited + progress.failing + progress.unknown;
-                    if progress.failing > 0 {
-                        let failing = progress.failing;
-                        GatewayState::Failed(format!("{failing} of {all} pods of {gateway} could not fetch the module"))
-                    } else {
-                        GatewayState::Waiting(format!(
-                            "{} of {all} pods of {gateway} have the rules in force, {} cannot be asked",
-                            progress.in_force, progress.unknown
-                        ))
-                    }
-                }
-            },
-        }
-    }
-
-    pub(super) fn objects_of_keys(&self, keys: &[ReconcileKey; 2]) -> Vec<&ObjectId> {
-        keys.iter().flat_map(|key| self.objects.desired.objects_of(key)).collect()
-    }
-
-    /// What an import needs: its own, and of what the imports of its namespace share what is not for others.
-    fn needs_of(&self, import: &Import) -> Vec<&ObjectId> {
-        let key = import.key();
-        let settings = &self.model.settings;
-        let gateway = settings.egress_gateway(import);
-        let is_native = settings.data_plane(import) == DataPlane::Native;
-        let mut objects = self.objects_of_keys(&[ReconcileKey::import(&key), ReconcileKey::egress(&key.namespace)]);
-        objects.retain(|id| match id.kind {
-            Kind::Gateway | Kind::ConfigMap => *id.key.name == *gateway,
-            Kind::WasmPlugin | Kind::TrafficExtension => !is_native,
-            // The routes of native imports are among what these share.
-            Kind::HttpRoute => names::is_route_of(&id.key.name, &key.name),
-            _ => true,
-        });
-        objects
-    }
-
-    /// Whether something that an import needs is not as it should be.
-    fn has_failed(&self, import: &Key) -> bool {
-        let import = self.model.translator.imports().get(&import.namespace, &import.name);
-        !self.objects.is_sound()
-            && import.is_some_and(|import| self.needs_of(import).iter().any(|id| self.objects.failure(id).is_some()))
-    }
-
-    /// How far objects have come. What the whole cluster shares counts only where it is not taken: it may be on its way
-    /// to a registry that is away, and works as it was meanwhile.
-    fn delivery(&self, objects: Vec<&ObjectId>) -> Delivery {
-        let registry = self.conditions.registry.clone();
-        let mut delivery = Delivery { gateways: GatewayState::InForce, registry, ..Delivery::default() };
-        let shared = self.objects_of_keys(&ReconcileKey::shared());
-        let is_lasting = |id: &&ObjectId| self.objects.failure(id).is_some_and(WriteOutcome::is_lasting);
-        for id in objects.into_iter().chain(shared.into_iter().filter(is_lasting)) {
-            match self.objects.failure(id) {
-                Some(WriteOutcome::Conflict) => delivery.conflicts.push(id.clone()),
-                Some(WriteOutcome::Refused { message, .. }) => delivery.refused.push((id.clone(), message.clone())),
-                // It may take long, as somebody's finalizer may keep the namespace.
-                Some(WriteOutcome::Retry { reason, message, .. }) if *reason == Reason::NamespaceTerminating => {
-                    delivery.refused.push((id.clone(), message.clone()));
-                }
-                Some(WriteOutcome::Retry { .. } | WriteOutcome::NotLeading) => delivery.pending.push(id.clone()),
-                None if self.objects.is_on_its_way(id) => delivery.pending.push(id.clone()),
-                Some(WriteOutcome::Same | WriteOutcome::Applied | WriteOutcome::Deleted) | None => {}
-            }
-        }
-        delivery
     }
 }
 

@@ -9,19 +9,18 @@ use std::sync::Arc;
 use mcwan_policy::listener_port;
 
 use super::event::{Command, GatewayPod, GatewayReport};
-use super::filter::{Composed, Filter, TakeOver};
-use super::gate::Gate;
+use super::filter::{Filter, TakeOver};
 use super::key::ReconcileKey;
 use super::objects::WriteState;
 use super::safeguard::Safeguard;
 use super::version::{Stage, Versions};
 use super::{Leadership, Rollout, Work, pods};
 use crate::api::DataPlane;
-use crate::emit::kubernetes::{EgressImport, FilterObject, egress_gateways, filter_object, names, native_objects};
+use crate::emit::kubernetes::{EgressImport, egress_gateways, names, native_objects};
 use crate::emit::object::{Kind, Object};
 use crate::moment::Moment;
-use crate::observed::{Comparison, Digest, Istiod};
-use crate::problem::Reason;
+use crate::observed::Istiod;
+use crate::problem::Problem;
 use crate::snapshot::Key;
 use crate::translate::Import;
 
@@ -94,20 +93,16 @@ impl Rollout {
         imports.into_iter().map(|import| import.key()).collect()
     }
 
-    fn versions_of(&self, import: &Key) -> Option<&Versions> {
+    pub(super) fn versions_of(&self, import: &Key) -> Option<&Versions> {
         self.imports.get(&import.namespace, &import.name).map(|state| &state.versions)
     }
 
-    fn data_plane_of(&self, versions: &Versions) -> Option<DataPlane> {
+    pub(super) fn data_plane_of(&self, versions: &Versions) -> Option<DataPlane> {
         versions.import().map(|import| self.model.settings.data_plane(import))
     }
 
     /// The gateways, the routes of native imports, and what is wrong.
-    fn gateways_of(
-        &self,
-        namespace: &str,
-        imports: &[Key],
-    ) -> (Vec<Object>, Vec<Object>, Vec<crate::problem::Problem>) {
+    fn gateways_of(&self, namespace: &str, imports: &[Key]) -> (Vec<Object>, Vec<Object>, Vec<Problem>) {
         let (mut wasm, mut native) = (Vec::new(), Vec::new());
         for versions in imports.iter().filter_map(|import| self.versions_of(import)) {
             let Some(newest) = versions.import() else { continue };
@@ -174,153 +169,6 @@ impl Rollout {
                 self.queue.add(Work::Reconcile(ReconcileKey::import(&import)));
             }
         }
-    }
-
-    /// Sends the filter with each import's last ready version, where it has another.
-    fn send_filter(
-        &mut self,
-        namespace: &Arc<str>,
-        key: &ReconcileKey,
-        imports: &[Key],
-        now: Moment,
-        out: &mut Vec<Command>,
-    ) -> Vec<crate::problem::Problem> {
-        let Some(egress) = self.egresses.get(namespace) else { return Vec::new() };
-        match egress.filter.take_over {
-            TakeOver::Done => {}
-            TakeOver::Unknown(until) if until <= now || self.are_ready(imports) => {}
-            TakeOver::Unknown(until) => {
-                self.queue.add_at(Work::Reconcile(key.clone()), until);
-                return Vec::new();
-            }
-            TakeOver::Pending | TakeOver::Reading => return Vec::new(),
-        }
-        let carried = self.carried(imports);
-        let composed = self.compose(namespace, &carried);
-        let id = self.model.settings.filter.object_id(namespace);
-        let is_there = self.objects.observed.compare(&id, composed.digest) == Comparison::Same;
-        let problems = composed.problems.clone();
-        if is_there && !self.objects.is_on_its_way(&id) {
-            self.was_sent(namespace, imports, &composed, now);
-            self.filter_written(namespace, now);
-            self.objects.forget(&id);
-            if let Some(object) = composed.object {
-                // Others may have added to it.
-                self.write(key, object, now, out);
-            }
-            return problems;
-        }
-        let gate = self.gate(namespace);
-        let Some(egress) = self.egresses.get(namespace) else { return problems };
-        if composed.is_too_large && !self.are_ready(imports) {
-            // Between two states that fit there may be one that does not: it waits for the others.
-            return problems;
-        }
-        if gate != Gate::Open {
-            return problems;
-        }
-        let next = egress.filter.next();
-        if next > now && egress.filter.revision() != Some(composed.revision) {
-            self.queue.add_at(Work::Reconcile(key.clone()), next);
-            return problems;
-        }
-        let Some(object) = composed.object.clone() else { return problems };
-        if self.write(key, object, now, out) == WriteState::Sent {
-            self.was_sent(namespace, imports, &composed, now);
-        }
-        problems
-    }
-
-    /// A configuration is on its way to gateways: from now on, they may have it.
-    fn was_sent(&mut self, namespace: &Arc<str>, imports: &[Key], composed: &Composition, now: Moment) {
-        let Some(egress) = self.egresses.get_mut(namespace) else { return };
-        egress.filter.take_over = TakeOver::Done;
-        egress.has_other_module = false;
-        let number = egress.filter.send(composed.revision, now);
-        for import in imports {
-            let held = composed.held.contains(import);
-            let Some(state) = self.imports.get_mut(&import.namespace, &import.name).filter(|_| !held) else { continue };
-            let Some(version) = state.versions.ready().and_then(|ready| state.versions.list.get_mut(ready)) else {
-                continue;
-            };
-            if version.first.is_none() {
-                version.first = Some(number);
-                // Its ports may be told to clients now.
-                self.queue.add(Work::Reconcile(ReconcileKey::import(import)));
-            }
-        }
-    }
-
-    /// The API server has the newest configuration.
-    fn filter_written(&mut self, namespace: &Arc<str>, now: Moment) {
-        let Some(egress) = self.egresses.get_mut(namespace) else { return };
-        if egress.filter.written(now) {
-            self.queue.add(Work::Ask(Arc::clone(namespace)));
-        }
-    }
-
-    /// Whether every import's newest version is one that gateways may be steered to.
-    fn are_ready(&self, imports: &[Key]) -> bool {
-        let mut versions = imports.iter().filter_map(|import| self.versions_of(import));
-        versions.all(|versions| versions.newest().is_none_or(|newest| newest.stage == Stage::Ready))
-    }
-
-    /// What gateways are to be told of each import whose rules the filter applies, and the imports that go on with what
-    /// they were told before: a host that moves is with the one that loses it until the one that gains it is ready.
-    fn carried(&self, imports: &[Key]) -> Carried {
-        let mut carried = Carried::default();
-        let wasm = imports.iter().filter_map(|import| Some((import, self.versions_of(import)?)));
-        let wasm: Vec<_> = wasm.filter(|(_, versions)| self.data_plane_of(versions) == Some(DataPlane::Wasm)).collect();
-        let awaited: Vec<_> =
-            wasm.iter().filter_map(|(import, versions)| Some((*import, versions.awaited_hosts()?))).collect();
-        for (import, versions) in wasm {
-            let Some(ready) = versions.ready() else { continue };
-            let is_awaited =
-                |host: &String| awaited.iter().any(|(other, hosts)| *other != import && hosts.contains(host));
-            let told = versions.told_before(ready);
-            let place = match told {
-                Some(told) if versions.lost_hosts(told, ready).iter().any(is_awaited) => {
-                    carried.held.insert(import.clone());
-                    told
-                }
-                _ => ready,
-            };
-            carried.imports.extend(versions.list.get(place).and_then(super::version::Version::carried));
-        }
-        carried
-    }
-
-    /// The filter with these imports. Composing takes long where there are many, so it is done once.
-    fn compose(&mut self, namespace: &Arc<str>, carried: &Carried) -> Composition {
-        let Carried { imports, held } = carried;
-        let known = self.egresses.get(namespace).and_then(|egress| egress.filter.composed.as_ref());
-        if let Some(known) = known.filter(|known| known.is_of(imports))
-            && self.objects.observed.compare(&self.model.settings.filter.object_id(namespace), known.digest)
-                == Comparison::Same
-            && self.objects.observed.with_additions(&self.model.settings.filter.object_id(namespace)).is_none()
-        {
-            return Composition {
-                object: None,
-                digest: known.digest,
-                revision: known.revision,
-                is_too_large: false,
-                problems: known.problems.clone(),
-                held: held.clone(),
-            };
-        }
-        let refs: Vec<&Import> = imports.iter().map(|import| &**import).collect();
-        let key = self.model.translator.steering_key();
-        let FilterObject { object, revision, bytes, problems } =
-            filter_object(namespace, &refs, &self.model.settings, key);
-        let digest = object
-            .as_ref()
-            .map_or_else(|| Digest::of_desired(&serde_json::Value::Null), |object| Digest::of_desired(&object.body));
-        let is_too_large = problems.iter().any(|problem| problem.reason == Reason::TooLarge);
-        if let Some(egress) = self.egresses.get_mut(namespace) {
-            let imports = imports.clone();
-            egress.filter.composed = Some(Composed { imports, digest, revision, bytes, problems: problems.clone() });
-        }
-        Composition { object, digest, revision, is_too_large, problems, held: held.clone() }
     }
 
     /// Lets go what no gateway steers to any more.
@@ -421,34 +269,6 @@ impl Rollout {
             }
             Leadership::Following | Leadership::Leading => true,
         }
-    }
-}
-
-/// What gateways are to be told.
-#[derive(Debug, Default)]
-struct Carried {
-    imports: Vec<Arc<Import>>,
-    /// The imports that go on with what they were told before.
-    held: BTreeSet<Key>,
-}
-
-/// A filter as it is to be sent.
-#[derive(Debug)]
-struct Composition {
-    /// The object; none: it is as what is there.
-    object: Option<Object>,
-    digest: Digest,
-    revision: u64,
-    is_too_large: bool,
-    problems: Vec<crate::problem::Problem>,
-    held: BTreeSet<Key>,
-}
-
-impl Composed {
-    /// Whether it is of these very imports.
-    fn is_of(&self, imports: &[Arc<Import>]) -> bool {
-        self.imports.len() == imports.len()
-            && self.imports.iter().zip(imports).all(|(own, other)| Arc::ptr_eq(own, other))
     }
 }
 

@@ -110,7 +110,7 @@ impl Versions {
                 newest.import = wanted.cloned();
                 return false;
             }
-            if self.list.len() >= MOST_VERSIONS {
+            if self.is_full() {
                 return false;
             }
         } else if wanted.is_none() {
@@ -136,6 +136,11 @@ impl Versions {
         }
         self.list.push(version);
         true
+    }
+
+    /// Whether gateways are so far behind that newer wishes wait.
+    pub(super) fn is_full(&self) -> bool {
+        self.list.len() >= MOST_VERSIONS
     }
 
     /// Nothing of it is left, nor wanted.

@@ -76,11 +76,11 @@ impl Translator {
             affected
         };
         for key in &affected.imports {
-            let has_imports = |all: &Keyed<Arc<Import>>| all.in_namespace(&key.namespace).next().is_some();
-            let had_imports = has_imports(&self.imports);
+            let is_importing = |all: &Keyed<Arc<Import>>| all.in_namespace(&key.namespace).next().is_some();
+            let before = is_importing(&self.imports);
             self.translate_import(snapshot, key);
             // The registry is told of the gateways of namespaces that import.
-            affected.cluster |= had_imports != has_imports(&self.imports);
+            affected.cluster |= before != is_importing(&self.imports);
         }
         for namespace in affected.egress.clone() {
             self.allot_listeners(&namespace, &mut affected);
