@@ -1,0 +1,163 @@
+//! Istiod, and the gateway pods that hear of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcwan_core::emit::object::Kind;
+use mcwan_core::moment::Moment;
+use mcwan_core::snapshot::Key;
+use mcwan_core::watched::Watched;
+
+use super::{EGRESS, Happening, INGRESS, World};
+use crate::gateway::{Pod, Stage};
+use crate::inputs;
+use crate::istiod::Plugin;
+use crate::script::NAMESPACES;
+
+impl World {
+    pub(super) fn hear(&mut self, kind: Kind) {
+        self.hearing.remove(&kind);
+        for (key, uid, generation) in self.istiod.hear(kind, &self.api) {
+            let delay =
+                if std::mem::replace(&mut self.istiod.has_spoken, true) { self.delay(600) } else { self.delay(100) };
+            self.at(delay, Happening::Observe(key, uid, generation));
+        }
+        if kind == Kind::WasmPlugin {
+            let numbers: Vec<_> = self.pods.keys().copied().collect();
+            for number in numbers {
+                self.tell_plugin(number);
+            }
+        } else if !self.is_pushing {
+            self.is_pushing = true;
+            let delay = self.delay(100);
+            self.at(delay, Happening::Push);
+        }
+    }
+
+    pub(super) fn push(&mut self) {
+        self.is_pushing = false;
+        for namespace in NAMESPACES {
+            for gateway in [EGRESS, INGRESS] {
+                let routes = self.istiod.routes(namespace, gateway);
+                if self.pushed.get(&(namespace, gateway)).is_none_or(|known| **known != routes) {
+                    self.pushed.insert((namespace, gateway), Arc::new(routes));
+                }
+                self.deploy(namespace, gateway);
+            }
+        }
+        let numbers: Vec<_> = self.pods.keys().copied().collect();
+        for number in numbers {
+            self.tell_routes(number);
+        }
+    }
+
+    /// Starts the pods of a Gateway, or ends them.
+    pub(super) fn deploy(&mut self, namespace: &'static str, gateway: &'static str) {
+        let is_of = |pod: &Pod| pod.namespace == namespace && pod.gateway == gateway;
+        let is_there =
+            self.istiod.has_gateway(namespace, gateway) && !self.api.terminating.iter().any(|known| known == namespace);
+        let lacking = 2 - self.pods.values().filter(|pod| is_of(pod) && pod.stage != Stage::Draining).count().min(2);
+        if is_there {
+            for _ in 0..lacking {
+                self.start_pod(namespace, gateway);
+            }
+        } else {
+            let numbers: Vec<_> = self.pods.iter().filter(|(_, pod)| is_of(pod)).map(|(number, _)| *number).collect();
+            for number in numbers {
+                self.gone(number);
+            }
+        }
+    }
+
+    pub(super) fn start_pod(&mut self, namespace: &'static str, gateway: &'static str) {
+        self.number += 1;
+        let number = u32::try_from(self.number).unwrap_or_default();
+        let pod = Pod {
+            namespace,
+            gateway,
+            name: format!("{gateway}-{number}"),
+            number,
+            stage: Stage::Starting,
+            mute: Moment::START,
+            routes: crate::gateway::Channel::default(),
+            plugin: crate::gateway::Channel::default(),
+            outcomes: Vec::new(),
+        };
+        self.put(inputs::pod(namespace, gateway, &pod.name, number, false));
+        self.pods.insert(number, pod);
+        let delay = Duration::from_secs(2) + self.delay(6_000);
+        self.at(delay, Happening::Connect(number));
+    }
+
+    pub(super) fn connect(&mut self, number: u32) {
+        if let Some(pod) = self.pods.get_mut(&number) {
+            pod.stage = Stage::Connected;
+            self.tell_routes(number);
+            self.tell_plugin(number);
+        }
+    }
+
+    pub(super) fn tell_routes(&mut self, number: u32) {
+        let delay = self.channel(400, 8_000);
+        let Some(pod) = self.pods.get_mut(&number).filter(|pod| pod.stage != Stage::Starting) else { return };
+        let Some(routes) = self.pushed.get(&(pod.namespace, pod.gateway)) else { return };
+        if pod.routes.told().is_some_and(|told| Arc::ptr_eq(told, routes)) {
+            return;
+        }
+        pod.routes.under_way.push_back(Arc::clone(routes));
+        pod.routes.last = pod.routes.last.max(self.now + delay);
+        let then = pod.routes.last;
+        self.at_moment(then, Happening::Routes(number));
+    }
+
+    pub(super) fn tell_plugin(&mut self, number: u32) {
+        let delay = self.channel(5_000, 60_000);
+        let Some(pod) = self.pods.get_mut(&number).filter(|pod| pod.stage != Stage::Starting) else { return };
+        let plugin = if pod.gateway == EGRESS { self.istiod.plugin(pod.namespace) } else { None };
+        let version = |plugin: &Option<Arc<Plugin>>| plugin.as_ref().map(|plugin| plugin.version);
+        if pod.plugin.told().is_some_and(|told| version(told) == version(&plugin)) {
+            return;
+        }
+        pod.plugin.under_way.push_back(plugin);
+        pod.plugin.last = pod.plugin.last.max(self.now + delay);
+        let then = pod.plugin.last;
+        self.at_moment(then, Happening::Plugin(number));
+    }
+
+    /// A pod knows something else.
+    pub(super) fn arrived(&mut self, number: u32) {
+        let Some(pod) = self.pods.get_mut(&number) else { return };
+        if pod.stage == Stage::Connected && pod.routes.known.is_some() && pod.plugin.known.is_some() {
+            pod.stage = Stage::Ready;
+            let (namespace, gateway, name) = (pod.namespace, pod.gateway, pod.name.clone());
+            self.put(inputs::pod(namespace, gateway, &name, number, true));
+        }
+        let Some(pod) = self.pods.get_mut(&number) else { return };
+        if pod.gateway == EGRESS {
+            pod.judge(&self.told.namespaces[pod.namespace].requests);
+        }
+        let (name, version) = (pod.name.clone(), pod.filter().map(|plugin| plugin.version));
+        self.note(|| format!("    {name} has filter {version:?}, or routes"));
+        self.check.is_due = true;
+    }
+
+    pub(super) fn restart(&mut self, namespace: &'static str) {
+        let ready = self.pods.values_mut().find(|pod| pod.namespace == namespace && pod.stage == Stage::Ready);
+        let Some(pod) = ready else { return };
+        pod.stage = Stage::Draining;
+        let (gateway, name, number) = (pod.gateway, pod.name.clone(), pod.number);
+        let mut input = inputs::pod(namespace, gateway, &name, number, false);
+        input.body["metadata"]["deletionTimestamp"] = "2026-11-23T00:00:00Z".into();
+        self.put(input);
+        let drains = Duration::from_millis(500) + self.delay(20_000);
+        self.at(drains, Happening::Gone(number));
+        self.start_pod(namespace, gateway);
+    }
+
+    pub(super) fn gone(&mut self, number: u32) {
+        if let Some(pod) = self.pods.remove(&number) {
+            self.remove(Watched::Pod, &Key::new(pod.namespace, pod.name.as_str()));
+            self.check.is_due = true;
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! The replicas of the controller, and what becomes of what they ask for.
+
+use std::time::Duration;
+
+use mcwan_core::emit::object::{Kind, ObjectId};
+use mcwan_core::outcome::WriteError;
+use mcwan_core::problem::Reason;
+use mcwan_core::rollout::{Answer, ApplyError, Command, Event, GatewayReport, ModuleVerdict};
+use mcwan_core::watched::Watched;
+
+use super::{Happening, INGRESS, LONG, RECONCILED, STEPS, WRITES, World};
+use crate::gateway::Stage;
+use crate::istiod::Plugin;
+use crate::replica::{Lack, Replica, Request};
+use crate::script::Pace;
+
+impl World {
+    pub(super) fn start(&mut self, place: usize) {
+        let life = self.replicas[place].life;
+        for kind in Watched::all() {
+            self.watch(place, kind);
+        }
+        let delay = self.delay(1_500);
+        self.at(delay, Happening::Module(place, life));
+    }
+
+    pub(super) fn lead(&mut self, place: usize) {
+        if self.replicas.iter().any(|replica| replica.leads) {
+            return;
+        }
+        if self.replicas[place].rollout.is_synced() && self.outage <= self.now {
+            self.note(|| format!("replica {place} leads"));
+            self.replicas[place].leads = true;
+            self.terms += 1;
+            self.replicas[place].term = self.terms;
+            self.led = self.now;
+            self.disturbed = self.disturbed.max(self.now);
+            if self.rotated.is_some_and(|then| self.now.since(then) < LONG) {
+                // What was sent under the key of before cannot be told from what others wrote.
+                self.check.pardon(self.now);
+            }
+            self.step(place, Event::Leading(true));
+        } else {
+            self.at(Duration::from_millis(100), Happening::Lead(place));
+        }
+    }
+
+    pub(super) fn die(&mut self) {
+        let Some(place) = self.replicas.iter().position(|replica| replica.leads) else { return };
+        let life = self.replicas[place].life + 2;
+        self.replicas[place] = Replica::new(life, self.key, self.script.seed, self.lack, self.now);
+        let (restart, takes) = (self.delay(5_000), self.delay(12_000));
+        self.at(restart, Happening::Start(place));
+        self.at(takes, Happening::Lead(1 - place));
+    }
+
+    pub(super) fn depose(&mut self) {
+        let Some(place) = self.replicas.iter().position(|replica| replica.leads) else { return };
+        self.replicas[place].leads = false;
+        self.replicas[place].term = 0;
+        self.step(place, Event::Leading(false));
+        let takes = self.delay(3_000);
+        let next = if self.rng.u8(..4) == 0 { place } else { 1 - place };
+        self.at(takes, Happening::Lead(next));
+    }
+
+    pub(super) fn step(&mut self, place: usize, event: Event) {
+        let is_traced = self.trace.is_some();
+        if is_traced && self.replicas[place].leads {
+            let what = format!("{event:?}");
+            self.note(|| format!("  > {}", what.chars().take(260).collect::<String>()));
+        }
+        let now = self.now;
+        let replica = &mut self.replicas[place];
+        let life = replica.life;
+        let event = match event {
+            Event::Module(verdict) => {
+                replica.module = verdict.clone();
+                Event::Module(if self.lack == Lack::Gate { ModuleVerdict::Sound } else { verdict })
+            }
+            other => other,
+        };
+        let step = replica.rollout.step(now, event);
+        STEPS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        RECONCILED.fetch_add(step.reconciled, std::sync::atomic::Ordering::Relaxed);
+        if replica.leads && replica.sees_others() {
+            let changed = self.told.seen(replica.rollout.translator());
+            self.check.mixed(&changed, &self.told, now);
+        }
+        let replica = &mut self.replicas[place];
+        let module = replica.module.clone();
+        if let Some(then) = replica.rollout.next(now)
+            && replica.wake.is_none_or(|wake| then.max(now) < wake)
+        {
+            replica.wake = Some(then.max(now));
+            self.at_moment(then, Happening::Wake(place, life));
+        }
+        for command in step.commands {
+            self.note(|| format!("  < {}", format!("{command:?}").chars().take(200).collect::<String>()));
+            let request = match command {
+                Command::Apply { object, desired, uid } => {
+                    let is_sound = !matches!(module, ModuleVerdict::Unchecked | ModuleVerdict::Unsound(_));
+                    if object.id.kind == Kind::WasmPlugin && !is_sound {
+                        self.check.wrongs.push(format!("unsound: a filter is sent while the module is {module:?}"));
+                    }
+                    Request::Apply { object, desired, uid }
+                }
+                Command::Delete { id, live } => Request::Delete { id, live },
+                Command::Read { id } => Request::Read { id },
+                Command::Ask { namespace, pods } => Request::Ask { namespace, pods },
+                Command::Touch { .. } | Command::WriteStatus { .. } | Command::Tell { .. } => continue,
+            };
+            let delay = if self.rng.u8(..64) == 0 && self.may_fail() { self.delay(4_000) } else { self.delay(60) };
+            let term = self.replicas[place].term;
+            self.at(delay, Happening::Request(place, term, request));
+        }
+    }
+
+    /// A request is carried out, whatever has become of who sent it.
+    pub(super) fn request(&mut self, place: usize, term: u32, request: Request) {
+        let is_lost = self.rng.u8(..128) == 0 && self.may_fail();
+        let never_came = is_lost && self.rng.bool();
+        let is_away = self.outage > self.now;
+        let failure = if is_away {
+            Some(WriteError::passing(Reason::Unreachable, "no answer"))
+        } else {
+            is_lost.then(|| WriteError::passing(Reason::Timeout, "no answer"))
+        };
+        let is_done = !is_away && !never_came;
+        let answer = match request {
+            Request::Apply { object, desired, uid } => {
+                let id = object.id.clone();
+                let result = if is_done {
+                    WRITES.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    let result = self.api.apply(&id, &object.body, desired, uid.as_deref(), self.now);
+                    let outcome = if result.is_ok() { "applied" } else { "NOT APPLIED" };
+                    self.note(|| format!("{outcome} {} {} by {place}", id.kind.name(), id.key));
+                    if id.kind == Kind::ExportedService && uid.is_none() && result.is_ok() {
+                        self.announced(&id);
+                    }
+                    if id.kind == Kind::WasmPlugin && result.is_ok() {
+                        self.plugin_written(&id, self.replicas[place].term == term);
+                    }
+                    result
+                } else {
+                    Err(ApplyError::Failed(WriteError::Conflict))
+                };
+                let result = failure.map_or(result, |failure| Err(ApplyError::Failed(failure)));
+                Answer::Applied { id, desired, result }
+            }
+            Request::Delete { id, live } => {
+                let result = if is_done {
+                    self.note(|| format!("deleted {} {} by {place}", id.kind.name(), id.key));
+                    let result = self.api.delete(&id, &live);
+                    if id.kind == Kind::WasmPlugin {
+                        self.plugin_written(&id, self.replicas[place].term == term);
+                    }
+                    result
+                } else {
+                    Ok(())
+                };
+                Answer::Deleted { id, result: failure.map_or(result, Err) }
+            }
+            Request::Read { id } => {
+                let found = self.api.emitted(&id).map(|stored| stored.read());
+                Answer::Read { id, result: failure.map_or(Ok(found), Err) }
+            }
+            Request::Ask { namespace, pods } => {
+                let reports = pods.into_iter().map(|pod| {
+                    let known = self.pods.values().find(|known| *known.name == *pod.name);
+                    let known = known.filter(|known| known.mute <= self.now && known.plugin.known.is_some());
+                    let report = known.map(|known| GatewayReport {
+                        revision: known.filter().and_then(|plugin| plugin.table.revision()),
+                        module_failures: 0,
+                    });
+                    (pod, report)
+                });
+                Answer::Asked { namespace, reports: reports.collect() }
+            }
+        };
+        let delay = if is_lost { Duration::from_secs(15) } else { self.delay(60) };
+        self.at(delay, Happening::Answer(place, term, answer));
+    }
+
+    /// Other clusters hear of an export: the gateways must know its routes.
+    pub(super) fn announced(&mut self, id: &ObjectId) {
+        let host = mcwan_policy::canonical_host("a", id.key.name.rsplit('.').next().unwrap_or_default());
+        let ready = self.pods.values().filter(|pod| pod.gateway == INGRESS && pod.stage == Stage::Ready);
+        for pod in ready.filter(|_| self.script.pace == Pace::Kept) {
+            let knows = pod.routes.known.as_ref().is_some_and(|routes| routes.rules.keys().any(|at| at.host == host));
+            if !knows {
+                self.check.wrongs.push(format!("announced too soon: {} has no route for it", pod.name));
+            }
+        }
+    }
+
+    pub(super) fn plugin_written(&mut self, id: &ObjectId, leads: bool) {
+        let stored = self.api.emitted(id).cloned();
+        let plugin = stored.as_ref().and_then(|stored| Plugin::of(stored));
+        self.check.written(&id.key.namespace, plugin.as_ref(), &self.told, leads);
+    }
+}

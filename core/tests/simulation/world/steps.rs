@@ -1,0 +1,204 @@
+//! What the script does to a cluster.
+
+use std::time::Duration;
+
+use mcwan_core::emit::object::Kind;
+use mcwan_core::rollout::ModuleVerdict;
+use mcwan_core::snapshot::Key;
+use mcwan_core::watched::Watched;
+
+use super::{ADMISSION, Happening, LONG, World};
+use crate::api_server::Refusal;
+use crate::inputs;
+use crate::replica;
+use crate::script::{Module, NAMESPACES, OWN, SERVICES, Step};
+
+impl World {
+    pub(super) fn next_step(&mut self, place: usize) {
+        let (_, step) = self.script.steps[place].clone();
+        self.note(|| format!("STEP {step:?}"));
+        self.carry_out(step);
+        match self.script.steps.get(place + 1) {
+            Some((gap, _)) => {
+                let gap = *gap;
+                self.at(gap, Happening::Step(place + 1));
+            }
+            None => self.calm_down(),
+        }
+    }
+
+    /// Nothing fails any more, once what fails now is over.
+    pub(super) fn calm_down(&mut self) {
+        let refused = self.api.refusals.iter().map(|refusal| refusal.until);
+        let mute = self.pods.values().map(|pod| pod.mute);
+        let quiet = refused.chain(mute).chain([self.outage, self.now]).max().unwrap_or(self.now);
+        let quiet = if self.api.terminating.is_empty() { quiet } else { quiet.max(self.now + Duration::from_secs(6)) };
+        self.quiet = Some(quiet);
+        if self.module != ModuleVerdict::Sound {
+            self.module(Module::Sound);
+        }
+        for (namespace, name) in SERVICES {
+            self.rival(namespace, name, false);
+        }
+    }
+
+    pub(super) fn carry_out(&mut self, step: Step) {
+        let is_there =
+            |world: &Self, service: usize| !world.api.terminating.iter().any(|known| known == SERVICES[service].0);
+        match step {
+            Step::Import(service, wish) if is_there(self, service) => self.put(inputs::import(service, &wish)),
+            Step::NoImport(service) => {
+                let (namespace, name) = SERVICES[service];
+                self.remove(Watched::ServiceImport, &Key::new(namespace, name));
+            }
+            Step::Export(cluster, service, wish) => {
+                let export = inputs::export(cluster, service, &wish);
+                self.put(export);
+                self.excuse(Some(service));
+            }
+            Step::NoExport(cluster, service) => {
+                self.remove(Watched::Emitted(Kind::ExportedService), &inputs::export_key(cluster, service));
+                self.excuse(Some(service));
+            }
+            Step::Tier(tier, port) if !self.tiers.contains(&Some(port)) => self.tier(tier, Some(port)),
+            Step::NoTier(tier) => self.tier(tier, None),
+            Step::Gateways(cluster, pods) => {
+                self.gateways[cluster] = pods;
+                self.put(inputs::cluster(cluster, self.tiers, pods));
+                self.disturbed = self.disturbed.max(self.now);
+                self.at(ADMISSION, Happening::Admitted(self.now));
+            }
+            Step::Local if self.api.terminating.is_empty() => {
+                self.put(inputs::service("a", "local", &crate::script::PORTS));
+                self.put(inputs::slice("a", "local"));
+            }
+            Step::NoLocal => {
+                // Who deletes a Service that rules name gets what the rules said of it.
+                self.remove(Watched::Emitted(Kind::Service), &Key::new("a", "local"));
+                self.excuse(None);
+            }
+            Step::OwnExport(service) if self.api.terminating.is_empty() => {
+                self.put(inputs::service("a", OWN[service], &[8080]));
+                self.put(inputs::slice("a", OWN[service]));
+                self.put(inputs::own_export("a", OWN[service]));
+            }
+            Step::NoOwnExport(service) => self.remove(Watched::ServiceExport, &Key::new("a", OWN[service])),
+            Step::Key(key) => {
+                self.key = key;
+                self.rotated = Some(self.now);
+                if self.now.since(self.led) < LONG {
+                    self.check.pardon(self.now);
+                }
+                let changed = self.told.rotate(replica::steering_key(key));
+                self.check.told(&changed);
+                for place in 0..2 {
+                    let (life, delay) = (self.replicas[place].life, self.delay(500));
+                    self.at(delay, Happening::Key(place, life));
+                }
+            }
+            Step::Namespace(place) => self.terminate(NAMESPACES[usize::from(place)]),
+            Step::Refuse(kind, service, long) => {
+                let import = service.map(|service| Key::new(SERVICES[service].0, SERVICES[service].1));
+                let until = self.now + long;
+                self.disturbed = self.disturbed.max(until);
+                self.check.refuse(kind, import.as_ref(), until);
+                self.api.refusals.push(Refusal { kind, import, until });
+            }
+            Step::Outage(long) => {
+                self.outage = self.now + long;
+                self.disturbed = self.disturbed.max(self.outage);
+            }
+            Step::Die => self.die(),
+            Step::Depose => self.depose(),
+            Step::Restart(place) => self.restart(NAMESPACES[usize::from(place)]),
+            Step::Mute(place, long) => {
+                let pods = self.pods.values_mut().filter(|pod| pod.namespace == NAMESPACES[usize::from(place)]);
+                let until = self.now + long;
+                pods.into_iter().take(1).for_each(|pod| pod.mute = until);
+            }
+            Step::Module(module) => self.module(module),
+            Step::Rival(service, is_there) => {
+                let (namespace, name) = SERVICES[service];
+                self.rival(namespace, name, is_there);
+            }
+            Step::Expect(service) => self.check.expect(&self.told, service),
+            Step::Import(..) | Step::Tier(..) | Step::Local | Step::OwnExport(_) => {}
+        }
+    }
+
+    /// What was just told breaks what was before. Watches see it within a second, or after an outage.
+    pub(super) fn excuse(&mut self, service: Option<usize>) {
+        let unseen = self.now.max(self.outage) + Duration::from_secs(1);
+        self.check.excuse(&self.told, service, unseen);
+    }
+
+    pub(super) fn tier(&mut self, tier: usize, port: Option<u16>) {
+        self.tiers[tier] = port;
+        for cluster in 0..2 {
+            self.put(inputs::cluster(cluster, self.tiers, self.gateways[cluster]));
+        }
+        match port {
+            Some(port) => self.put(inputs::tier(tier, port)),
+            None => self.remove(Watched::WanPolicy, &Key::new("", crate::script::TIERS[tier])),
+        }
+        self.excuse(None);
+    }
+
+    pub(super) fn rival(&mut self, namespace: &str, name: &str, is_there: bool) {
+        let name = format!("{name}-clusterset");
+        let (kind, key) = (Watched::Emitted(Kind::Service), Key::new(namespace, name.as_str()));
+        match self.api.get(kind, &key) {
+            None if is_there && self.api.terminating.is_empty() => self.put(inputs::service(namespace, &name, &[1])),
+            Some(known) if !is_there && known.ours.is_none() => self.remove(kind, &key),
+            _ => {}
+        }
+    }
+
+    pub(super) fn module(&mut self, module: Module) {
+        self.module = match module {
+            Module::Sound => ModuleVerdict::Sound,
+            Module::NotFetched => ModuleVerdict::NotFetched("no answer".to_owned()),
+            Module::Unsound => ModuleVerdict::Unsound("version 9".to_owned()),
+        };
+        for place in 0..2 {
+            let (life, delay) = (self.replicas[place].life, self.delay(2_000));
+            self.at(delay, Happening::Module(place, life));
+        }
+    }
+
+    pub(super) fn terminate(&mut self, namespace: &'static str) {
+        if !self.api.terminating.is_empty() {
+            return;
+        }
+        self.api.terminating.push(namespace.to_owned());
+        let mut input = inputs::namespace(namespace);
+        input.body["metadata"]["deletionTimestamp"] = "2026-11-23T00:00:00Z".into();
+        self.put(input);
+        self.check.forget(namespace);
+        self.disturbed = self.disturbed.max(self.now + Duration::from_secs(10));
+        self.pods.retain(|_, pod| pod.namespace != namespace);
+        self.at(Duration::from_millis(500), Happening::Sweep(namespace));
+        self.at(Duration::from_millis(1_500), Happening::Sweep(namespace));
+        self.at(Duration::from_secs(4), Happening::Sweep(namespace));
+        self.at(Duration::from_secs(5), Happening::Again(namespace));
+    }
+
+    pub(super) fn sweep(&mut self, namespace: &'static str) {
+        let is_last = self.agenda.values().filter(|other| matches!(other, Happening::Sweep(_))).count() == 0;
+        for kind in Watched::all() {
+            let keys: Vec<_> =
+                self.api.list(kind).map(|(key, _)| key.clone()).filter(|key| *key.namespace == *namespace).collect();
+            for key in keys {
+                if is_last || self.rng.bool() {
+                    self.remove(kind, &key);
+                    if kind == Watched::Emitted(Kind::WasmPlugin) {
+                        self.check.written(&key.namespace, None, &self.told, true);
+                    }
+                }
+            }
+        }
+        if is_last {
+            self.remove(Watched::Namespace, &Key::new("", namespace));
+        }
+    }
+}
