@@ -4,12 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::slice;
 use std::time::Duration;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::Timestamp;
 use mcwan_core::api::limits;
 use mcwan_core::emit::kubernetes::Settings;
 use mcwan_core::emit::object::{Kind, ObjectId};
 use mcwan_core::moment::Moment;
 use mcwan_core::observed::{Digest, Live, Owner};
-use mcwan_core::rollout::{Answer, Command, Event, ModuleVerdict, Rollout, Step, Timing, WatchEvent};
+use mcwan_core::outcome::WriteError;
+use mcwan_core::problem::Reason;
+use mcwan_core::rollout::{Answer, ApplyError, Command, Event, ModuleVerdict, Rollout, Step, Timing, WatchEvent};
 use mcwan_core::snapshot::Key;
 use mcwan_core::translate::{Options, Trust};
 use mcwan_core::watched::Watched;
@@ -28,6 +32,8 @@ pub(crate) struct Play {
     pub(crate) written: Vec<ObjectId>,
     /// What people were told.
     pub(crate) news: Vec<String>,
+    /// A namespace that takes nothing new, as it is about to go.
+    ending: Option<&'static str>,
     version: u64,
 }
 
@@ -37,8 +43,8 @@ impl Play {
         let now = Moment::START;
         let settings = Settings { cluster: Some("own".to_owned()), ..mk_settings() };
         let rollout = Rollout::new("own", LEASE, options, settings, Timing::default(), 1, now);
-        let mut play =
-            Self { rollout, now, objects: BTreeMap::new(), written: Vec::new(), news: Vec::new(), version: 100 };
+        let (objects, written, news) = (BTreeMap::new(), Vec::new(), Vec::new());
+        let mut play = Self { rollout, now, objects, written, news, ending: None, version: 100 };
         for event in told.into_iter().chain(Watched::all().map(|kind| WatchEvent::Synced { kind })) {
             play.rollout.observe(now, event);
         }
@@ -113,6 +119,10 @@ impl Play {
         match command {
             Command::Apply { object, desired, uid } => {
                 let id = object.id.clone();
+                if self.ending.is_some_and(|ending| *id.key.namespace == *ending) {
+                    let error = WriteError::passing(Reason::NamespaceTerminating, "it is about to go");
+                    return Some(Answer::Applied { id, desired, result: Err(ApplyError::Failed(error)) });
+                }
                 assert_eq!(uid.is_some(), self.objects.contains_key(&id), "{id:?}: it knows what is there");
                 let live = Live {
                     version: self.version,
@@ -308,4 +318,53 @@ fn addresses_over_the_bound_are_told_of() {
         play.happen(Event::Watch(mk_input(Watched::Pod, pod)));
     }
     assert_eq!(play.rollout.untold_gateways(), 1, "the gateway of one namespace");
+}
+
+#[test]
+fn an_import_whose_gateways_are_many_changes_behind_says_so() {
+    let mut play = Play::of_payment();
+    play.rollout.set_clock(Time(Timestamp::UNIX_EPOCH));
+    let pod = mk_pod("secure", "mcwan-egress", "pod-1", "10.30.0.1");
+    play.happen(Event::Watch(mk_input(Watched::Pod, pod)));
+    play.pass(60);
+    play.news.clear();
+    for change in 0..20 {
+        let rule = json!({"matches": [{"path": {"value": format!("/{change}")}}],
+            "backendRefs": [{"group": "mc-wan.l7mp.io", "kind": "WANPolicy", "name": "high"}]});
+        let import = mk("ServiceImport", "secure", "payment", &json!({"http": {"rules": [rule]}}));
+        play.happen(Event::Watch(mk_input(Watched::ServiceImport, import)));
+        play.pass(1);
+    }
+    // Before the grace has ended for one that cannot be asked.
+    play.pass(8);
+    let says_so = |news: &String| news.contains("a pod of Gateway secure/mcwan-egress is 16 changes behind");
+    assert!(play.news.iter().any(says_so), "{:?}", play.news);
+    play.pass(120);
+    let filter = play.objects.iter().find(|(id, _)| id.kind == Kind::WasmPlugin).expect("a filter").1;
+    assert!(filter.0.to_string().contains("\"/19\""), "what was wished last holds in the end: {}", filter.0);
+}
+
+#[test]
+fn nothing_is_left_of_a_namespace_that_ends_and_takes_nothing_new() {
+    let mut play = Play::of_payment();
+    play.pass(60);
+    let of_tiers = |play: &Play| play.objects.keys().filter(|id| id.kind == Kind::Service).cloned().collect::<Vec<_>>();
+    assert!(of_tiers(&play).iter().any(|id| *id.key.namespace == *"mc-wan"));
+    play.ending = Some("secure");
+    // Kubernetes may delete the filter before we hear that the namespace ends.
+    let (gone, kept) =
+        std::mem::take(&mut play.objects).into_iter().partition(|(id, _)| *id.key.namespace == *"secure");
+    play.objects = kept;
+    let gone: BTreeMap<ObjectId, (Value, Live)> = gone;
+    for (id, (_, live)) in gone {
+        let version = Some(live.version + 1_000);
+        play.happen(Event::Watch(WatchEvent::Deleted { kind: Watched::Emitted(id.kind), key: id.key, version }));
+    }
+    let mut namespace = mk_cluster_scoped("Namespace", "secure", &json!({}));
+    namespace["metadata"]["deletionTimestamp"] = "2026-11-22T12:00:00Z".into();
+    play.happen(Event::Watch(mk_input(Watched::Namespace, namespace)));
+    let (kind, key) = (Watched::ServiceImport, Key::new("secure", "payment"));
+    play.happen(Event::Watch(WatchEvent::Deleted { kind, key, version: None }));
+    play.pass(120);
+    assert_eq!(of_tiers(&play), [], "while the namespace is still there");
 }
