@@ -13,9 +13,10 @@ const REGISTRY: &str = "mc-wan-registry";
 const PAYMENT: &str = "cluster-1.secure.payment";
 const SLICE: &str = "EndpointSlice mc-wan/payment-secure-high.cluster-1.ipv4";
 
-/// Expects that the first cluster exports `payment` and the second imports it. The first is upgraded, after the registry:
-/// it says what the second does not know. Gives the second's controller, which is started anew: an API server goes on with
-/// watches as they were before their kind got fields.
+/// Expects that the first cluster exports `payment` and the second imports it, and that the first one's controller is
+/// stopped. The first is upgraded, after the registry: as its new controller, the test says what the second does not know.
+/// Gives the second's controller, which is started anew: an API server goes on with watches as they were before their kind
+/// got fields.
 pub(crate) async fn one_knows_more_than_the_other(wan: &Wan, two: Controller) -> Result<Controller> {
     let id = |kind: &str, name: &str| format!("{kind} {REGISTRY}/{name}");
     let later = json!({"spec": {"addedLater": true}});
@@ -34,8 +35,7 @@ pub(crate) async fn one_knows_more_than_the_other(wan: &Wan, two: Controller) ->
     }
     two.stop().await?;
     let two = wan.two.replica("a").await?;
-    let status = json!({"status": {"podIP": "10.40.0.8", "podIPs": [{"ip": "10.40.0.8"}]}});
-    wan.one.edit_status("Pod secure/mcwan-ingress-0", &status).await?;
+    wan.one.edit(&id("ExportedService", PAYMENT), &json!({"spec": {"gateways": ["10.40.0.8"]}})).await?;
     wan.two.until_field(SLICE, "/endpoints/0/addresses", &json!(["10.40.0.8"])).await?;
     for id in [id("ExportedService", PAYMENT), id("WANCluster", "cluster-1")] {
         let said = wan.one.get(&id).await?.with_context(|| format!("no {id}"))?;
