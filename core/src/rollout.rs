@@ -252,11 +252,6 @@ impl Rollout {
         self.egresses.values().filter_map(|egress| egress.filter.composed.as_ref()).map(|composed| composed.bytes)
     }
 
-    /// Whether nothing is due, under way or waited for.
-    pub fn is_idle(&self) -> bool {
-        self.queue.next().is_none()
-    }
-
     fn watched(&mut self, event: WatchEvent, now: Moment) {
         let news = self.world.update(event, &mut self.objects.observed, now);
         if let Some(version) = news.mcs_version {
