@@ -5,6 +5,7 @@
 //! whatever a filter may steer to is there before the filter names it, and stays until no gateway has a filter that does.
 //! `docs/rollout.md` tells the stages, each wait and why it is there.
 
+mod answer;
 mod composition;
 mod condition_counts;
 mod conditions;
@@ -380,45 +381,6 @@ impl Rollout {
             self.queue.add(Work::Reconcile(ReconcileKey::egress(&key.namespace)));
         }
         self.report_reconciled(key);
-    }
-
-    fn answered(&mut self, answer: Answer, now: Moment, step: &mut Step) {
-        match answer {
-            Answer::Applied { id, desired, result } => {
-                let (key, outcome) = self.objects.applied(&id, desired, result, now);
-                if self.objects.desired.owner_of(&id).is_none() {
-                    // Nobody wants any more what was on its way.
-                    self.queue.add_unplanned(Work::Prune(id.clone()));
-                }
-                if let Some(key) = key.filter(|_| !matches!(self.leadership, Leadership::Following)) {
-                    self.queue.add(Work::Reconcile(key));
-                }
-                step.outcomes.push((id, outcome));
-            }
-            Answer::Deleted { id, result } => {
-                let outcome = self.objects.deleted(&id, result, now);
-                // Somebody may want one of that name by now, and a rival may have waited for it to go.
-                self.queue.add(Work::Reconcile(ReconcileKey::egress(&id.key.namespace)));
-                self.look_at(id.clone());
-                step.outcomes.push((id, outcome));
-            }
-            Answer::Read { id, result } => {
-                let (found, error) = match result {
-                    Ok(found) => (Some(found), None),
-                    Err(error) => (None, Some(error)),
-                };
-                let (key, outcome) = self.objects.was_read(&id, error, now);
-                if let (Some(key), Some(found)) = (&key, found) {
-                    self.was_read(key, &id, found.as_ref(), now);
-                }
-                step.outcomes.extend(outcome.map(|outcome| (id, outcome)));
-                if let Some(key) = key {
-                    self.queue.add(Work::Reconcile(key));
-                }
-            }
-            Answer::Asked { namespace, reports } => self.asked(&namespace, &reports, now, &mut step.commands),
-            Answer::StatusWritten { patch, result } => self.status_written(patch, &result, now, &mut step.commands),
-        }
     }
 
     /// What is wrong with a part, as it was emitted.
