@@ -32,11 +32,11 @@ impl Rollout {
                     Err(error) => (None, Some(error)),
                 };
                 let (key, outcome) = self.objects.was_read(&id, error, now);
-                if let (Some(key), Some(found)) = (&key, found) {
+                if let (Some((key, _)), Some(found)) = (&key, found) {
                     self.was_read(key, &id, found.as_ref(), now);
                 }
                 step.outcomes.extend(outcome.map(|outcome| (id, outcome)));
-                if let Some(key) = key {
+                if let Some((key, true)) = key {
                     self.queue.add(Work::Reconcile(key));
                 }
             }

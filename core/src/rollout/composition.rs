@@ -98,6 +98,9 @@ impl Rollout {
         }
         let Some(object) = composed.object.clone() else { return problems };
         if self.write(key, object, now, out) == WriteState::Sent {
+            if let Some(egress) = self.egresses.get_mut(namespace) {
+                egress.filter.send_again(composed.revision);
+            }
             self.was_sent(namespace, imports, &composed, now);
         }
         problems

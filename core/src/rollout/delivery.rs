@@ -54,6 +54,9 @@ impl Rollout {
         let waiting = |what: &str| GatewayState::Waiting(what.to_owned());
         let namespace = &import.key().namespace;
         let gateway = format!("Gateway {namespace}/{}", names::EGRESS_GATEWAY);
+        if import.ports.is_empty() {
+            return waiting("no gateway serves it, as it has no port");
+        }
         let Some(egress) = self.egresses.get(namespace) else { return waiting("nothing was sent to the gateway yet") };
         let Some(newest) = versions.and_then(Versions::newest) else {
             return waiting("nothing was sent to the gateway yet");
@@ -66,6 +69,9 @@ impl Rollout {
         match (&newest.stage, newest.first) {
             (Stage::Backing(_), _) => waiting("gateways are being told where its routes will lead"),
             (Stage::Routed(_), _) => waiting("gateways are being told of its routes"),
+            (Stage::Ready, _) if !newest.missing.is_empty() => {
+                waiting("gateways are being told of routes that were late")
+            }
             (Stage::Ready, None) => match self.gate(namespace) {
                 Gate::Open => waiting("the filter is about to be told of it"),
                 gate => GatewayState::Waiting(format!("the filter is not told of it: {gate}")),

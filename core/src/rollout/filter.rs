@@ -73,6 +73,8 @@ struct Pod {
     is_ready: bool,
     /// The configuration that it has, or an earlier one; none: it never said.
     number: Option<u64>,
+    /// The same as it said last; none: it has none that we know.
+    reported: Option<u64>,
     /// Whether it answered when it was asked last.
     answers: bool,
 }
@@ -117,6 +119,17 @@ impl Filter {
         number
     }
 
+    /// If the newest configuration is the one with this revision, and was written before, somebody has taken it away:
+    /// gateways may have lost it.
+    pub(super) fn send_again(&mut self, revision: u64) {
+        let newest = self.sent.last_mut().filter(|newest| newest.revision == revision && newest.written.is_some());
+        if let Some(newest) = newest {
+            newest.written = None;
+            self.progress = None;
+            self.pods.values_mut().for_each(|pod| pod.reported = None);
+        }
+    }
+
     /// The API server has the newest configuration. Returns whether that is news.
     pub(super) fn written(&mut self, now: Moment) -> bool {
         let Some(newest) = self.sent.last_mut().filter(|newest| newest.written.is_none()) else { return false };
@@ -159,10 +172,10 @@ impl Filter {
         for (pod, report) in reports {
             let Some(known) = self.pods.get(&pod.name) else { continue };
             let number = report.and_then(|report| self.number_of(report.revision?, known.number, now, grace));
-            let answers = report.is_some();
             if let Some(known) = self.pods.get_mut(&pod.name) {
-                known.answers = answers;
+                known.answers = report.is_some();
                 known.number = number.or(known.number);
+                known.reported = if known.answers { number } else { known.reported };
             }
         }
         let ready: Vec<_> = reports.iter().filter(|(pod, _)| pod.is_ready).cloned().collect();
@@ -194,10 +207,10 @@ impl Filter {
         self.pods.values().map(of_pod).min().unwrap_or(in_time)
     }
 
-    /// Whether every ready pod has the configuration with this number or a later one, and there is one.
+    /// Whether every ready pod says that it has the configuration with this number or a later one, and there is one.
     pub(super) fn is_in_force(&self, number: u64) -> bool {
         let mut ready = self.pods.values().filter(|pod| pod.is_ready).peekable();
-        ready.peek().is_some() && ready.all(|pod| pod.number.is_some_and(|known| known >= number))
+        ready.peek().is_some() && ready.all(|pod| pod.reported.is_some_and(|known| known >= number))
     }
 
     /// Whether there is a pod.
@@ -260,6 +273,16 @@ mod tests {
         filter.heard(&[mk_report(8)], at(3), GRACE);
         assert_eq!(confirmed(&filter, at(3)), 2, "the second");
         assert!(filter.is_in_force(1) && filter.is_in_force(2) && !filter.is_in_force(3));
+        filter.heard(&[(mk_pod("a"), Some(GatewayReport::default()))], at(4), GRACE);
+        assert!(!filter.is_in_force(1), "it has lost the filter");
+        filter.heard(&[mk_report(9)], at(5), GRACE);
+        filter.send_again(8);
+        assert!(filter.is_in_force(3), "an older one is none of what it has");
+        filter.send_again(9);
+        assert!(!filter.is_in_force(1) && !filter.is_written(), "somebody took away what was written");
+        filter.written(at(6));
+        let mut filter = mk_filter(&[7, 8, 9]);
+        filter.heard(&[mk_report(8)], at(6), GRACE);
         assert_eq!(confirmed(&filter, at(99)), 2, "one that answers is waited for");
         filter.heard(&[(mk_pod("a"), None)], at(99), GRACE);
         assert_eq!(confirmed(&filter, at(99)), 3, "one that does not has it after the grace");

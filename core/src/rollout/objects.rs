@@ -201,7 +201,7 @@ impl Objects {
         result: Result<Live, ApplyError>,
         now: Moment,
     ) -> (Option<ReconcileKey>, WriteOutcome) {
-        let key = self.end(id);
+        let key = self.end(id).and_then(|(key, is_last)| is_last.then_some(key));
         let outcome = match result {
             Ok(live) => {
                 self.failures.remove(id);
@@ -243,13 +243,13 @@ impl Objects {
         }
     }
 
-    /// An object was read, or was not. Gives what it was read for, and why it was not.
+    /// An object was read, or was not. Gives what it was read for, whether that was the last of it, and why it was not.
     pub(super) fn was_read(
         &mut self,
         id: &ObjectId,
         error: Option<WriteError>,
         now: Moment,
-    ) -> (Option<ReconcileKey>, Option<WriteOutcome>) {
+    ) -> (Option<(ReconcileKey, bool)>, Option<WriteOutcome>) {
         let key = self.end(id);
         let outcome = error.map(|error| self.keep(id, None, error, now));
         if outcome.is_none() {
@@ -292,16 +292,16 @@ impl Objects {
         *self.under_way.entry(key.clone()).or_default() += 1;
     }
 
-    /// A request was answered. Gives what it was of, if that was the last of it.
-    fn end(&mut self, id: &ObjectId) -> Option<ReconcileKey> {
+    /// A request was answered. Gives what it was of, and whether it was the last of it.
+    fn end(&mut self, id: &ObjectId) -> Option<(ReconcileKey, bool)> {
         let key = self.requests.remove(id)??;
         let left = self.under_way.get_mut(&key)?;
         *left = left.saturating_sub(1);
-        if *left > 0 {
-            return None;
+        let is_last = *left == 0;
+        if is_last {
+            self.under_way.remove(&key);
         }
-        self.under_way.remove(&key);
-        Some(key)
+        Some((key, is_last))
     }
 
     fn is_left_alone(&self, id: &ObjectId, wanted: Option<Digest>, now: Moment) -> Option<Moment> {

@@ -207,7 +207,6 @@ impl Rollout {
             }
         }
         self.taken_over(namespace, TakeOver::Done);
-        self.queue.add(Work::Ask(Arc::clone(namespace)));
     }
 
     fn filter_was_read(&mut self, namespace: &Arc<str>, live: Option<&Value>, now: Moment) {
@@ -274,6 +273,7 @@ impl Rollout {
             self.imports.entry(&import).versions.is_live = false;
             self.queue.add(Work::Reconcile(ReconcileKey::import(&import)));
         }
+        self.queue.add(Work::Ask(Arc::clone(namespace)));
         self.queue.add(Work::Reconcile(ReconcileKey::egress(namespace)));
     }
 }

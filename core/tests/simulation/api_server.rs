@@ -11,6 +11,7 @@ use mcwan_core::outcome::WriteError;
 use mcwan_core::problem::Reason;
 use mcwan_core::rollout::ApplyError;
 use mcwan_core::snapshot::Key;
+use mcwan_core::status::{StatusKind, StatusPatch};
 use mcwan_core::watched::Watched;
 use serde_json::Value;
 
@@ -126,8 +127,14 @@ impl ApiServer {
             Some(known) => known.body["metadata"]["creationTimestamp"].clone(),
             None => created(self.version).into(),
         };
-        let told = body.clone();
         let generation = known.as_ref().map_or(1, |known| known.generation + 1);
+        metadata["generation"] = generation.into();
+        let told = body.clone();
+        if let Some(status) =
+            known.as_ref().and_then(|known| known.body.get("status")).filter(|_| kind.emitted().is_none())
+        {
+            body["status"] = body.get("status").unwrap_or(status).clone();
+        }
         let observed = known.and_then(|known| known.observed);
         let ours = None;
         self.store(kind, key, Stored { version: 0, uid, generation, observed, ours, body: body.into(), owner: None });
@@ -183,6 +190,24 @@ impl ApiServer {
         let stored = Stored { version: 0, uid, generation, observed, ours: Some(desired), body: body.into(), owner };
         self.store(kind, id.key.clone(), stored);
         Ok(self.emitted(id).map(|stored| stored.live()).unwrap_or_default())
+    }
+
+    /// We write the status of a user's object.
+    pub(crate) fn write_status(&mut self, patch: &StatusPatch) -> Result<(), WriteError> {
+        let kind = match patch.kind {
+            StatusKind::ServiceImport => Watched::ServiceImport,
+            StatusKind::WanPolicy => Watched::WanPolicy,
+            StatusKind::ServiceExport(_) => Watched::ServiceExport,
+        };
+        let known =
+            self.get(kind, &patch.key).filter(|known| patch.uid.as_deref().is_none_or(|uid| *uid == *known.uid));
+        let Some(known) = known.cloned() else {
+            return Err(WriteError::NotFound { message: "404 page not found".to_owned() });
+        };
+        let mut body = known.read();
+        body["status"] = patch.body["status"].clone();
+        self.store(kind, patch.key.clone(), Stored { body: body.into(), ..(*known).clone() });
+        Ok(())
     }
 
     /// We delete an object, if it still is ours and the same.

@@ -18,6 +18,9 @@ use crate::world::World;
 
 /// How long it takes at most until what was refused is written, and gateways have all of it.
 const AFTER_REFUSAL: Duration = Duration::from_secs(100);
+/// The same for the port of a tier, which routes and the Services behind them change together: a request that got lost
+/// is sent again, and istiod hears of it.
+const AFTER_TIER: Duration = Duration::from_secs(30);
 
 /// What is known of what holds.
 pub(crate) struct Check {
@@ -38,6 +41,8 @@ pub(crate) struct Check {
     excused: BTreeMap<Key, usize>,
     /// Until then, who leads may not have seen what broke something last.
     breaking: Moment,
+    /// Until then, a tier's port is changing.
+    moving: Moment,
     /// The imports of which something is refused.
     refused: BTreeMap<Key, Moment>,
     /// What must never happen, and has.
@@ -65,6 +70,7 @@ impl Check {
             established: BTreeSet::new(),
             excused: BTreeMap::new(),
             breaking: Moment::START,
+            moving: Moment::START,
             refused: BTreeMap::new(),
             wrongs: Vec::new(),
             forgotten: BTreeSet::new(),
@@ -95,6 +101,11 @@ impl Check {
         }
     }
 
+    /// A tier has another port since then.
+    pub(crate) fn move_tier(&mut self, since: Moment) {
+        self.moving = self.moving.max(since + AFTER_TIER);
+    }
+
     /// Something is refused until then.
     pub(crate) fn refuse(&mut self, kind: Kind, import: Option<&Key>, until: Moment) {
         if !is_routed_by(kind) {
@@ -105,6 +116,11 @@ impl Check {
             let known = self.refused.entry(key).or_default();
             *known = (*known).max(until + AFTER_REFUSAL);
         }
+    }
+
+    /// Whether something of an import is refused.
+    pub(crate) fn is_refused(&self, import: &Key, now: Moment) -> bool {
+        self.refused.get(import).is_some_and(|until| *until > now)
     }
 
     /// Nothing is promised of any import until then, and a little longer.
@@ -234,7 +250,7 @@ impl Check {
         }
         let owner = outcome.import().or_else(|| states.last().and_then(|state| state.outcomes[place].import()));
         let Some(owner) = owner else { return false };
-        let is_refused = self.refused.get(owner).is_some_and(|until| *until > now);
+        let is_refused = self.is_refused(owner, now);
         match outcome {
             Outcome::Reached { .. } => false,
             Outcome::Replied { status, .. } => *status == 500 && (is_refused || self.pace == Pace::Late),
@@ -245,6 +261,7 @@ impl Check {
                 };
                 self.pace == Pace::Late
                     || is_refused
+                    || self.moving > now
                     || !self.established.contains(owner)
                     || self.excused.get(owner).is_some_and(|excused| self.held(owner) < *excused)
                     || !states.iter().all(has_port)
@@ -339,7 +356,7 @@ impl World {
         let Some(live) = self.check.live.get(namespace) else { return Ok(()) };
         for import in &live.imports {
             let key = Key::new(import.namespace.as_str(), import.name.as_str());
-            if self.check.refused.get(&key).is_some_and(|until| *until > self.now) {
+            if self.check.is_refused(&key, self.now) {
                 continue;
             }
             let first = live.carried.get(&key).copied().unwrap_or_default();
@@ -391,7 +408,7 @@ impl World {
 }
 
 impl Pod {
-    fn serves_imports(&self, namespace: &str) -> bool {
+    pub(crate) fn serves_imports(&self, namespace: &str) -> bool {
         self.is_of(namespace) && self.serves()
     }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use mcwan_core::emit::object::Kind;
+
 use crate::replica::Lack;
 use crate::runs::{run, tell};
 use crate::script::{Backend, ExportWish, Extra, ImportWish, Pace, RuleWish, Script, Step};
@@ -25,7 +27,7 @@ fn export(service: usize) -> Step {
 }
 
 fn import(service: usize, rules: &[RuleWish]) -> Step {
-    Step::Import(service, ImportWish { hosts: Vec::new(), rules: rules.to_vec() })
+    Step::Import(service, ImportWish { rules: rules.to_vec(), ..ImportWish::default() })
 }
 
 fn rule(path: usize, backend: Backend, extra: Extra) -> RuleWish {
@@ -40,7 +42,7 @@ fn a_refused_route_delays_no_neighbour() {
         (SECOND, export(1)),
         (SECOND, wish(0, 2)),
         (SECOND, wish(1, 1)),
-        (20 * SECOND, Step::Refuse(mcwan_core::emit::object::Kind::HttpRoute, Some(0), 60 * SECOND)),
+        (20 * SECOND, Step::Refuse(Kind::HttpRoute, Some(0), 60 * SECOND)),
         (SECOND, wish(0, 4)),
         (SECOND, wish(1, 3)),
         // Istiod may take five to hear of a route.
@@ -72,4 +74,40 @@ fn who_takes_over_keeps_routes_that_are_ahead_of_the_filter() {
     ];
     let steps = [(SECOND, export(1)), (8 * SECOND, import(1, &rules)), (SOON, Step::Depose)];
     holds(Pace::Kept, &steps);
+}
+
+/// Routes that a filter steers to stay, though their import went, somebody else leads, and the import is back.
+#[test]
+fn an_import_that_is_back_after_a_take_over_keeps_the_routes_of_the_filter() {
+    let steps = [
+        (SECOND, import(0, &[rule(2, Backend::Local, Extra::Header(2))])),
+        (SECOND, import(1, &[rule(2, Backend::Local, Extra::Nothing)])),
+        (10 * SECOND, Step::NoImport(0)),
+        (SOON / 4, Step::Depose),
+        (SOON, import(0, &[rule(0, Backend::Local, Extra::Nothing)])),
+    ];
+    holds(Pace::Smooth, &steps);
+}
+
+/// Who takes over asks gateways what they have, also where there is nothing to write.
+#[test]
+fn a_status_does_not_wait_for_ever_after_a_take_over() {
+    let wish = |timeout| import(0, &[rule(0, Backend::Tier(0), Extra::Timeout(timeout))]);
+    let steps = [
+        (SECOND, export(0)),
+        (SECOND, wish(1)),
+        (8 * SECOND, export(2)),
+        (SOON, import(2, &[rule(0, Backend::Local, Extra::Nothing)])),
+        (SOON, Step::Die),
+        (2 * SECOND, Step::NoImport(2)),
+    ];
+    holds(Pace::Kept, &steps);
+}
+
+/// An import is not said to be programmed while some of its targets still answer 500, as their routes came late.
+#[test]
+fn routes_that_come_late_are_waited_for_before_anything_is_said() {
+    let refused = Step::Refuse(Kind::HttpRoute, Some(0), 40 * SECOND);
+    let wish = |timeout| import(0, &[rule(0, Backend::Tier(0), Extra::Timeout(timeout))]);
+    holds(Pace::Kept, &[(SECOND, export(0)), (SECOND, wish(1)), (10 * SECOND, refused), (SOON, wish(2))]);
 }

@@ -15,6 +15,8 @@ pub(crate) struct Pod {
     pub(crate) name: String,
     pub(crate) number: u32,
     pub(crate) stage: Stage,
+    /// Since when it is ready, or was.
+    pub(crate) ready: Option<Moment>,
     /// It cannot be asked until then.
     pub(crate) mute: Moment,
     pub(crate) routes: Channel<Arc<Routes>>,

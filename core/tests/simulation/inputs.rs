@@ -1,6 +1,7 @@
 //! What users and other clusters write, as objects.
 
 use mcwan_core::emit::object::Kind;
+use mcwan_core::moment::Moment;
 use mcwan_core::snapshot::Key;
 use mcwan_core::watched::Watched;
 use serde_json::{Value, json};
@@ -23,6 +24,7 @@ impl Input {
         let (api_version, kind_name) = match kind {
             Watched::Emitted(emitted) => (emitted.api_version(), emitted.name().to_owned()),
             Watched::Namespace | Watched::Pod => ("v1".to_owned(), kind.name().to_owned()),
+            Watched::Lease => ("coordination.k8s.io/v1".to_owned(), kind.name().to_owned()),
             Watched::ServiceExport => ("multicluster.x-k8s.io/v1alpha1".to_owned(), kind.name().to_owned()),
             _ => (format!("{GROUP}/v1alpha1"), kind.name().to_owned()),
         };
@@ -99,8 +101,21 @@ pub(crate) fn import(service: usize, wish: &ImportWish) -> Input {
         }
         rule
     });
-    let rules: Vec<_> = rules.collect();
+    // Each of these has a kilobyte, and the filter has room for 1,024.
+    let more = (0..if wish.is_large { 1_100 } else { 0 }).map(|number| {
+        let value = format!("/{number}/{}", "x".repeat(1_000));
+        let backend = json!({"group": GROUP, "kind": "WANPolicy", "name": TIERS[0]});
+        json!({"matches": [{"path": {"type": "PathPrefix", "value": value}}], "backendRefs": [backend]})
+    });
+    let rules: Vec<_> = rules.chain(more).collect();
     Input::new(Watched::ServiceImport, namespace, name, json!({"spec": {"hostnames": hosts, "http": {"rules": rules}}}))
+}
+
+/// The Lease of a cluster that was alive then.
+pub(crate) fn lease(cluster: &str, then: Moment) -> Input {
+    let renewal = format!("{:?}", then.since_start());
+    let spec = json!({"holderIdentity": cluster, "leaseDurationSeconds": 30, "renewTime": renewal});
+    Input::new(Watched::Lease, REGISTRY, cluster, json!({"spec": spec}))
 }
 
 pub(crate) fn service(namespace: &str, name: &str, ports: &[u16]) -> Input {

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::Timestamp;
 use mcwan_core::api::{DataPlane, McsVersion};
 use mcwan_core::emit::kubernetes::{AccessLog, FilterKind, Module, Settings};
 use mcwan_core::emit::object::{Kind, Object, ObjectId};
@@ -11,6 +13,7 @@ use mcwan_core::moment::Moment;
 use mcwan_core::observed::{Digest, Live};
 use mcwan_core::rollout::{GatewayPod, ModuleVerdict, Rollout, Safeguard, Timing, WatchEvent};
 use mcwan_core::snapshot::Key;
+use mcwan_core::status::StatusPatch;
 use mcwan_core::translate::{Import, Options, Steering, SteeringKey, Trust};
 use mcwan_core::watched::Watched;
 
@@ -54,9 +57,12 @@ pub(crate) enum Request {
     Delete { id: ObjectId, live: Live },
     Read { id: ObjectId },
     Ask { namespace: Arc<str>, pods: Vec<GatewayPod> },
+    WriteStatus { patch: StatusPatch },
 }
 
 pub(crate) const CLUSTER: &str = "own";
+/// How long a cluster may be silent.
+pub(crate) const LEASE: Duration = Duration::from_secs(30);
 
 pub(crate) fn steering_key(number: u8) -> SteeringKey {
     format!("0123456789abcdef{number}").parse().unwrap()
@@ -86,13 +92,14 @@ pub(crate) fn settings() -> Settings {
 
 impl Replica {
     pub(crate) fn new(life: u32, key: u8, seed: u64, lack: Lack, now: Moment) -> Self {
-        let lease = Duration::from_secs(30);
         let timing = match lack {
             Lack::Lead => Timing { lead: Duration::from_millis(1), ..Timing::default() },
             Lack::Grace => Timing { grace: Duration::from_millis(1), ..Timing::default() },
             Lack::Nothing | Lack::Gate | Lack::Safeguard(_) => Timing::default(),
         };
-        let rollout = Rollout::new(CLUSTER, lease, options(key), settings(), timing, seed, now);
+        let mut rollout = Rollout::new(CLUSTER, LEASE, options(key), settings(), timing, seed, now);
+        // Conditions may flip at whatever time.
+        rollout.set_clock(Time(Timestamp::UNIX_EPOCH));
         Self {
             rollout: match lack {
                 Lack::Safeguard(safeguard) => rollout.without(safeguard),

@@ -58,8 +58,12 @@ pub(crate) enum Step {
     Namespace(u8),
     /// The API server refuses to write objects of a kind for an import, or does not know the kind.
     Refuse(Kind, Option<Service>, Duration),
+    /// The definition of a kind that we write goes, with all its objects, and comes again.
+    Undefine(Kind, Duration),
     /// The API server answers nobody.
     Outage(Duration),
+    /// A cluster does not renew its Lease.
+    Silent(Cluster, Duration),
     /// The replica that leads dies, and starts anew.
     Die,
     /// The replica that leads does so no more, and goes on.
@@ -98,6 +102,8 @@ pub(crate) struct ImportWish {
     pub(crate) hosts: Vec<usize>,
     /// Each with the path that it is for, by its number; the first is for all.
     pub(crate) rules: Vec<RuleWish>,
+    /// It has more rules than fit the configuration of a filter.
+    pub(crate) is_large: bool,
 }
 
 /// The path of a rule by its number, its backends with their weights, and what it does more.
@@ -194,7 +200,12 @@ fn step(rng: &mut Rng, services: usize) -> Step {
         56..59 => Step::Restart(namespace),
         59..61 => Step::Mute(namespace, while_),
         61 => Step::Module(*[Module::Sound, Module::NotFetched, Module::Unsound].get(rng.usize(..3)).unwrap()),
-        62 => Step::Gateways(cluster, rng.u8(..4)),
+        62 if rng.bool() => Step::Gateways(cluster, rng.u8(..4)),
+        62 if rng.bool() => {
+            let kinds = [Kind::HttpRoute, Kind::Gateway, Kind::WasmPlugin, Kind::ReferenceGrant];
+            Step::Undefine(kinds[rng.usize(..kinds.len())], while_)
+        }
+        62 => Step::Silent(cluster, Duration::from_secs(40) + while_),
         _ => Step::Rival(service, rng.bool()),
     }
 }
@@ -234,5 +245,5 @@ fn import(rng: &mut Rng) -> ImportWish {
         (rng.usize(..PATHS.len()), backends, extra)
     });
     let rules = rules.collect();
-    ImportWish { hosts, rules }
+    ImportWish { hosts, rules, is_large: rng.u16(..1_000) == 0 }
 }

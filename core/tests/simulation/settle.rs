@@ -13,13 +13,34 @@ use mcwan_core::watched::Watched;
 use serde_json::Value;
 
 use crate::replica::{self, Lack, Replica};
-use crate::world::World;
+use crate::world::{World, conditions};
 
 impl World {
     pub(crate) fn settle(&mut self) -> Result<(), String> {
         self.examine_end()?;
+        self.examine_statuses()?;
         let fresh = self.fresh()?;
         self.is_as_from_nothing(&fresh)
+    }
+
+    /// Of every import it is said that gateways have it as it was told last.
+    fn examine_statuses(&self) -> Result<(), String> {
+        for (key, stored) in self.api.list(Watched::ServiceImport) {
+            let newest = self.told.versions[key].last().and_then(Option::as_ref);
+            let is_accepted =
+                conditions(&stored.body).any(|known| known["type"] == "Accepted" && known["status"] == "True");
+            if newest.is_none_or(|import| import.ports.is_empty()) || !is_accepted {
+                // Nobody exports it, so there is no gateway; or nothing of it holds.
+                continue;
+            }
+            let Some(programmed) = conditions(&stored.body).find(|known| known["type"] == "Programmed") else {
+                return Err(format!("in the end, nothing is said of {key}"));
+            };
+            if programmed["status"] != "True" || programmed["observedGeneration"] != stored.generation {
+                return Err(format!("in the end, of generation {} of {key} is said: {programmed}", stored.generation));
+            }
+        }
+        Ok(())
     }
 
     /// A replica that begins to lead when all is quiet.
@@ -53,7 +74,10 @@ impl World {
                         });
                         Some(Event::Answer(Answer::Asked { namespace, reports: reports.collect() }))
                     }
-                    Command::Touch { .. } | Command::WriteStatus { .. } | Command::Tell { .. } => None,
+                    Command::WriteStatus { patch } => {
+                        return Err(format!("a fresh replica says {} of {}", patch.body, patch.key));
+                    }
+                    Command::Touch { .. } | Command::Tell { .. } => None,
                 });
             }
             if events.is_empty() {

@@ -11,7 +11,7 @@ use mcwan_core::snapshot::change::{Change, InputKind};
 use mcwan_core::snapshot::{Key, Objects, Snapshot, input};
 use mcwan_core::translate::{Import, Options, SteeringKey, Translator};
 use mcwan_policy::wire::UnknownHosts;
-use mcwan_policy::{Decision, HeaderLine, RouteTable, wire};
+use mcwan_policy::{Decision, HeaderLine, RouteTable, limits, wire};
 use serde_json::Value;
 
 use crate::script::{HOSTS, NAMESPACES, PATHS, PORTS, SERVICES};
@@ -104,6 +104,15 @@ impl Told {
         self.update(&changes)
     }
 
+    /// These clusters are stale.
+    pub(crate) fn judge(&mut self, stale: &BTreeSet<String>) -> Vec<Key> {
+        if *stale == self.snapshot.stale_clusters {
+            return Vec::new();
+        }
+        let changes = self.snapshot.judge(stale.clone());
+        self.update(&changes)
+    }
+
     /// The key of steering values is another one.
     pub(crate) fn rotate(&mut self, key: SteeringKey) -> Vec<Key> {
         self.translator.use_steering_key(key);
@@ -141,7 +150,7 @@ impl Told {
                 outcomes.push(match version {
                     None => Vec::new(),
                     Some(import) => {
-                        let plugin = Plugin::new(&[&**import], UnknownHosts::Pass).expect("it is small");
+                        let plugin = filter(&[&**import]);
                         requests.iter().map(|request| decide(&plugin.table, request, |_, _, _| Ok(()))).collect()
                     }
                 });
@@ -185,7 +194,7 @@ impl Told {
     ) -> State {
         let imports = translator.imports_of(namespace);
         let imports: Vec<&Import> = imports.into_iter().map(|import| &**import).collect();
-        let plugin = Plugin::new(&imports, UnknownHosts::Pass).expect("it is small");
+        let plugin = filter(&imports);
         let own = all.iter().filter(|(key, _)| *key.namespace == *namespace);
         State {
             versions: own.map(|(key, versions)| (key.clone(), versions.len() - 1)).collect(),
@@ -201,10 +210,19 @@ impl Told {
     /// Which version of an import a filter carries that comes after one that carried `before`: the first that it may be.
     pub(crate) fn carried(&self, key: &Key, wire: Option<&wire::Import>, before: usize) -> Option<usize> {
         let versions = &self.versions[key];
-        let is_it = |version: &Option<Arc<Import>>| version.as_ref().map(|import| &import.wire) == wire;
+        let is_it = |version: &Option<Arc<Import>>| match (version, wire) {
+            (Some(import), Some(wire)) => import.wire == *wire || import.wire.too_large() == *wire,
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        };
         let later = versions.iter().skip(before).position(is_it).map(|place| place + before);
         later.or_else(|| versions.iter().rposition(is_it))
     }
+}
+
+/// The filter with these imports.
+fn filter(imports: &[&Import]) -> Plugin {
+    Plugin::for_module(imports, UnknownHosts::Pass, "", limits::WASM_PLUGIN_CONFIG_BYTES).expect("what fits is told")
 }
 
 /// What a filter does with a request, and the route for a steering value.

@@ -4,6 +4,8 @@ mod mesh;
 mod replicas;
 mod steps;
 
+pub(crate) use replicas::conditions;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +24,7 @@ use crate::gateway::{Pod, Stage};
 use crate::inputs::{self, Input};
 use crate::istiod::{self, Istiod, Routes};
 use crate::replica::{self, Lack, Replica, Request};
-use crate::script::{NAMESPACES, Pace, Script};
+use crate::script::{CLUSTERS, NAMESPACES, Pace, Script, Step};
 use crate::told::Told;
 
 const EGRESS: &str = "mcwan-egress";
@@ -69,6 +71,8 @@ enum Happening {
     Collect(Watched, Key, Box<str>),
     /// Gateways must admit whom other clusters have published by then.
     Admitted(Moment),
+    /// Clusters renew their Leases.
+    Renew,
     /// What is in a namespace goes.
     Sweep(&'static str),
     /// A namespace comes again.
@@ -107,6 +111,8 @@ pub(crate) struct World {
     /// When something was last in the way of everything, or will be.
     disturbed: Moment,
     outage: Moment,
+    /// Until when clusters do not renew their Leases.
+    silent: [Moment; 2],
     /// Nothing fails from then on.
     quiet: Option<Moment>,
     pub(crate) check: Check,
@@ -142,6 +148,7 @@ impl World {
             gateways: [1, 1],
             disturbed: now,
             outage: now,
+            silent: [now; 2],
             quiet: None,
             check: Check::new(script.pace),
             trace: is_traced.then(Vec::new),
@@ -149,6 +156,18 @@ impl World {
         };
         world.begin();
         world
+    }
+
+    /// Clusters renew their Leases, each a third of its time after it did before.
+    fn renew(&mut self) {
+        if self.outage <= self.now {
+            let others = CLUSTERS.iter().zip(self.silent).filter(|(_, silent)| *silent <= self.now);
+            let clusters: Vec<_> = others.map(|(cluster, _)| *cluster).chain([replica::CLUSTER]).collect();
+            for cluster in clusters {
+                self.put(inputs::lease(cluster, self.now));
+            }
+        }
+        self.at(replica::LEASE / 3, Happening::Renew);
     }
 
     fn begin(&mut self) {
@@ -168,6 +187,9 @@ impl World {
         self.start(0);
         self.start(1);
         self.at(Duration::from_millis(400), Happening::Lead(0));
+        if self.script.steps.iter().any(|(_, step)| matches!(step, Step::Silent(..))) {
+            self.renew();
+        }
         match self.script.steps.first().map(|(first, _)| *first) {
             Some(first) => self.at(first, Happening::Step(0)),
             None => self.quiet = Some(self.now),
@@ -356,6 +378,7 @@ impl World {
             }
             Happening::Admitted(since) => self.must_admit(since),
             Happening::Sweep(namespace) => self.sweep(namespace),
+            Happening::Renew => self.renew(),
             Happening::Trust(namespace) => self.trust(namespace),
             Happening::Again(namespace) => {
                 self.api.terminating.retain(|known| known != namespace);

@@ -58,8 +58,10 @@ impl<'v> ImportVersions<'v> {
         let backing = tier::objects(&self.backing, &recovered.services, &mut problems);
         let is_steered = |import: &&Import| settings.data_plane(import) == DataPlane::Wasm;
         let steered: Vec<_> = self.routed.iter().copied().filter(is_steered).collect();
-        let routes = route::steered(&steered, &recovered.rules, places, &mut problems);
-        let client = self.backing.first().and_then(|newest| self.client(newest, settings, &mut problems));
+        let newest = self.backing.first();
+        let routes = newest.map(|newest| route::steered(newest, &steered, &recovered.rules, places, &mut problems));
+        let routes = routes.unwrap_or_default();
+        let client = newest.and_then(|newest| self.client(newest, settings, &mut problems));
         ImportObjects { backing, routes, client, problems }
     }
 

@@ -1,4 +1,5 @@
-//! The names of everything that mcwan writes. They are looked up, never parsed.
+//! The names of everything that mcwan writes. They are looked up; the one that is parsed is parsed here, beside what
+//! makes it.
 //!
 //! Dots keep parts apart where the API server lets a name have them: no DNS label has one. The name of a Service is
 //! a label itself; where joined parts could be too long, or the same as others, it ends in a hash.
@@ -50,6 +51,13 @@ pub(super) fn grant(namespace: &str, name: &str, number: usize) -> String {
 /// An `HTTPRoute` of an import for one of its ports; the first has number 0.
 pub fn import_route(name: &str, port: u16, number: usize) -> String {
     numbered(format!("{name}.{port}"), number)
+}
+
+/// Which port one of an import's `HTTPRoute`s is for, and its number among those.
+pub(super) fn import_route_place(route: &str, import: &str) -> Option<(u16, usize)> {
+    let rest = route.strip_prefix(import)?.strip_prefix('.')?;
+    let (port, number) = rest.split_once('.').unwrap_or((rest, "0"));
+    Some((port.parse().ok()?, number.parse().ok()?))
 }
 
 /// Whether an `HTTPRoute` is one of an import's.
@@ -144,5 +152,11 @@ mod tests {
         let names: Vec<_> = [0, 1, 2, 10, 100].map(|number| import_route("payment", 8080, number)).into();
         assert_eq!(names[..3], ["payment.8080", "payment.8080.001", "payment.8080.002"]);
         assert!(names.is_sorted());
+        for (name, number) in names.iter().zip([0, 1, 2, 10, 100]) {
+            assert_eq!(import_route_place(name, "payment"), Some((8080, number)));
+        }
+        for other in ["payments.8080", "payment", "payment.export", "payment.99999"] {
+            assert_eq!(import_route_place(other, "payment"), None, "{other}");
+        }
     }
 }

@@ -2,16 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use mcwan_policy::{PORT_HEADER, STEERING_HEADER};
+use mcwan_policy::STEERING_HEADER;
 use serde_json::Value;
 
 use crate::api::TIER_NAMESPACE;
 
 use super::names;
 use super::route::Places;
-
-/// More `HTTPRoute`s than an import has for one port.
-const MOST_ROUTES: usize = 4_096;
 
 /// Rules of the live `HTTPRoute`s of an import, and the tier services that they lead to: gateways may have a filter that
 /// steers there.
@@ -39,11 +36,11 @@ impl Recovered {
     /// others wrote there may lead anywhere.
     pub fn read(&mut self, import: &str, route: &Value, places: &mut Places, is_own: impl Fn(&Value) -> bool) {
         let name = route.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+        let Some((port, number)) = names::import_route_place(name, import) else { return };
         let rules = route.pointer("/spec/rules").and_then(Value::as_array).into_iter().flatten();
         for body in rules.filter(|rule| is_own(rule)) {
-            if let (Some(port), Some(value)) = (port_of(body), steering_value_of(body)) {
-                let number = (0..MOST_ROUTES).find(|number| names::import_route(import, port, *number) == name);
-                places.entry((port, value.to_owned())).or_insert(number.unwrap_or_default());
+            if let Some(value) = steering_value_of(body) {
+                places.entry((port, value.to_owned())).or_insert(number);
                 self.rules.push(RecoveredRule { port, value: value.to_owned(), body: body.clone() });
             }
         }
@@ -55,13 +52,6 @@ pub fn steering_value_of(rule: &Value) -> Option<&str> {
     let headers = rule.pointer("/matches/0/headers")?.as_array()?;
     let header = headers.iter().find(|header| header["name"] == STEERING_HEADER)?;
     header["value"].as_str()
-}
-
-/// The port that a rule of ours tells the far gateway; none: it sends nothing there.
-fn port_of(rule: &Value) -> Option<u16> {
-    let filters = rule.pointer("/backendRefs/0/filters")?.as_array()?;
-    let set = filters.iter().filter_map(|filter| filter.pointer("/requestHeaderModifier/set")?.as_array()).flatten();
-    set.filter(|header| header["name"] == PORT_HEADER).find_map(|header| header["value"].as_str()?.parse().ok())
 }
 
 /// The Services in the namespace of tiers that a rule sends requests to, copies included.

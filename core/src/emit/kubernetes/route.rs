@@ -26,14 +26,14 @@ const ROUTE_HOSTNAMES: usize = 16;
 
 /// The routes of the versions of an import whose requests the filter steers, the newest first: every target of each, on
 /// every port of each, as an older filter may steer what comes by a new port. A rule stays in the `HTTPRoute` that it
-/// stands in.
+/// stands in. `newest` is the import as it is wanted, which may not have routes yet.
 pub(super) fn steered(
+    newest: &Import,
     versions: &[&Import],
     recovered: &[RecoveredRule],
     places: &mut Places,
     problems: &mut Vec<Problem>,
 ) -> Vec<Object> {
-    let Some(newest) = versions.first() else { return Vec::new() };
     let hosts = [newest.canonical_host()];
     let (mut objects, mut stand) = (Vec::new(), Places::new());
     for (port, listener) in ports(versions, recovered) {

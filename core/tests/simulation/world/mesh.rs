@@ -78,6 +78,7 @@ impl World {
             name: format!("{gateway}-{number}"),
             number,
             stage: Stage::Starting,
+            ready: None,
             mute: Moment::START,
             routes: crate::gateway::Channel::default(),
             plugin: crate::gateway::Channel::default(),
@@ -129,6 +130,7 @@ impl World {
         let Some(pod) = self.pods.get_mut(&number) else { return };
         if pod.stage == Stage::Connected && pod.routes.known.is_some() && pod.plugin.known.is_some() {
             pod.stage = Stage::Ready;
+            pod.ready = Some(self.now);
             let (namespace, gateway, name) = (pod.namespace, pod.gateway, pod.name.clone());
             self.put(inputs::pod(namespace, gateway, &name, number, true));
         }

@@ -6,13 +6,24 @@ use mcwan_core::emit::object::{Kind, ObjectId};
 use mcwan_core::outcome::WriteError;
 use mcwan_core::problem::Reason;
 use mcwan_core::rollout::{Answer, ApplyError, Command, Event, GatewayReport, ModuleVerdict};
+use mcwan_core::status::StatusPatch;
 use mcwan_core::watched::Watched;
+use mcwan_policy::wire;
+use serde_json::Value;
 
 use super::{Happening, INGRESS, LONG, RECONCILED, STEPS, WRITES, World};
-use crate::gateway::Stage;
+use crate::gateway::{Pod, Stage};
 use crate::istiod::Plugin;
 use crate::replica::{Lack, Replica, Request};
 use crate::script::Pace;
+
+/// How soon who leads knows of a pod that has become ready.
+const KNOWN: Duration = Duration::from_secs(5);
+
+/// The conditions of a status.
+pub(crate) fn conditions(object: &Value) -> impl Iterator<Item = &Value> {
+    object.pointer("/status/conditions").and_then(Value::as_array).into_iter().flatten()
+}
 
 impl World {
     pub(super) fn start(&mut self, place: usize) {
@@ -83,6 +94,11 @@ impl World {
         let step = replica.rollout.step(now, event);
         STEPS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         RECONCILED.fetch_add(step.reconciled, std::sync::atomic::Ordering::Relaxed);
+        if replica.leads {
+            // Which clusters are stale is for who leads to say.
+            let changed = self.told.judge(&replica.rollout.snapshot().stale_clusters);
+            self.check.told(&changed);
+        }
         if replica.leads && replica.sees_others() {
             let changed = self.told.seen(replica.rollout.translator());
             self.check.mixed(&changed, &self.told, now);
@@ -108,7 +124,11 @@ impl World {
                 Command::Delete { id, live } => Request::Delete { id, live },
                 Command::Read { id } => Request::Read { id },
                 Command::Ask { namespace, pods } => Request::Ask { namespace, pods },
-                Command::Touch { .. } | Command::WriteStatus { .. } | Command::Tell { .. } => continue,
+                Command::WriteStatus { patch } => {
+                    self.is_true(place, &patch);
+                    Request::WriteStatus { patch }
+                }
+                Command::Touch { .. } | Command::Tell { .. } => continue,
             };
             let delay = if self.rng.u8(..64) == 0 && self.may_fail() { self.delay(4_000) } else { self.delay(60) };
             let term = self.replicas[place].term;
@@ -177,9 +197,33 @@ impl World {
                 });
                 Answer::Asked { namespace, reports: reports.collect() }
             }
+            Request::WriteStatus { patch } => {
+                let result = if is_done { self.api.write_status(&patch) } else { Ok(()) };
+                Answer::StatusWritten { patch, result: failure.map_or(result, Err) }
+            }
         };
         let delay = if is_lost { Duration::from_secs(15) } else { self.delay(60) };
         self.at(delay, Happening::Answer(place, term, answer));
+    }
+
+    /// What a status says of gateways holds there: all that have been ready for a while have the import.
+    fn is_true(&mut self, place: usize, patch: &StatusPatch) {
+        let is_programmed =
+            conditions(&patch.body).any(|known| known["type"] == "Programmed" && known["status"] == "True");
+        let imports = self.replicas[place].rollout.translator().imports();
+        let import = imports.get(&patch.key.namespace, &patch.key.name).filter(|_| is_programmed);
+        // Somebody has taken filters away, and they are written again.
+        let mut refusals = self.api.refusals.iter().filter(|refusal| refusal.kind == Kind::WasmPlugin);
+        let is_excused = self.script.pace == Pace::Late || refusals.any(|refusal| refusal.until + LONG > self.now);
+        let Some(import) = import.filter(|_| !is_excused) else { return };
+        let is_it = |known: &wire::Import| *known == import.wire || *known == import.wire.too_large();
+        let has_it = |pod: &Pod| pod.filter().is_some_and(|plugin| plugin.imports.iter().any(is_it));
+        let settled =
+            |pod: &&Pod| pod.ready.is_some_and(|ready| ready + KNOWN <= self.now) && pod.stage == Stage::Ready;
+        let own = self.pods.values().filter(|pod| pod.serves_imports(&patch.key.namespace));
+        if let Some(pod) = own.filter(settled).find(|pod| !has_it(pod)) {
+            self.check.wrongs.push(format!("untrue: {} is told to be programmed, not at {}", patch.key, pod.name));
+        }
     }
 
     /// Other clusters hear of an export: the gateways must know its routes.

@@ -31,7 +31,7 @@ impl World {
     pub(super) fn calm_down(&mut self) {
         let refused = self.api.refusals.iter().map(|refusal| refusal.until);
         let mute = self.pods.values().map(|pod| pod.mute);
-        let quiet = refused.chain(mute).chain([self.outage, self.now]).max().unwrap_or(self.now);
+        let quiet = refused.chain(mute).chain(self.silent).chain([self.outage, self.now]).max().unwrap_or(self.now);
         let quiet = if self.api.terminating.is_empty() { quiet } else { quiet.max(self.now + Duration::from_secs(6)) };
         self.quiet = Some(quiet);
         if self.module != ModuleVerdict::Sound {
@@ -104,6 +104,21 @@ impl World {
                 self.check.refuse(kind, import.as_ref(), until);
                 self.api.refusals.push(Refusal { kind, import, until });
             }
+            Step::Undefine(kind, long) => {
+                let until = self.now + long;
+                self.disturbed = self.disturbed.max(until);
+                self.check.pardon(until);
+                self.api.refusals.push(Refusal { kind, import: None, until });
+                let watched = Watched::Emitted(kind);
+                let keys: Vec<_> = self.api.list(watched).map(|(key, _)| key.clone()).collect();
+                for key in keys {
+                    self.remove(watched, &key);
+                    if kind == Kind::WasmPlugin {
+                        self.check.written(&key.namespace, None, &self.told, true);
+                    }
+                }
+            }
+            Step::Silent(cluster, long) => self.silent[cluster] = self.now + long,
             Step::Outage(long) => {
                 self.outage = self.now + long;
                 self.disturbed = self.disturbed.max(self.outage);
@@ -142,6 +157,7 @@ impl World {
             None => self.remove(Watched::WanPolicy, &Key::new("", crate::script::TIERS[tier])),
         }
         self.excuse(None);
+        self.check.move_tier(self.now.max(self.outage));
     }
 
     pub(super) fn rival(&mut self, namespace: &str, name: &str, is_there: bool) {
