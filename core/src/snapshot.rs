@@ -5,6 +5,7 @@ pub mod finding;
 pub mod input;
 pub mod keyed;
 pub mod objects;
+pub mod pod;
 
 mod document;
 mod documents;
@@ -19,13 +20,14 @@ mod yaml;
 use std::collections::BTreeSet;
 
 use gateway_api::referencegrants::ReferenceGrant;
-use k8s_openapi::api::core::v1::{Namespace, Pod, Service, ServicePort};
+use k8s_openapi::api::core::v1::{Namespace, Service, ServicePort};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 
 pub use gathered::{Gathered, Reader};
 pub use keyed::{Key, Keyed};
 pub use objects::{Age, Objects};
+use pod::Pod;
 
 use crate::api::{ExportedService, ServiceExport, ServiceImport, WanCluster, WanPolicy};
 

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use gateway_api::referencegrants::ReferenceGrant;
-use k8s_openapi::api::core::v1::{Namespace, Pod, Service};
+use k8s_openapi::api::core::v1::{Namespace, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_core::{Resource, ResourceExt};
 
+use super::pod::Pod;
 use super::{Key, Objects, Snapshot, Unreadable};
 use crate::api::{
     EgressGateway, ExportedService, REGISTRY_NAMESPACE, ServiceExport, ServiceImport, WanCluster, WanPolicy,

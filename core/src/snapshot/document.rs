@@ -126,7 +126,11 @@ impl Collected {
             InputKind::EndpointSlice => self.add(&object, |all| &mut all.endpoint_slices),
             InputKind::ReferenceGrant => self.add(&object, |all| &mut all.reference_grants),
             InputKind::ServiceExport => self.add(&object, |all| &mut all.service_exports),
-            InputKind::GatewayPod => self.add(&object, |all| &mut all.gateway_pods),
+            InputKind::GatewayPod => {
+                if let Some(pod) = self.typed(&object, typed::read_in_part) {
+                    self.snapshot.gateway_pods.insert(pod);
+                }
+            }
             InputKind::Namespace => {}
         }
     }

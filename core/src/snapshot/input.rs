@@ -3,10 +3,10 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::Unreadable;
 use super::change::{Input, InputKind};
+use super::{Unreadable, typed};
 use crate::api::validate;
-use crate::problem::Problem;
+use crate::problem::{ObjectRef, Problem};
 
 /// Reads an object. A `ServiceImport` that cannot be read is an input, too: what it should forbid must not be open.
 ///
@@ -43,7 +43,12 @@ fn sound<T: DeserializeOwned + kube_core::Resource>(
 }
 
 fn typed<T: DeserializeOwned>(object: &Value) -> Result<T, Box<Unreadable>> {
-    serde_path_to_error::deserialize(object).map_err(|error| unreadable(object, error.to_string()))
+    T::deserialize(object).map_err(|error| {
+        let fault = typed::fault_of::<T>(&ObjectRef::default(), object.clone());
+        let error =
+            fault.map_or_else(|| error.to_string(), |Problem { field, message, .. }| format!("{field}: {message}"));
+        unreadable(object, error)
+    })
 }
 
 /// What is known of an object all the same.

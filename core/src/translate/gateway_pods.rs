@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use k8s_openapi::api::core::v1::Pod;
-
 use crate::snapshot::Snapshot;
+use crate::snapshot::pod::Pod;
 
 /// The Gateway that requests of an importing namespace leave through, where the filter decides.
 pub const EGRESS_GATEWAY: &str = "mcwan-egress";
@@ -24,21 +23,23 @@ pub fn gateway_of(pod: &Pod) -> Option<&str> {
 
 /// Whether a pod has ended for good: it holds no connection, and its address may be another's by now.
 pub fn is_over(pod: &Pod) -> bool {
-    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-    matches!(phase, Some("Failed" | "Succeeded"))
+    matches!(pod.status.phase.as_deref(), Some("Failed" | "Succeeded"))
 }
 
 /// Whether a pod takes requests.
 pub fn is_ready(pod: &Pod) -> bool {
-    let conditions = pod.status.iter().flat_map(|status| &status.conditions).flatten();
-    let ready = conditions.filter(|condition| condition.type_ == "Ready").any(|condition| condition.status == "True");
+    let ready = pod
+        .status
+        .conditions
+        .iter()
+        .filter(|condition| condition.type_ == "Ready")
+        .any(|condition| condition.status == "True");
     ready && pod.metadata.deletion_timestamp.is_none() && !is_over(pod)
 }
 
 /// Every address of a pod.
 pub fn addresses_of(pod: &Pod) -> impl Iterator<Item = IpAddr> {
-    let all = pod.status.iter().flat_map(|status| &status.pod_ips).flatten();
-    all.filter_map(|address| address.ip.parse().ok())
+    pod.status.pod_ips.iter().filter_map(|address| address.ip.parse().ok())
 }
 
 /// Where requests to these Gateways of a namespace can be sent, in order.
