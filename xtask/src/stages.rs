@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
+use std::thread;
 
 use anyhow::{Context, Error, Result};
 use serde_json::Value;
@@ -75,20 +76,24 @@ fn all_stages(stopwatch: &mut Stopwatch, tools: &Path, extent: Extent) -> Result
     stopwatch.run("images", || image::run(tools, &[]))?;
     stopwatch.run("build of the tests", || run("test --workspace --no-run"))?;
     let more = match extent {
-        Extent::Usual => "",
+        Extent::Usual => "--",
         Extent::Full => "-- --include-ignored",
     };
     stopwatch.run("unit tests", || run(&format!("test --workspace --lib --bins --examples {more}")))?;
     stopwatch.run("documented examples", || run(&format!("test --workspace --doc {more}")))?;
-    for name in integration_tests()? {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    for (starts_programs, name) in integration_tests()? {
+        // A test of real programs waits for them half of its time.
+        let threads = if starts_programs { 2 * cores } else { cores };
         // All packages, as another choice of them would be another choice of features, and so another build.
-        stopwatch.run(&format!("tests: {name}"), || run(&format!("test --workspace --test {name} {more}")))?;
+        let test = format!("test --workspace --test {name} {more} --test-threads {threads}");
+        stopwatch.run(&format!("tests: {name}"), || run(&test))?;
     }
     Ok(())
 }
 
-/// The names of the programs of integration tests, those that start real things at the end.
-fn integration_tests() -> Result<Vec<String>> {
+/// The programs of integration tests: whether each starts real programs, as those at the end do, and its name.
+fn integration_tests() -> Result<BTreeSet<(bool, String)>> {
     let mut metadata = arguments(cargo(), "metadata --no-deps --format-version 1");
     let metadata: Value = serde_json::from_str(&process::read(&mut metadata, START_WITH_CARGO)?)?;
     let mut names = BTreeSet::new();
@@ -99,7 +104,7 @@ fn integration_tests() -> Result<Vec<String>> {
             names.insert((package["name"] == "mcwan-testbed", name.to_owned()));
         }
     }
-    Ok(names.into_iter().map(|(_, name)| name).collect())
+    Ok(names)
 }
 
 /// Runs cargo with arguments that hold no white space.
