@@ -1,13 +1,12 @@
 //! What cannot be honoured is said in a condition that names it, and the neighbours go on.
 
 use anyhow::{Context, Result, ensure};
-use mcwan_testbed::wait::until;
 use serde_json::{Value, json};
 
 use crate::objects::{
     mk, mk_export, mk_exported, mk_exported_by, mk_import, mk_namespace, mk_rule, mk_service, mk_tier, mk_tier_ref,
 };
-use crate::scene::{PATIENCE, Scene};
+use crate::scene::Scene;
 
 const TIER: &str = "sd-wan-priority-high";
 const PAYMENT: &str = "ServiceImport secure/payment";
@@ -220,7 +219,6 @@ async fn what_cannot_be_honoured_is_said_and_the_neighbours_go_on() -> Result<()
             ensure!(told.contains(part.as_str()), "{what}: the message names {part}: {told}");
         }
     }
-    a_tier_goes_while_in_use(&scene).await?;
     names_that_join_to_the_same_are_kept_apart(&scene).await?;
     a_namespace_is_terminating(&scene).await?;
 
@@ -232,27 +230,6 @@ async fn what_cannot_be_honoured_is_said_and_the_neighbours_go_on() -> Result<()
     let plugin = after.get("WasmPlugin secure/mcwan").context("no plugin")?.to_string();
     ensure!(plugin.contains("\"payment\"") && plugin.contains("/999"), "the neighbours' rules are in force");
     scene.end(controller).await
-}
-
-async fn a_tier_goes_while_in_use(scene: &Scene) -> Result<()> {
-    let id = "ServiceImport secure/t1";
-    let tiers = json!([{"name": TIER, "port": 31_111}, {"name": "sd-wan-priority-low", "port": 31_112},
-        {"name": "brief", "port": 31_200}]);
-    scene.edit("WANCluster mc-wan-registry/cluster-1", &json!({"spec": {"tiers": tiers}})).await?;
-    for object in [vec![mk_tier("brief", 31_200)], mk_imported("t1", mk_tier_ref("brief"))].concat() {
-        scene.put(&object).await?;
-    }
-    scene.until_delivered(id).await?;
-    scene.until_condition(id, "ResolvedRefs=True/ResolvedRefs").await?;
-    scene.delete("WANPolicy brief").await?;
-    let message = scene.until_condition(id, "ResolvedRefs=False/BackendNotFound").await?;
-    ensure!(message.contains("brief"), "{message}");
-    scene.until_gone("Service mc-wan/t1-secure-brief").await?;
-    for id in ["HTTPRoute secure/t1.8080", "ReferenceGrant mc-wan/secure.t1"] {
-        let forgets = async || Ok(!scene.get(id).await?.unwrap_or_default()["spec"].to_string().contains("brief"));
-        until(PATIENCE, &format!("{id} does not name it"), forgets).await?;
-    }
-    Ok(())
 }
 
 /// It stays so, as somebody keeps an import in it from going.
