@@ -43,8 +43,7 @@ pub use grant::missing_grants;
 pub use import::{ImportObjects, ImportVersions, tier_services};
 pub use ingress::{guard_of, guarded_by, ingress_objects};
 pub use provenance::Provenance;
-pub use recovered::{Recovered, RecoveredRule, steering_value_of, tier_services_of};
-pub use route::Places;
+pub use recovered::{Places, Recovered, RecoveredRule, steering_value_of, tier_services_of};
 
 /// The label of everything that mcwan writes, its value being [`MANAGER`].
 pub const MANAGED_BY_LABEL: &str = "app.kubernetes.io/managed-by";

@@ -11,8 +11,8 @@ use crate::translate::Import;
 use crate::translate::gateway_pods::GATEWAY_LABEL;
 
 use super::draft::Draft;
-use super::recovered::Recovered;
-use super::route::{self, Places};
+use super::recovered::{Places, Recovered};
+use super::route;
 use super::{Settings, gateway, names, tier};
 
 /// The versions of an import that its objects are for. In each list the newest comes first, and of what two versions say of

@@ -1,6 +1,6 @@
 //! What one who takes over finds in the live routes of an import.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use mcwan_policy::STEERING_HEADER;
 use serde_json::Value;
@@ -8,7 +8,9 @@ use serde_json::Value;
 use crate::api::TIER_NAMESPACE;
 
 use super::names;
-use super::route::Places;
+
+/// The number of the `HTTPRoute` for a port that the rule for a steering value stands in.
+pub type Places = BTreeMap<(u16, String), usize>;
 
 /// Rules of the live `HTTPRoute`s of an import, and the tier services that they lead to: gateways may have a filter that
 /// steers there.

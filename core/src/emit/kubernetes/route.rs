@@ -14,7 +14,7 @@ use crate::translate::{Destination, HeaderChanges, Import, Target, in_turn};
 use super::backend::{self, Backend};
 use super::draft::Draft;
 use super::forwarding::{self, Unsayable};
-use super::recovered::RecoveredRule;
+use super::recovered::{Places, RecoveredRule};
 use super::{gateway, names};
 
 /// Rules of one `HTTPRoute` (Gateway API, `HTTPRouteSpec`).
@@ -64,9 +64,6 @@ pub(super) fn steered(
     *places = stand;
     objects
 }
-
-/// The number of the `HTTPRoute` for a port that the rule for a steering value stands in.
-pub type Places = BTreeMap<(u16, String), usize>;
 
 /// The ports of versions of an import, with those of their listeners.
 pub(super) fn ports(versions: &[&Import], recovered: &[RecoveredRule]) -> BTreeMap<u16, u16> {

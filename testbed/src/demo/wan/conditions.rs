@@ -7,7 +7,6 @@ use kube::core::GroupVersionKind;
 use kube::{Api, ResourceExt};
 use serde_json::Value;
 
-use super::screen::GAP;
 use crate::wan::{TestWan, WanCluster};
 
 /// The kinds that have something to say.
@@ -23,6 +22,9 @@ const BAD_IF_TRUE: [&str; 4] = ["Conflict", "Conflicted", "PartiallyInvalid", "R
 
 const GOOD: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Yellow.on_default();
+
+/// What stands between two conditions.
+pub(super) const GAP: &str = "  ";
 
 /// Cluster, object, and what it says.
 pub(super) type Row = [String; 3];

@@ -5,11 +5,8 @@ use std::io::{IsTerminal, stderr};
 use anstream::adapter::strip_str;
 use anstream::{eprint, eprintln};
 
-use super::conditions::Row;
+use super::conditions::{GAP, Row};
 use crate::table::{Columns, TERMINAL};
-
-/// What stands between two conditions.
-pub(super) const GAP: &str = "  ";
 
 /// A table on a terminal, drawn anew where it stands. Elsewhere each row that is new or has changed is a line.
 #[derive(Debug)]
