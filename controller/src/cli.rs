@@ -1,11 +1,11 @@
 //! The command line.
 
-mod answer;
 mod cluster;
 mod completions;
 mod connection;
 mod controller;
 mod diff;
+mod exit_status;
 mod explain;
 mod gateway;
 mod input;
@@ -22,7 +22,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use answer::Answer;
+use exit_status::ExitStatus;
 
 /// The command line.
 #[derive(Debug, Parser)]
@@ -65,7 +65,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => return usage(&error),
     };
     // Of a comparison, 1 says that something differs.
-    let failed = if matches!(cli.command, Command::Diff(_)) { Answer::Unknown } else { Answer::No };
+    let failed = if matches!(cli.command, Command::Diff(_)) { ExitStatus::Unknown } else { ExitStatus::No };
     let result = match cli.command {
         Command::Validate(validate) => validate.run(),
         Command::Render(render) => render.run(),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
-use mcwan_core::status::{News, Outcome, StatusPatch};
+use mcwan_core::status::{News, NewsType, StatusPatch};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -80,9 +80,9 @@ async fn send(recorder: Recorder, mut reports: mpsc::Receiver<Report>) {
 
 fn event(news: &News) -> Event {
     Event {
-        type_: match news.outcome {
-            Outcome::Good => EventType::Normal,
-            Outcome::Bad => EventType::Warning,
+        type_: match news.news_type {
+            NewsType::Normal => EventType::Normal,
+            NewsType::Warning => EventType::Warning,
         },
         reason: news.reason.to_string(),
         note: Some(news.message.clone()),

@@ -10,16 +10,16 @@ mod error;
 mod guard;
 mod manifest;
 mod member;
+mod object_name;
 mod server;
-mod target;
 
 pub use cluster_name::{ClusterName, ClusterNameError};
 pub use endpoint::{Endpoint, EndpointError, ServerUrl};
 pub use error::RegistryError;
 pub use guard::client_with;
 pub use manifest::{Manifest, manifests};
-pub use server::{Outcome, Server};
-pub use target::Target;
+pub use object_name::ObjectName;
+pub use server::{Applied, Server};
 
 /// The field manager of what is written here, and its `app.kubernetes.io/managed-by` label. By that the Helm chart knows
 /// what it must leave alone.

@@ -11,7 +11,7 @@ mod service_export;
 mod service_import;
 mod wan_policy;
 
-pub use condition::{News, Outcome, Subject};
+pub use condition::{News, NewsType, Subject};
 pub use delivery::{Delivery, GatewayState, ModuleState};
 pub use service_export::{refusal_ahead, service_export};
 pub use service_import::service_import;

@@ -21,13 +21,13 @@ thread_local! {
 
 #[derive(Default)]
 struct Counters {
-    decisions: BTreeMap<Kind, Counter>,
+    decisions: BTreeMap<CounterKind, Counter>,
     targets: BTreeMap<Box<str>, Counter>,
 }
 
 /// What kind of decision.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum CounterKind {
     Pass,
     Route,
     Redirect,
@@ -45,12 +45,12 @@ struct Counter {
 pub(crate) fn count(decision: &Decision<'_>) {
     COUNTERS.with_borrow_mut(|counters| {
         let kind = match decision {
-            Decision::Pass => Kind::Pass,
+            Decision::Pass => CounterKind::Pass,
             Decision::Route(route) => {
                 counters.count_target(route.target.name());
-                Kind::Route
+                CounterKind::Route
             }
-            Decision::Reply(reply) => reply.reason.map_or(Kind::Redirect, Kind::Refuse),
+            Decision::Reply(reply) => reply.reason.map_or(CounterKind::Redirect, CounterKind::Refuse),
         };
         counters.decisions.entry(kind).or_default().add_one();
     });
@@ -61,10 +61,10 @@ pub(crate) fn flush() {
     COUNTERS.with_borrow_mut(|Counters { decisions, targets }| {
         for (kind, counter) in decisions {
             counter.flush(|| match kind {
-                Kind::Pass => "mcwan.decision.pass".to_owned(),
-                Kind::Route => "mcwan.decision.route".to_owned(),
-                Kind::Redirect => "mcwan.decision.redirect".to_owned(),
-                Kind::Refuse(reason) => format!("mcwan.decision.refuse.{reason}"),
+                CounterKind::Pass => "mcwan.decision.pass".to_owned(),
+                CounterKind::Route => "mcwan.decision.route".to_owned(),
+                CounterKind::Redirect => "mcwan.decision.redirect".to_owned(),
+                CounterKind::Refuse(reason) => format!("mcwan.decision.refuse.{reason}"),
             });
         }
         for (name, counter) in targets {

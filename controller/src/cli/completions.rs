@@ -6,7 +6,7 @@ use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
 use super::Cli;
-use super::answer::Answer;
+use super::exit_status::ExitStatus;
 
 /// Print the completions of a shell
 #[derive(Debug, Args)]
@@ -23,11 +23,11 @@ Examples:
   mcwan completions fish > ~/.config/fish/completions/mcwan.fish";
 
 impl Completions {
-    pub(super) fn run(&self) -> anyhow::Result<Answer> {
+    pub(super) fn run(&self) -> anyhow::Result<ExitStatus> {
         // The generator panics where it cannot write, so it does not get to see the real output.
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut Cli::command(), "mcwan", &mut script);
         io::stdout().write_all(&script)?;
-        Ok(Answer::Yes)
+        Ok(ExitStatus::Yes)
     }
 }

@@ -19,9 +19,9 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use super::answer::Answer;
 use super::cluster::SYSTEM_NAMESPACE;
 use super::connection::from_file;
+use super::exit_status::ExitStatus;
 use super::render::{DataPlane, FilterKind};
 use crate::apply;
 use crate::controller::{self, Config, Timing};
@@ -138,7 +138,7 @@ enum LogFormat {
 }
 
 impl Controller {
-    pub(super) fn run(&self) -> anyhow::Result<Answer> {
+    pub(super) fn run(&self) -> anyhow::Result<ExitStatus> {
         self.start_log();
         use_ring();
         let mut config = self.config()?;
@@ -162,7 +162,7 @@ impl Controller {
             let registry = registry.map(client_of).transpose()?;
             controller::run(client_of(kube)?, registry, config).await
         })?;
-        Ok(Answer::Yes)
+        Ok(ExitStatus::Yes)
     }
 
     fn config(&self) -> anyhow::Result<Config> {

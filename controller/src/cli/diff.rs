@@ -15,8 +15,8 @@ use mcwan_core::snapshot::change::Change as Input;
 use mcwan_core::translate::Translator;
 use serde::Serialize;
 
-use super::answer::Answer;
 use super::cluster::{self, Cluster, World};
+use super::exit_status::ExitStatus;
 use super::input::{Files, Findings};
 use super::output::{self, Output};
 use super::report;
@@ -57,18 +57,18 @@ struct Json<'f> {
 }
 
 impl Diff {
-    pub(super) fn run(&self) -> anyhow::Result<Answer> {
+    pub(super) fn run(&self) -> anyhow::Result<ExitStatus> {
         cluster::runtime()?.block_on(self.answer())
     }
 
-    async fn answer(&self) -> anyhow::Result<Answer> {
+    async fn answer(&self) -> anyhow::Result<ExitStatus> {
         let client = self.cluster.client().await?;
         let gathered = self.files.gather_in(self.namespace.as_deref().unwrap_or_else(|| client.default_namespace()));
         if !gathered.is_complete() {
             let mut log = anstream::stderr().lock();
             Findings::new(&gathered, Vec::new()).print(&mut log)?;
             writeln!(log, "nothing is compared: the objects that cannot be read might matter")?;
-            return Ok(Answer::Unknown);
+            return Ok(ExitStatus::Unknown);
         }
         let World { live, options, translator, environment } = self.cluster.world(&client).await?;
         let settings = Settings {
@@ -103,7 +103,7 @@ impl Diff {
                 output::json_line(&mut io::stdout().lock(), &Json { changes: &changes, problems })?;
             }
         }
-        Ok(if changes.is_empty() { Answer::Yes } else { Answer::No })
+        Ok(if changes.is_empty() { ExitStatus::Yes } else { ExitStatus::No })
     }
 }
 

@@ -10,10 +10,10 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use kube::{Client, Config};
 
-use super::answer::Answer;
 use super::cluster;
 use super::connection::Connection;
-use crate::registry::{Outcome, Server};
+use super::exit_status::ExitStatus;
+use crate::registry::{Applied, Server};
 
 /// Say which clusters take part
 ///
@@ -43,7 +43,7 @@ enum Task {
 }
 
 impl Registry {
-    pub(super) fn run(&self) -> anyhow::Result<Answer> {
+    pub(super) fn run(&self) -> anyhow::Result<ExitStatus> {
         let answer = async {
             match &self.task {
                 Task::Init(init) => init.answer().await,
@@ -76,15 +76,15 @@ impl Hub {
 }
 
 /// What became of an object, in kubectl's words.
-struct Word<'o>(&'o Outcome);
+struct Word<'o>(&'o Applied);
 
 impl fmt::Display for Word<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Outcome::Created => formatter.write_str("created"),
-            Outcome::Configured => formatter.write_str("configured"),
-            Outcome::Unchanged => formatter.write_str("unchanged"),
-            Outcome::Left { to } => write!(formatter, "left as {to} made it"),
+            Applied::Created => formatter.write_str("created"),
+            Applied::Configured => formatter.write_str("configured"),
+            Applied::Unchanged => formatter.write_str("unchanged"),
+            Applied::Left { to } => write!(formatter, "left as {to} made it"),
         }
     }
 }

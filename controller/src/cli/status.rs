@@ -17,8 +17,8 @@ use k8s_openapi::jiff::Timestamp;
 use kube::Client;
 use serde::Serialize;
 
-use super::answer::Answer;
 use super::cluster::{self, Cluster, World};
+use super::exit_status::ExitStatus;
 use chain::Chain;
 use exported::Exported;
 use import::ImportStatus;
@@ -70,11 +70,11 @@ enum Form {
 }
 
 impl Status {
-    pub(super) fn run(&self) -> anyhow::Result<Answer> {
+    pub(super) fn run(&self) -> anyhow::Result<ExitStatus> {
         cluster::runtime()?.block_on(self.answer())
     }
 
-    async fn answer(&self) -> anyhow::Result<Answer> {
+    async fn answer(&self) -> anyhow::Result<ExitStatus> {
         let client = self.cluster.client().await?;
         let namespace = self.namespace.as_deref().unwrap_or_else(|| client.default_namespace()).to_owned();
         let world = self.cluster.world(&client).await?;
@@ -86,7 +86,7 @@ impl Status {
         }
     }
 
-    fn all(&self, world: &World, leader: &Leader, namespace: &str, now: &Time) -> anyhow::Result<Answer> {
+    fn all(&self, world: &World, leader: &Leader, namespace: &str, now: &Time) -> anyhow::Result<ExitStatus> {
         let imports = world.translator.imports().values();
         let wanted = imports.filter(|import| self.all_namespaces || import.wire.namespace == namespace);
         let imports: Vec<_> = wanted.map(|import| ImportStatus::new(import, world)).collect();
@@ -101,7 +101,7 @@ impl Status {
             Form::Json | Form::Yaml => self.print(&imports)?,
         }
         let ok = imports.iter().all(|import| import.ok) && leader.is_missing().is_none();
-        Ok(if ok { Answer::Yes } else { Answer::No })
+        Ok(if ok { ExitStatus::Yes } else { ExitStatus::No })
     }
 
     fn table(&self, imports: &[ImportStatus], now: &Time, wide: bool) -> io::Result<()> {
@@ -140,13 +140,13 @@ impl Status {
         leader: Leader,
         namespace: &str,
         name: &str,
-    ) -> anyhow::Result<Answer> {
+    ) -> anyhow::Result<ExitStatus> {
         if let Some(exported) = Exported::of(world, &leader, namespace, name) {
             match self.output {
                 Form::Table | Form::Wide => exported.text(&leader, &mut anstream::stdout().lock())?,
                 Form::Json | Form::Yaml => self.print(&exported)?,
             }
-            return Ok(if exported.ok { Answer::Yes } else { Answer::No });
+            return Ok(if exported.ok { ExitStatus::Yes } else { ExitStatus::No });
         }
         let Some(import) = world.translator.imports().get(namespace, name) else {
             let others: Vec<_> =
@@ -165,7 +165,7 @@ impl Status {
             Form::Table | Form::Wide => chain.text(&mut anstream::stdout().lock())?,
             Form::Json | Form::Yaml => self.print(&chain)?,
         }
-        Ok(if chain.ok { Answer::Yes } else { Answer::No })
+        Ok(if chain.ok { ExitStatus::Yes } else { ExitStatus::No })
     }
 
     /// Prints something for programs.

@@ -54,14 +54,14 @@ fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
 }
 
 /// The answer to a request.
-pub(super) struct Answer {
+pub(super) struct Response {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) body: Vec<u8>,
 }
 
 /// Sends a request; `url` is what errors call it.
-pub(super) async fn send(request: RequestBuilder, url: &str) -> Result<Answer, ModuleError> {
+pub(super) async fn send(request: RequestBuilder, url: &str) -> Result<Response, ModuleError> {
     let failed = |error: reqwest::Error| ModuleError::fetch_failed(&url, &error.without_url());
     let mut response = request.send().await.map_err(failed)?;
     let (status, headers) = (response.status(), response.headers().clone());
@@ -72,10 +72,10 @@ pub(super) async fn send(request: RequestBuilder, url: &str) -> Result<Answer, M
         }
         body.extend_from_slice(&piece);
     }
-    Ok(Answer { status, headers, body })
+    Ok(Response { status, headers, body })
 }
 
-impl Answer {
+impl Response {
     /// The body of an answer that is none of an error.
     pub(super) fn success(self, url: &str) -> Result<Vec<u8>, ModuleError> {
         match self.status {

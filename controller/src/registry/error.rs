@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use super::{ClusterName, Target};
+use super::{ClusterName, ObjectName};
 
 /// Why the registry is not as it should be.
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
     /// The API server refuses.
-    #[error("{target}: {message}")]
+    #[error("{object}: {message}")]
     Refused {
         /// What was asked for.
-        target: String,
+        object: String,
         /// What the API server says.
         message: String,
     },
@@ -45,9 +45,9 @@ pub enum RegistryError {
 }
 
 impl RegistryError {
-    pub(super) fn new(target: &Target, error: kube::Error) -> Self {
+    pub(super) fn new(object: &ObjectName, error: kube::Error) -> Self {
         match error {
-            kube::Error::Api(status) => Self::Refused { target: target.to_string(), message: status.message },
+            kube::Error::Api(status) => Self::Refused { object: object.to_string(), message: status.message },
             error => Self::Unreachable(error),
         }
     }

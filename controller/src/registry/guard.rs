@@ -6,7 +6,7 @@ use kube::{Api, Client, Config};
 use mcwan_core::api::{REGISTRY_NAMESPACE, WanCluster, WanClusterSpec};
 
 use super::deadline::until;
-use super::{ClusterName, POLICY, RegistryError, Server, Target};
+use super::{ClusterName, ObjectName, POLICY, RegistryError, Server};
 
 /// Names of which at least one is another cluster's.
 const OTHERS: [&str; 2] = ["another-cluster", "one-more-cluster"];
@@ -50,7 +50,7 @@ impl Server {
         match (guarded, last) {
             (Some(()), _) => Ok(()),
             (None, Some(Verdict::Unguarded)) => {
-                self.delete(&Target::rights(cluster)).await?;
+                self.delete(&ObjectName::rights(cluster)).await?;
                 Err(RegistryError::Unguarded { cluster: cluster.clone() })
             }
             (None, Some(Verdict::Refused(why))) => {

@@ -10,12 +10,12 @@ use mcwan_core::json::{put, put_at};
 use mcwan_core::kind::{self, KindInfo};
 use serde_json::Value;
 
-use super::{MANAGER, POLICY, ROLE, Target};
+use super::{MANAGER, ObjectName, POLICY, ROLE};
 
 /// An object as it is to be.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Manifest {
-    pub(super) target: Target,
+    pub(super) object: ObjectName,
     pub(super) body: Value,
     pub(super) shared: Shared,
 }
@@ -33,9 +33,9 @@ pub(super) enum Shared {
 
 impl Manifest {
     /// Gives an object its content, and our label.
-    pub(super) fn new(target: Target, mut body: Value, shared: Shared) -> Self {
+    pub(super) fn new(object: ObjectName, mut body: Value, shared: Shared) -> Self {
         put_at(&mut body, &["metadata", "labels", MANAGED_BY_LABEL], MANAGER);
-        Self { target, body, shared }
+        Self { object, body, shared }
     }
 
     /// The whole manifest.
@@ -45,12 +45,12 @@ impl Manifest {
 
     /// Whether it defines a kind.
     pub fn defines_a_kind(&self) -> bool {
-        self.target.resource.kind == "CustomResourceDefinition"
+        self.object.resource.kind == "CustomResourceDefinition"
     }
 
     /// Which object this is.
-    pub fn target(&self) -> &Target {
-        &self.target
+    pub fn object(&self) -> &ObjectName {
+        &self.object
     }
 }
 
@@ -59,14 +59,14 @@ impl Manifest {
 /// # Errors
 /// A file of `manifests/` is no YAML; the tests read each.
 pub fn manifests() -> Result<[Manifest; 7], serde_saphyr::Error> {
-    let read = |target, file, shared| Ok(Manifest::new(target, serde_saphyr::from_str(file)?, shared));
+    let read = |object, file, shared| Ok(Manifest::new(object, serde_saphyr::from_str(file)?, shared));
     let crd = |kind: KindInfo, file| {
-        let target = Target::global::<CustomResourceDefinition>(format!("{}.{}", kind.plural, kind.group));
-        read(target, file, Shared::WithMcwan)
+        let object = ObjectName::global::<CustomResourceDefinition>(format!("{}.{}", kind.plural, kind.group));
+        read(object, file, Shared::WithMcwan)
     };
     Ok([
         read(
-            Target::global::<Namespace>(REGISTRY_NAMESPACE),
+            ObjectName::global::<Namespace>(REGISTRY_NAMESPACE),
             include_str!("../../../manifests/registry/namespace.yaml"),
             Shared::WithMcwan,
         )?,
@@ -74,31 +74,31 @@ pub fn manifests() -> Result<[Manifest; 7], serde_saphyr::Error> {
         crd(kind::WAN_CLUSTER, include_str!("../../../manifests/crds/wanclusters.yaml"))?,
         // What guards comes before what may be written.
         read(
-            Target::global::<ValidatingAdmissionPolicy>(POLICY),
+            ObjectName::global::<ValidatingAdmissionPolicy>(POLICY),
             include_str!("../../../manifests/registry/policy.yaml"),
             Shared::No,
         )?,
         read(
-            Target::global::<ValidatingAdmissionPolicyBinding>(POLICY),
+            ObjectName::global::<ValidatingAdmissionPolicyBinding>(POLICY),
             include_str!("../../../manifests/registry/binding.yaml"),
             Shared::No,
         )?,
         read(
-            Target::of_registry::<ResourceQuota>(POLICY),
+            ObjectName::of_registry::<ResourceQuota>(POLICY),
             include_str!("../../../manifests/registry/quota.yaml"),
             Shared::WithMcwan,
         )?,
-        read(Target::of_registry::<Role>(ROLE), include_str!("../../../manifests/registry/role.yaml"), Shared::No)?,
+        read(ObjectName::of_registry::<Role>(ROLE), include_str!("../../../manifests/registry/role.yaml"), Shared::No)?,
     ])
 }
 
 /// An object that nobody else installs: what `body` says beside its kind and name.
-pub(super) fn ours(target: Target, mut body: Value) -> Manifest {
-    put(&mut body, "apiVersion", target.resource.api_version.as_str());
-    put(&mut body, "kind", target.resource.kind.as_str());
-    put_at(&mut body, &["metadata", "name"], target.name.as_str());
-    put_at(&mut body, &["metadata", "namespace"], target.namespace);
-    Manifest::new(target, body, Shared::WithKubernetes)
+pub(super) fn ours(object: ObjectName, mut body: Value) -> Manifest {
+    put(&mut body, "apiVersion", object.resource.api_version.as_str());
+    put(&mut body, "kind", object.resource.kind.as_str());
+    put_at(&mut body, &["metadata", "name"], object.name.as_str());
+    put_at(&mut body, &["metadata", "namespace"], object.namespace);
+    Manifest::new(object, body, Shared::WithKubernetes)
 }
 
 #[cfg(test)]
@@ -110,18 +110,18 @@ mod tests {
     #[test]
     fn every_file_holds_what_it_is_taken_for() {
         for manifest in manifests().unwrap() {
-            let Manifest { target, body, .. } = manifest;
-            assert_eq!(body["apiVersion"], target.resource.api_version, "{target}");
-            assert_eq!(body["kind"], target.resource.kind, "{target}");
-            assert_eq!(body["metadata"]["name"], target.name, "{target}");
-            assert_eq!(body["metadata"]["namespace"], json!(target.namespace), "{target}");
-            assert_eq!(body["metadata"]["labels"], json!({MANAGED_BY_LABEL: MANAGER}), "{target}");
+            let Manifest { object, body, .. } = manifest;
+            assert_eq!(body["apiVersion"], object.resource.api_version, "{object}");
+            assert_eq!(body["kind"], object.resource.kind, "{object}");
+            assert_eq!(body["metadata"]["name"], object.name, "{object}");
+            assert_eq!(body["metadata"]["namespace"], json!(object.namespace), "{object}");
+            assert_eq!(body["metadata"]["labels"], json!({MANAGED_BY_LABEL: MANAGER}), "{object}");
         }
     }
 
     #[test]
     fn there_is_an_end_to_what_a_cluster_publishes() {
-        let quota = manifests().unwrap().into_iter().find(|manifest| manifest.target.resource.kind == "ResourceQuota");
+        let quota = manifests().unwrap().into_iter().find(|manifest| manifest.object.resource.kind == "ResourceQuota");
         let quota = quota.expect("the registry has a quota");
         let bounds = quota.body["spec"]["hard"].as_object().unwrap();
         for kind in ["exportedservices.mc-wan.l7mp.io", "wanclusters.mc-wan.l7mp.io", "leases.coordination.k8s.io"] {
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn the_policy_is_bound_and_guards_the_registry() {
         let [_, _, _, policy, binding, _, _] = manifests().unwrap();
-        assert_eq!(binding.body["spec"]["policyName"], policy.target.name);
+        assert_eq!(binding.body["spec"]["policyName"], policy.object.name);
         let text = serde_json::to_string(&policy.body).unwrap();
         assert!(text.contains(&format!("system:serviceaccount:{REGISTRY_NAMESPACE}:")), "{text}");
         let selector = &policy.body["spec"]["matchConstraints"]["namespaceSelector"]["matchLabels"];

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::deadline::until;
 use super::manifest::{Manifest, ours};
-use super::{ClusterName, POLICY, ROLE, RegistryError, Server, Target};
+use super::{ClusterName, ObjectName, POLICY, ROLE, RegistryError, Server};
 
 /// The annotations of a token's Secret: whose it is. Kubernetes sets the second.
 const ACCOUNT_NAME: &str = "kubernetes.io/service-account.name";
@@ -19,7 +19,7 @@ const ACCOUNT_UID: &str = "kubernetes.io/service-account.uid";
 impl Manifest {
     /// Who a cluster is.
     pub fn account(cluster: &ClusterName) -> Self {
-        ours(Target::account(cluster), json!({"automountServiceAccountToken": false}))
+        ours(ObjectName::account(cluster), json!({"automountServiceAccountToken": false}))
     }
 
     /// What a cluster may do.
@@ -28,7 +28,7 @@ impl Manifest {
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": ROLE},
             "subjects": [{"kind": "ServiceAccount", "name": cluster.as_str(), "namespace": REGISTRY_NAMESPACE}],
         });
-        ours(Target::rights(cluster), body)
+        ours(ObjectName::rights(cluster), body)
     }
 
     /// By what a cluster proves who it is. Kubernetes fills it with a token, which lasts as long as this does.
@@ -37,7 +37,7 @@ impl Manifest {
             "metadata": {"annotations": {ACCOUNT_NAME: cluster.as_str()}},
             "type": "kubernetes.io/service-account-token",
         });
-        ours(Target::token(cluster), body)
+        ours(ObjectName::token(cluster), body)
     }
 }
 
@@ -47,14 +47,14 @@ impl Server {
     /// # Errors
     /// It has not, or the API server does not answer.
     pub async fn is_prepared(&self) -> Result<(), RegistryError> {
-        for target in [
-            Target::global::<Namespace>(REGISTRY_NAMESPACE),
-            Target::global::<ValidatingAdmissionPolicy>(POLICY),
-            Target::global::<ValidatingAdmissionPolicyBinding>(POLICY),
-            Target::of_registry::<Role>(ROLE),
+        for object in [
+            ObjectName::global::<Namespace>(REGISTRY_NAMESPACE),
+            ObjectName::global::<ValidatingAdmissionPolicy>(POLICY),
+            ObjectName::global::<ValidatingAdmissionPolicyBinding>(POLICY),
+            ObjectName::of_registry::<Role>(ROLE),
         ] {
-            if self.look(&target).await?.is_none() {
-                return Err(RegistryError::NotPrepared { missing: target.to_string() });
+            if self.look(&object).await?.is_none() {
+                return Err(RegistryError::NotPrepared { missing: object.to_string() });
             }
         }
         Ok(())
@@ -67,14 +67,14 @@ impl Server {
     pub async fn wait_for_token(&self, cluster: &ClusterName) -> Result<String, RegistryError> {
         let secret = Manifest::token(cluster);
         let token = until(self.deadline, async || {
-            let Some(account) = self.look(&Target::account(cluster)).await? else { return Ok(None) };
-            match self.look(&secret.target).await? {
+            let Some(account) = self.look(&ObjectName::account(cluster)).await? else { return Ok(None) };
+            match self.look(&secret.object).await? {
                 Some(secret) => Ok(token_for(&account, &secret)),
                 // Kubernetes removes that of an account which is gone, even where there is a new one of its name.
                 None => self.apply(&secret).await.map(|_| None),
             }
         });
-        let overdue = || self.overdue(format!("Kubernetes puts a token into {}", Target::token(cluster)));
+        let overdue = || self.overdue(format!("Kubernetes puts a token into {}", ObjectName::token(cluster)));
         token.await?.ok_or_else(overdue)
     }
 
@@ -83,7 +83,7 @@ impl Server {
     /// # Errors
     /// The API server refuses or does not answer.
     pub async fn token(&self, cluster: &ClusterName) -> Result<Option<String>, RegistryError> {
-        Ok(self.look(&Target::token(cluster)).await?.as_ref().and_then(token_in))
+        Ok(self.look(&ObjectName::token(cluster)).await?.as_ref().and_then(token_in))
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::deadline::until;
 use super::manifest::Shared;
-use super::{ClusterName, MANAGER, Manifest, RegistryError, Target};
+use super::{ClusterName, MANAGER, Manifest, ObjectName, RegistryError};
 
 /// How many objects are listed at once.
 const PAGE: u32 = 500;
@@ -25,7 +25,7 @@ pub struct Server {
 
 /// What became of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum Applied {
     /// It is new.
     Created,
     /// It was otherwise.
@@ -49,22 +49,22 @@ impl Server {
     ///
     /// # Errors
     /// The API server refuses, or does not answer.
-    pub async fn apply(&self, manifest: &Manifest) -> Result<Outcome, RegistryError> {
-        let Some(before) = self.look(&manifest.target).await? else {
-            return self.send(manifest, &applied()).await.map(|_| Outcome::Created);
+    pub async fn apply(&self, manifest: &Manifest) -> Result<Applied, RegistryError> {
+        let Some(before) = self.look(&manifest.object).await? else {
+            return self.send(manifest, &applied()).await.map(|_| Applied::Created);
         };
         let after = match manifest.shared {
             Shared::WithMcwan if !is_ours(&before) => {
                 let after = self.send(manifest, &applied().dry_run()).await?;
                 let to = installer(&before).unwrap_or("somebody").to_owned();
                 let is_same = content(&before) == content(&after);
-                return Ok(if is_same { Outcome::Unchanged } else { Outcome::Left { to } });
+                return Ok(if is_same { Applied::Unchanged } else { Applied::Left { to } });
             }
             Shared::WithMcwan | Shared::WithKubernetes => self.send(manifest, &applied()).await?,
             Shared::No => self.replace(manifest, before.clone()).await?,
         };
         let is_same = before.metadata.resource_version == after.metadata.resource_version;
-        Ok(if is_same { Outcome::Unchanged } else { Outcome::Configured })
+        Ok(if is_same { Applied::Unchanged } else { Applied::Configured })
     }
 
     /// Waits until the kind that a manifest defines is served.
@@ -73,10 +73,10 @@ impl Server {
     /// It is not in time, or the API server does not answer.
     pub async fn wait_until_served(&self, manifest: &Manifest) -> Result<(), RegistryError> {
         let served = until(self.deadline, async || {
-            let definition = self.look(&manifest.target).await?;
+            let definition = self.look(&manifest.object).await?;
             Ok(definition.filter(is_established))
         });
-        let overdue = || self.overdue(format!("{} is established", manifest.target));
+        let overdue = || self.overdue(format!("{} is established", manifest.object));
         served.await?.map(drop).ok_or_else(overdue)
     }
 
@@ -84,20 +84,20 @@ impl Server {
     ///
     /// # Errors
     /// It is not gone in time, or the API server refuses or does not answer.
-    pub async fn delete(&self, target: &Target) -> Result<bool, RegistryError> {
-        match self.api(target).delete(&target.name, &DeleteParams::background()).await {
+    pub async fn delete(&self, object: &ObjectName) -> Result<bool, RegistryError> {
+        match self.api(object).delete(&object.name, &DeleteParams::background()).await {
             Ok(_) => {}
             Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(false),
-            Err(error) => return Err(RegistryError::new(target, error)),
+            Err(error) => return Err(RegistryError::new(object, error)),
         }
         let mut finalizers = Vec::new();
         let gone = until(self.deadline, async || {
-            let left = self.look(target).await?;
+            let left = self.look(object).await?;
             finalizers = left.iter().filter_map(|left| left.metadata.finalizers.clone()).flatten().collect();
             Ok(left.is_none().then_some(()))
         });
         let gone = gone.await?.is_some();
-        let overdue = || self.overdue(format!("{target} is gone; its finalizers: {}", finalizers.join(", ")));
+        let overdue = || self.overdue(format!("{object} is gone; its finalizers: {}", finalizers.join(", ")));
         if gone { Ok(true) } else { Err(overdue()) }
     }
 
@@ -106,7 +106,7 @@ impl Server {
     /// # Errors
     /// As for [`Server::delete`].
     pub async fn delete_exports(&self, cluster: &ClusterName) -> Result<usize, RegistryError> {
-        let any = Target::export("");
+        let any = ObjectName::export("");
         let prefix = format!("{cluster}.");
         let mut deleted = 0;
         let mut params = ListParams::default().limit(PAGE);
@@ -117,7 +117,7 @@ impl Server {
             };
             let names = page.items.into_iter().filter_map(|export| export.metadata.name);
             for name in names.filter(|name| name.starts_with(&prefix)) {
-                deleted += usize::from(self.delete(&Target::export(name)).await?);
+                deleted += usize::from(self.delete(&ObjectName::export(name)).await?);
             }
             match page.metadata.continue_.filter(|token| !token.is_empty()) {
                 Some(token) => params = params.continue_token(&token),
@@ -127,8 +127,8 @@ impl Server {
     }
 
     /// What is there of an object; none, too, where its kind is not served.
-    pub(super) async fn look(&self, target: &Target) -> Result<Option<DynamicObject>, RegistryError> {
-        self.api(target).get_opt(&target.name).await.map_err(|error| RegistryError::new(target, error))
+    pub(super) async fn look(&self, object: &ObjectName) -> Result<Option<DynamicObject>, RegistryError> {
+        self.api(object).get_opt(&object.name).await.map_err(|error| RegistryError::new(object, error))
     }
 
     /// What did not happen in time.
@@ -137,30 +137,30 @@ impl Server {
     }
 
     async fn send(&self, manifest: &Manifest, params: &PatchParams) -> Result<DynamicObject, RegistryError> {
-        let Manifest { target, body, .. } = manifest;
-        let sent = self.api(target).patch(&target.name, params, &Patch::Apply(body)).await;
-        sent.map_err(|error| RegistryError::new(target, error))
+        let Manifest { object, body, .. } = manifest;
+        let sent = self.api(object).patch(&object.name, params, &Patch::Apply(body)).await;
+        sent.map_err(|error| RegistryError::new(object, error))
     }
 
     /// Takes away, too, what somebody has added.
-    async fn replace(&self, manifest: &Manifest, mut object: DynamicObject) -> Result<DynamicObject, RegistryError> {
-        let Manifest { target, body, .. } = manifest;
-        object.data = body.clone();
-        if let Some(fields) = object.data.as_object_mut() {
+    async fn replace(&self, manifest: &Manifest, mut content: DynamicObject) -> Result<DynamicObject, RegistryError> {
+        let Manifest { object, body, .. } = manifest;
+        content.data = body.clone();
+        if let Some(fields) = content.data.as_object_mut() {
             fields.retain(|field, _| !["apiVersion", "kind", "metadata"].contains(&field.as_str()));
         }
-        object.metadata.managed_fields = None;
-        object.labels_mut().insert(MANAGED_BY_LABEL.to_owned(), MANAGER.to_owned());
+        content.metadata.managed_fields = None;
+        content.labels_mut().insert(MANAGED_BY_LABEL.to_owned(), MANAGER.to_owned());
         let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
-        let sent = self.api(target).replace(&target.name, &params, &object).await;
-        sent.map_err(|error| RegistryError::new(target, error))
+        let sent = self.api(object).replace(&object.name, &params, &content).await;
+        sent.map_err(|error| RegistryError::new(object, error))
     }
 
-    fn api(&self, target: &Target) -> Api<DynamicObject> {
+    fn api(&self, object: &ObjectName) -> Api<DynamicObject> {
         let client = self.client.clone();
-        match target.namespace {
-            Some(namespace) => Api::namespaced_with(client, namespace, &target.resource),
-            None => Api::all_with(client, &target.resource),
+        match object.namespace {
+            Some(namespace) => Api::namespaced_with(client, namespace, &object.resource),
+            None => Api::all_with(client, &object.resource),
         }
     }
 }

@@ -79,11 +79,11 @@ impl Judge {
     }
 
     /// The Lease of a cluster is there, maybe the same as before. Returns whether it is a renewal of our own.
-    pub fn see(&mut self, cluster: &str, lease: Lease, now: Moment) -> bool {
+    pub fn observe(&mut self, cluster: &str, lease: Lease, now: Moment) -> bool {
         if *cluster == *self.own {
             let is_renewal = self.own_renewal != lease.renewal;
             if is_renewal {
-                self.see_own(lease, now);
+                self.observe_own(lease, now);
             }
             return is_renewal;
         }
@@ -153,7 +153,7 @@ impl Judge {
         self.clusters.values().filter(|cluster| cluster.is_member).count()
     }
 
-    fn see_own(&mut self, lease: Lease, now: Moment) {
+    fn observe_own(&mut self, lease: Lease, now: Moment) {
         if !self.is_listed && self.own_renewal.is_none() {
             self.recall(&lease.stale, &lease.refused);
         }

@@ -8,7 +8,7 @@ use super::event::Command;
 use super::key::{Part, ReconcileKey};
 use super::objects::WriteState;
 use super::safeguard::Safeguard;
-use super::version::Progress;
+use super::version::StageProgress;
 use super::{Rollout, Work};
 use crate::api::REGISTRY_NAMESPACE;
 use crate::emit::kubernetes::export_objects;
@@ -18,7 +18,7 @@ use crate::status::{Subject, refusal_ahead};
 
 /// An export that other clusters have not heard of, and how far its routes are.
 #[derive(Debug)]
-pub(super) struct Announcement(Progress);
+pub(super) struct Announcement(StageProgress);
 
 impl Rollout {
     pub(super) fn reconcile_export(&mut self, key: &ReconcileKey, now: Moment, out: &mut Vec<Command>) {
@@ -47,7 +47,7 @@ impl Rollout {
     fn is_routed(&mut self, key: &ReconcileKey, is_written: bool, now: Moment) -> bool {
         let is_heard = self.istiod_has_heard(key);
         let Announcement(progress) =
-            self.announcements.entry(key.clone()).or_insert_with(|| Announcement(Progress::begin(now)));
+            self.announcements.entry(key.clone()).or_insert_with(|| Announcement(StageProgress::begin(now)));
         progress.look(is_written, is_heard, now);
         let Some(until) = progress.known(self.timing) else { return false };
         self.queue.add_at(Work::Reconcile(key.clone()), until.max(now));

@@ -5,7 +5,7 @@ use super::key::{Part, ReconcileKey};
 use super::objects::WriteState;
 use super::safeguard::Safeguard;
 use super::take_over::Found;
-use super::version::{MOST_VERSIONS, Progress, Stage, Versions};
+use super::version::{MOST_VERSIONS, Stage, StageProgress, Versions};
 use super::{Rollout, Timing, Work};
 use crate::api::DataPlane;
 use crate::emit::kubernetes::{ImportObjects, ImportVersions, Places, Recovered, missing_grants};
@@ -30,7 +30,7 @@ struct Written {
     client: bool,
 }
 
-impl Progress {
+impl StageProgress {
     /// From when on gateways know what is written: istiod has heard of it and had the lead to tell them, or has been silent
     /// for the grace. None: it is not written.
     pub(super) fn known(&self, timing: Timing) -> Option<Moment> {
@@ -163,7 +163,7 @@ impl Rollout {
                         None => longest,
                     };
                     if until <= now {
-                        newest.stage = Stage::Routed(Progress::begin(now));
+                        newest.stage = Stage::Routed(StageProgress::begin(now));
                         is_news = true;
                     } else {
                         wait(until);
@@ -189,7 +189,7 @@ impl Rollout {
                 }
                 Stage::Ready if !newest.missing.is_empty() => {
                     // Its routes may be taken after all.
-                    let progress = versions.late.get_or_insert(Progress::begin(now));
+                    let progress = versions.late.get_or_insert(StageProgress::begin(now));
                     match progress.known(timing) {
                         Some(until) if until <= now => {
                             newest.missing.clear();
@@ -273,7 +273,7 @@ impl Versions {
                 // they are not any more.
                 Stage::Routed(progress) | Stage::Draining(progress) => progress.look(routes, is_heard, now),
                 Stage::Closing if client => {
-                    version.stage = Stage::Draining(Progress::begin(now));
+                    version.stage = Stage::Draining(StageProgress::begin(now));
                     is_other = true;
                 }
                 Stage::Ready | Stage::Closing => {}

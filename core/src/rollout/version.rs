@@ -23,7 +23,7 @@ pub(super) struct Versions {
     /// Whether one who took over has found live routes that are as wanted, and does not know yet what gateways have.
     pub(super) is_live: bool,
     /// How far routes are that a version has gone without.
-    pub(super) late: Option<Progress>,
+    pub(super) late: Option<StageProgress>,
 }
 
 /// One version of an import.
@@ -43,20 +43,20 @@ pub(super) struct Version {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// What its routes lead to is written, and so are listeners.
-    Backing(Progress),
+    Backing(StageProgress),
     /// Its routes are written.
-    Routed(Progress),
+    Routed(StageProgress),
     /// Gateways know its routes: the filter may steer there.
     Ready,
     /// No gateway steers there any more: its ports go from what clients call, then its routes go.
     Closing,
     /// Its routes are gone: what they led to goes once gateways know.
-    Draining(Progress),
+    Draining(StageProgress),
 }
 
 /// How far a stage is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Progress {
+pub(super) struct StageProgress {
     /// When it began.
     pub(super) since: Moment,
     /// Since when everything is written.
@@ -65,7 +65,7 @@ pub(super) struct Progress {
     pub(super) heard: Option<Moment>,
 }
 
-impl Progress {
+impl StageProgress {
     /// A stage that begins now.
     pub(super) fn begin(now: Moment) -> Self {
         Self { since: now, written: None, heard: None }
@@ -81,7 +81,7 @@ impl Progress {
 impl Version {
     /// A version that is wanted from now on.
     pub(super) fn wanted(import: Option<Arc<Import>>, now: Moment) -> Self {
-        Self { import, stage: Stage::Backing(Progress::begin(now)), first: None, missing: BTreeSet::new() }
+        Self { import, stage: Stage::Backing(StageProgress::begin(now)), first: None, missing: BTreeSet::new() }
     }
 
     /// What a filter of before may carry; none: it is not known yet, or it carries nothing of the import.
@@ -132,7 +132,7 @@ impl Versions {
         let mut version = Version::wanted(wanted.cloned(), now);
         self.is_live &= self.list.is_empty();
         if self.is_live {
-            version.stage = Stage::Routed(Progress::begin(now));
+            version.stage = Stage::Routed(StageProgress::begin(now));
         }
         self.list.push(version);
         true

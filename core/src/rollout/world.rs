@@ -123,7 +123,7 @@ impl World {
     fn update_clusters(&mut self, event: &WatchEvent, news: &mut News, now: Moment) {
         match event {
             WatchEvent::Changed { kind: Watched::Lease, key, input: Some(object), .. } => {
-                if self.judge.see(&key.name, Lease::of(object), now) {
+                if self.judge.observe(&key.name, Lease::of(object), now) {
                     self.reach.proved(now);
                 }
             }

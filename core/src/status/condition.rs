@@ -31,13 +31,13 @@ pub struct Subject<'o> {
     pub conditions: &'o [Condition],
 }
 
-/// Whether something is as it should be.
+/// The type of an Event that tells news.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It is.
-    Good,
-    /// It is not.
-    Bad,
+pub enum NewsType {
+    /// All is as it should be.
+    Normal,
+    /// Something is not.
+    Warning,
 }
 
 /// A change that people may want to hear of.
@@ -46,7 +46,7 @@ pub struct News {
     /// The type of the condition.
     pub condition: &'static str,
     /// Whether it is good news.
-    pub outcome: Outcome,
+    pub news_type: NewsType,
     /// The reason.
     pub reason: Reason,
     /// The message, at most 1,024 bytes.
@@ -118,7 +118,7 @@ impl News {
     /// What was out of date is no more.
     fn up_to_date() -> Self {
         let message = "all clusters that have the service are heard of again".to_owned();
-        Self { condition: STALE, outcome: Outcome::Good, reason: Reason::UpToDate, message }
+        Self { condition: STALE, news_type: NewsType::Normal, reason: Reason::UpToDate, message }
     }
 }
 
@@ -145,21 +145,26 @@ impl Saying {
         }
     }
 
-    fn outcome(&self) -> Outcome {
+    fn news_type(&self) -> NewsType {
         let bad = matches!(self.condition, PARTIALLY_INVALID | STALE | ServiceExport::CONFLICT);
-        if self.status == bad { Outcome::Bad } else { Outcome::Good }
+        if self.status == bad { NewsType::Warning } else { NewsType::Normal }
     }
 
     /// Bad news is a new status or reason, but that something is on its way; good news is that all is well in the end.
     fn news(&self, observed: Option<&Condition>) -> Option<News> {
-        let outcome = self.outcome();
+        let news_type = self.news_type();
         let same_status = observed.is_some_and(|observed| observed.status == status_text(self.status));
         let same_reason = observed.is_some_and(|observed| observed.reason == self.reason.to_string());
-        let is_news = match outcome {
-            Outcome::Good => !same_status && matches!(self.condition, ACCEPTED | PROGRAMMED | ServiceExport::READY),
-            Outcome::Bad => !(same_status && same_reason) && self.reason != Reason::Pending,
+        let is_news = match news_type {
+            NewsType::Normal => !same_status && matches!(self.condition, ACCEPTED | PROGRAMMED | ServiceExport::READY),
+            NewsType::Warning => !(same_status && same_reason) && self.reason != Reason::Pending,
         };
-        is_news.then(|| News { condition: self.condition, outcome, reason: self.reason, message: self.message.clone() })
+        is_news.then(|| News {
+            condition: self.condition,
+            news_type,
+            reason: self.reason,
+            message: self.message.clone(),
+        })
     }
 }
 

@@ -6,8 +6,8 @@ use clap::Args;
 use mcwan_core::emit::yaml;
 
 use super::{Hub, Word};
-use crate::cli::answer::Answer;
-use crate::registry::{Outcome, manifests};
+use crate::cli::exit_status::ExitStatus;
+use crate::registry::{Applied, manifests};
 
 /// Prepare an API server for the registry
 ///
@@ -30,23 +30,23 @@ Examples:
   mcwan registry init --dry-run > registry.yaml";
 
 impl Init {
-    pub(super) async fn answer(&self) -> anyhow::Result<Answer> {
+    pub(super) async fn answer(&self) -> anyhow::Result<ExitStatus> {
         let manifests = manifests()?;
         if self.dry_run {
             let documents: Result<Vec<_>, _> =
                 manifests.iter().map(|manifest| yaml::document(manifest.body())).collect();
             io::stdout().lock().write_all(documents?.join("---\n").as_bytes())?;
-            return Ok(Answer::Yes);
+            return Ok(ExitStatus::Yes);
         }
         let server = self.hub.server(&self.hub.config().await?)?;
         for manifest in &manifests {
             let outcome = server.apply(manifest).await?;
-            writeln!(io::stdout(), "{} {}", manifest.target(), Word(&outcome))?;
-            if let Outcome::Left { to } = outcome {
+            writeln!(io::stdout(), "{} {}", manifest.object(), Word(&outcome))?;
+            if let Applied::Left { to } = outcome {
                 writeln!(
                     anstream::stderr(),
                     "warning: {} is not as this mcwan knows it, and not ours to change: upgrade what {to} installed",
-                    manifest.target()
+                    manifest.object()
                 )?;
             }
         }
@@ -54,7 +54,7 @@ impl Init {
             server.wait_until_served(kind).await?;
         }
         hint()?;
-        Ok(Answer::Yes)
+        Ok(ExitStatus::Yes)
     }
 }
 

@@ -6,8 +6,8 @@ use clap::Args;
 use mcwan_core::emit::yaml;
 
 use super::{Hub, Word};
-use crate::cli::answer::Answer;
 use crate::cli::cluster::{CONTROLLER, SYSTEM_NAMESPACE};
+use crate::cli::exit_status::ExitStatus;
 use crate::registry::{ClusterName, Endpoint, Manifest, ServerUrl, client_with};
 
 /// Print the credentials of a cluster
@@ -34,7 +34,7 @@ Examples:
   mcwan registry join cluster-2 --server https://hub.example.com:6443 > cluster-2.kubeconfig";
 
 impl Join {
-    pub(super) async fn answer(&self) -> anyhow::Result<Answer> {
+    pub(super) async fn answer(&self) -> anyhow::Result<ExitStatus> {
         let config = self.hub.config().await?;
         let endpoint = Endpoint::new(&config, self.server.as_ref())?;
         let server = self.hub.server(&config)?;
@@ -42,13 +42,13 @@ impl Join {
         let cluster = &self.cluster;
         for manifest in [Manifest::account(cluster), Manifest::token(cluster), Manifest::rights(cluster)] {
             let outcome = server.apply(&manifest).await?;
-            writeln!(anstream::stderr(), "{} {}", manifest.target(), Word(&outcome))?;
+            writeln!(anstream::stderr(), "{} {}", manifest.object(), Word(&outcome))?;
         }
         let token = server.wait_for_token(cluster).await?;
         server.wait_until_guarded(cluster, &client_with(&token, &config)?).await?;
         io::stdout().lock().write_all(yaml::document(&endpoint.kubeconfig(cluster, &token))?.as_bytes())?;
         self.hint(&endpoint)?;
-        Ok(Answer::Yes)
+        Ok(ExitStatus::Yes)
     }
 
     /// What comes next.

@@ -6,8 +6,8 @@ use clap::Args;
 use mcwan_core::api::REGISTRY_NAMESPACE;
 
 use super::Hub;
-use crate::cli::answer::Answer;
-use crate::registry::{ClusterName, RegistryError, Server, Target, client_with};
+use crate::cli::exit_status::ExitStatus;
+use crate::registry::{ClusterName, ObjectName, RegistryError, Server, client_with};
 
 /// Take the credentials of a cluster back
 ///
@@ -30,14 +30,14 @@ Example:
 Exit status: 0 if the cluster has left, 1 if there was nothing of it.";
 
 impl Leave {
-    pub(super) async fn answer(&self) -> anyhow::Result<Answer> {
+    pub(super) async fn answer(&self) -> anyhow::Result<ExitStatus> {
         let cluster = &self.cluster;
         let config = self.hub.config().await?;
         let server = self.hub.server(&config)?;
         let token = server.token(cluster).await?;
         let mut deleted = 0;
-        for target in [Target::rights(cluster), Target::account(cluster), Target::token(cluster)] {
-            deleted += delete(&server, &target).await?;
+        for object in [ObjectName::rights(cluster), ObjectName::account(cluster), ObjectName::token(cluster)] {
+            deleted += delete(&server, &object).await?;
         }
         // Else what is deleted now could be there again.
         if let Some(token) = token {
@@ -48,26 +48,26 @@ impl Leave {
             writeln!(io::stdout(), "{exports} exportedservices.mc-wan.l7mp.io deleted")?;
         }
         deleted += exports;
-        for target in [Target::wan_cluster(cluster), Target::lease(cluster)] {
-            deleted += delete(&server, &target).await?;
+        for object in [ObjectName::wan_cluster(cluster), ObjectName::lease(cluster)] {
+            deleted += delete(&server, &object).await?;
         }
         if deleted == 0 {
             writeln!(
                 anstream::stderr(),
                 "there is nothing of {cluster}; who has joined: kubectl get rolebindings -n {REGISTRY_NAMESPACE}"
             )?;
-            return Ok(Answer::No);
+            return Ok(ExitStatus::No);
         }
-        Ok(Answer::Yes)
+        Ok(ExitStatus::Yes)
     }
 }
 
 /// Deletes an object, says so, and counts it.
-async fn delete(server: &Server, target: &Target) -> Result<usize, RegistryError> {
-    let is_deleted = server.delete(target).await?;
+async fn delete(server: &Server, object: &ObjectName) -> Result<usize, RegistryError> {
+    let is_deleted = server.delete(object).await?;
     if is_deleted {
         // Whoever listened may have gone; what is begun is brought to its end.
-        let _ = writeln!(io::stdout(), "{target} deleted");
+        let _ = writeln!(io::stdout(), "{object} deleted");
     }
     Ok(usize::from(is_deleted))
 }

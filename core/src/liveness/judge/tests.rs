@@ -51,7 +51,7 @@ impl Court {
     fn hear(&mut self, tenths: u32, event: &Event) {
         let now = self.at(tenths);
         match event {
-            Renewal(cluster, number) => drop(self.judge.see(cluster, mk_lease(*number), now)),
+            Renewal(cluster, number) => drop(self.judge.observe(cluster, mk_lease(*number), now)),
             Listed => self.judge.listed(),
             Lost => self.judge.lose_sight(),
             Join(cluster) => self.judge.join(cluster, now),
@@ -151,7 +151,7 @@ fn a_restart_does_not_bring_a_stale_cluster_back() {
         }
         for (name, stale) in order.map(|index| leases[index]) {
             let lease = Lease { stale: stale.iter().map(|name| (*name).to_owned()).collect(), ..mk_lease(7) };
-            court.judge.see(name, lease, court.start);
+            court.judge.observe(name, lease, court.start);
         }
         court.hear(0, &Listed);
         court.hear(0, &Join("c3"));
@@ -189,7 +189,7 @@ fn a_restart_does_not_admit_a_refused_cluster_again() {
     court.hear(0, &Join("c1"));
     let [stale, refused] = [&["c1", "c2", "c3"][..], &["c1", "c2"]].map(|all| all.iter().map(|of| (*of).to_owned()));
     let lease = Lease { stale: stale.collect(), refused: refused.collect(), ..mk_lease(7) };
-    court.judge.see(OWN, lease, court.start);
+    court.judge.observe(OWN, lease, court.start);
     court.hear(0, &Listed);
     court.hear(0, &Join("c2"));
     court.hear(0, &Join("c3"));
@@ -202,7 +202,7 @@ fn who_renews_seldom_by_his_own_word_is_waited_for_as_long() {
     let mut court = Court::with(&["c1", "c2"]);
     for (cluster, seconds) in [("c1", 90), ("c2", 5)] {
         let lease = Lease { lasts: Duration::from_secs(seconds), ..mk_lease(1) };
-        court.judge.see(cluster, lease, court.start);
+        court.judge.observe(cluster, lease, court.start);
     }
     court.renew(10, 30, &[]);
     assert_eq!(court.stale(), [""; 0], "not before our own lease time");
@@ -233,7 +233,7 @@ fn verdicts(history: &[(u32, Event)], lease: impl Fn(u64) -> Lease) -> Vec<(u32,
     for (wait, event) in history {
         tenths += wait;
         match event {
-            Renewal(cluster, number) => drop(court.judge.see(cluster, lease(*number), court.at(tenths))),
+            Renewal(cluster, number) => drop(court.judge.observe(cluster, lease(*number), court.at(tenths))),
             other => court.hear(tenths, other),
         }
         verdicts.push((tenths, court.stale()));

@@ -11,7 +11,7 @@ use crate::problem::FieldPath;
 use crate::snapshot::Gathered;
 use crate::snapshot::change::Change;
 use crate::snapshot::{Key, Snapshot};
-use crate::status::{GatewayState, ModuleState, News, Outcome};
+use crate::status::{GatewayState, ModuleState, News, NewsType};
 use crate::translate::{Options, Origin, Steering, Translator, Trust};
 
 const WORLD: &str = "
@@ -307,14 +307,18 @@ fn nothing_new_is_no_patch_and_only_a_flip_moves_the_time() {
         assert_eq!(said.len(), 1, "others' conditions are left alone");
         observed.truncate(1);
         observed.extend(said.clone());
-        let news: Vec<_> = patch.news.into_iter().map(|News { outcome, reason, .. }| (outcome, reason)).collect();
+        let news: Vec<_> = patch.news.into_iter().map(|News { news_type, reason, .. }| (news_type, reason)).collect();
         Some((said[0].last_transition_time.clone(), news))
     };
     assert_eq!(step(false, Reason::Pending, 1), Some((at(1), vec![])), "new, but on its way");
     assert_eq!(step(false, Reason::Pending, 2), None, "the same");
-    let refused = vec![(Outcome::Bad, Reason::Refused)];
+    let refused = vec![(NewsType::Warning, Reason::Refused)];
     assert_eq!(step(false, Reason::Refused, 3), Some((at(1), refused)), "another reason");
-    assert_eq!(step(true, Reason::Programmed, 4), Some((at(4), vec![(Outcome::Good, Reason::Programmed)])), "a flip");
+    assert_eq!(
+        step(true, Reason::Programmed, 4),
+        Some((at(4), vec![(NewsType::Normal, Reason::Programmed)])),
+        "a flip"
+    );
     assert_eq!(step(true, Reason::Programmed, 5), None, "the same");
 }
 

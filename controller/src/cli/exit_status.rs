@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 /// What a command answers, as its exit status. (Wrong usage, status 2 as well, is found before a command runs.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum ExitStatus {
     /// All is well: 0.
     Yes,
     /// The answer is no: 1.
@@ -13,12 +13,12 @@ pub(super) enum Answer {
     Unknown,
 }
 
-impl From<Answer> for ExitCode {
-    fn from(answer: Answer) -> Self {
+impl From<ExitStatus> for ExitCode {
+    fn from(answer: ExitStatus) -> Self {
         match answer {
-            Answer::Yes => Self::SUCCESS,
-            Answer::No => Self::FAILURE,
-            Answer::Unknown => Self::from(2),
+            ExitStatus::Yes => Self::SUCCESS,
+            ExitStatus::No => Self::FAILURE,
+            ExitStatus::Unknown => Self::from(2),
         }
     }
 }

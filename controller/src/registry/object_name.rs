@@ -13,14 +13,14 @@ use super::{ClusterName, ROLE};
 
 /// An object of any kind.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Target {
+pub struct ObjectName {
     pub(super) resource: ApiResource,
     /// None for what has no namespace.
     pub(super) namespace: Option<&'static str>,
     pub(super) name: String,
 }
 
-impl Target {
+impl ObjectName {
     /// An object without a namespace.
     pub(super) fn global<K: Resource<DynamicType = ()>>(name: impl Into<String>) -> Self {
         Self { resource: ApiResource::erase::<K>(&()), namespace: None, name: name.into() }
@@ -62,7 +62,7 @@ impl Target {
     }
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for ObjectName {
     /// As kubectl prints it: `KIND.GROUP/NAME`.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { resource, namespace: _, name } = self;
