@@ -43,11 +43,15 @@ fn sound<T: DeserializeOwned + kube_core::Resource>(
 }
 
 fn typed<T: DeserializeOwned>(object: &Value) -> Result<T, Box<Unreadable>> {
-    T::deserialize(object).map_err(|error| {
-        let fault = typed::fault_of::<T>(&ObjectRef::default(), object.clone());
-        let error =
-            fault.map_or_else(|| error.to_string(), |Problem { field, message, .. }| format!("{field}: {message}"));
-        unreadable(object, error)
+    let read = T::deserialize(object).or_else(|_| typed::read_in_part(&ObjectRef::default(), object.clone()));
+    read.map_err(|faults| {
+        let texts =
+            faults.into_iter().map(
+                |Problem { field, message, .. }| {
+                    if field.segments().is_empty() { message } else { format!("{field}: {message}") }
+                },
+            );
+        unreadable(object, texts.take(1).collect())
     })
 }
 

@@ -14,8 +14,8 @@ pub struct Pod {
     /// Its metadata.
     pub metadata: ObjectMeta,
     /// What its node says of it.
-    #[serde(default)]
-    pub status: PodStatus,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<PodStatus>,
 }
 
 /// What the node of a pod says of it.
@@ -23,16 +23,19 @@ pub struct Pod {
 #[serde(rename_all = "camelCase", default)]
 pub struct PodStatus {
     /// How far it is in its life.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
     /// Whether it is ready, and more.
-    pub conditions: Vec<PodCondition>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conditions: Option<Vec<PodCondition>>,
     /// Its addresses, one for each family.
-    #[serde(rename = "podIPs")]
-    pub pod_ips: Vec<PodIp>,
+    #[serde(rename = "podIPs", skip_serializing_if = "Option::is_none")]
+    pub pod_ips: Option<Vec<PodIp>>,
 }
 
 /// A condition of a pod.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct PodCondition {
     /// Its type, such as `Ready`.
     #[serde(rename = "type")]
@@ -43,6 +46,7 @@ pub struct PodCondition {
 
 /// An address of a pod.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct PodIp {
     /// The address.
     pub ip: String,
@@ -78,5 +82,38 @@ impl Resource for Pod {
 
     fn meta_mut(&mut self) -> &mut ObjectMeta {
         &mut self.metadata
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn what_is_not_said_is_not_read_and_stays_unsaid() {
+        let metadata = json!({"name": "a"});
+        for (status, message) in [
+            (None, "no status"),
+            (Some(json!({})), "an empty one"),
+            (Some(json!({"phase": "Running"})), "a part of one"),
+            (
+                Some(json!({"podIPs": [{"ip": "10.0.0.1"}], "conditions": [{"type": "Ready", "status": "True"}]})),
+                "another",
+            ),
+        ] {
+            let mut pod = json!({"metadata": metadata});
+            if let Some(status) = status {
+                pod["status"] = status;
+            }
+            let read: Pod = serde_json::from_value(pod.clone()).unwrap();
+            assert_eq!(serde_json::to_value(read).unwrap(), pod, "{message}");
+        }
+        for null in ["/status", "/status/conditions", "/status/podIPs", "/status/phase"] {
+            let mut pod = json!({"metadata": metadata, "status": {"conditions": null, "podIPs": null, "phase": null}});
+            *pod.pointer_mut(null).unwrap() = Value::Null;
+            assert!(serde_json::from_value::<Pod>(pod).is_ok(), "{null}");
+        }
     }
 }

@@ -23,23 +23,21 @@ pub fn gateway_of(pod: &Pod) -> Option<&str> {
 
 /// Whether a pod has ended for good: it holds no connection, and its address may be another's by now.
 pub fn is_over(pod: &Pod) -> bool {
-    matches!(pod.status.phase.as_deref(), Some("Failed" | "Succeeded"))
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    matches!(phase, Some("Failed" | "Succeeded"))
 }
 
 /// Whether a pod takes requests.
 pub fn is_ready(pod: &Pod) -> bool {
-    let ready = pod
-        .status
-        .conditions
-        .iter()
-        .filter(|condition| condition.type_ == "Ready")
-        .any(|condition| condition.status == "True");
+    let conditions = pod.status.iter().flat_map(|status| &status.conditions).flatten();
+    let ready = conditions.filter(|condition| condition.type_ == "Ready").any(|condition| condition.status == "True");
     ready && pod.metadata.deletion_timestamp.is_none() && !is_over(pod)
 }
 
 /// Every address of a pod.
 pub fn addresses_of(pod: &Pod) -> impl Iterator<Item = IpAddr> {
-    pod.status.pod_ips.iter().filter_map(|address| address.ip.parse().ok())
+    let all = pod.status.iter().flat_map(|status| &status.pod_ips).flatten();
+    all.filter_map(|address| address.ip.parse().ok())
 }
 
 /// Where requests to these Gateways of a namespace can be sent, in order.
