@@ -220,8 +220,8 @@ impl Rollout {
         let egress = self.egresses.get(namespace);
         match (&newest.stage, newest.first) {
             (Stage::Backing(progress) | Stage::Routed(progress), _) => Some(progress.since + SETTLING),
-            (Stage::Ready, _) if !newest.missing.is_empty() => Some(egress?.filter.shipped + SETTLING),
             (Stage::Ready, None) => egress.map(|egress| egress.filter.shipped + SETTLING),
+            (Stage::Ready, Some(_)) if !newest.missing.is_empty() => Some(egress?.filter.shipped + SETTLING),
             (Stage::Ready, Some(first)) => {
                 let filter = &egress?.filter;
                 let is_loading = filter.progress.is_none_or(|progress| progress.failing == 0);

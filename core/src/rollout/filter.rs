@@ -119,8 +119,8 @@ impl Filter {
         number
     }
 
-    /// If the newest configuration is the one with this revision, and was written before, somebody has taken it away:
-    /// gateways may have lost it.
+    /// The newest configuration, if it is the one with this revision, is written once more, as somebody has changed it or
+    /// taken it away: gateways may have lost it.
     pub(super) fn send_again(&mut self, revision: u64) {
         let newest = self.sent.last_mut().filter(|newest| newest.revision == revision && newest.written.is_some());
         if let Some(newest) = newest {
@@ -175,7 +175,9 @@ impl Filter {
             if let Some(known) = self.pods.get_mut(&pod.name) {
                 known.answers = report.is_some();
                 known.number = number.or(known.number);
-                known.reported = if known.answers { number } else { known.reported };
+                if known.answers {
+                    known.reported = number;
+                }
             }
         }
         let ready: Vec<_> = reports.iter().filter(|(pod, _)| pod.is_ready).cloned().collect();

@@ -5,7 +5,7 @@ use super::key::{Part, ReconcileKey};
 use super::objects::WriteState;
 use super::safeguard::Safeguard;
 use super::take_over::Found;
-use super::version::{MOST_VERSIONS, Stage, StageProgress, Versions};
+use super::version::{MOST_VERSIONS, Stage, StageProgress, Version, Versions};
 use super::{Rollout, Timing, Work};
 use crate::api::DataPlane;
 use crate::emit::kubernetes::{ImportObjects, ImportVersions, Places, Recovered, missing_grants};
@@ -93,8 +93,9 @@ impl Rollout {
         }
         let mut ids: Vec<ObjectId> =
             backing.iter().chain(&routes).chain(&client).map(|object| object.id.clone()).collect();
-        if !is_taken_over {
-            // What there is for clients stays as it is until it is known what gateways have.
+        if !is_taken_over || state.versions.keeps_clients() {
+            // What there is for clients stays as it is until it is known what gateways have, and until they have something
+            // newer.
             let services = self.objects.observed.of_import(Kind::Service, &import.namespace, import);
             ids.extend(services.filter(|id| client.as_ref().is_none_or(|client| client.id != *id)));
         }
@@ -153,6 +154,8 @@ impl Rollout {
 
         let (needs_backing, needs_routes) = (versions.needs_backing(), versions.needs_routes());
         let known = versions.routed_values();
+        let is_full = versions.is_full();
+        let mut is_complete = false;
         if let Some(newest) = versions.list.last_mut() {
             match &mut newest.stage {
                 Stage::Backing(progress) => {
@@ -191,18 +194,20 @@ impl Rollout {
                     // Its routes may be taken after all.
                     let progress = versions.late.get_or_insert(StageProgress::begin(now));
                     match progress.known(timing) {
-                        Some(until) if until <= now => {
-                            newest.missing.clear();
-                            newest.first = None;
-                            versions.late = None;
-                            (is_news, is_ready) = (true, true);
-                        }
-                        Some(until) => wait(until),
+                        Some(until) if until > now => wait(until),
+                        Some(_) => is_complete = !is_full,
                         None => {}
                     }
                 }
                 Stage::Ready | Stage::Closing | Stage::Draining(_) => {}
             }
+        }
+        if is_complete {
+            // Gateways go on with what they were told until they have this.
+            let import = versions.import().cloned();
+            versions.list.push(Version { stage: Stage::Ready, ..Version::wanted(import, now) });
+            versions.late = None;
+            (is_news, is_ready) = (true, true);
         }
         // No filter says of native imports what gateways have: their routes do, once they are written.
         if is_native

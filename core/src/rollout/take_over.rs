@@ -210,6 +210,10 @@ impl Rollout {
     }
 
     fn filter_was_read(&mut self, namespace: &Arc<str>, live: Option<&Value>, now: Moment) {
+        if self.egresses.get(namespace).is_none_or(|egress| egress.filter.take_over != TakeOver::Reading) {
+            // Meanwhile it has become what is wanted.
+            return;
+        }
         let Some(live) = live else {
             self.taken_over(namespace, TakeOver::Done);
             return;

@@ -169,6 +169,16 @@ impl Versions {
         Some((self.recovered.as_deref()?, oldest.is_routed()))
     }
 
+    /// Whether what clients call stays though no filter that we sent has ports for it: gateways may have a filter from
+    /// before, or are about to be told of one.
+    pub(super) fn keeps_clients(&self) -> bool {
+        let is_from_before = |oldest: &Version| oldest.first == Some(0) && oldest.stage == Stage::Ready;
+        let is_to_come = |newest: &Version| {
+            newest.first.is_none() && newest.import.as_ref().is_some_and(|import| !import.ports.is_empty())
+        };
+        self.list.first().is_some_and(is_from_before) || self.newest().is_some_and(is_to_come)
+    }
+
     /// Every version that has routes, the newest first.
     pub(super) fn routed(&self) -> Vec<&Import> {
         let routed = self.list.iter().rev().filter(|version| version.is_routed());

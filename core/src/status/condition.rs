@@ -45,7 +45,7 @@ pub enum NewsType {
 pub struct News {
     /// The type of the condition.
     pub condition: &'static str,
-    /// Whether it is good news.
+    /// The type of its Event.
     pub news_type: NewsType,
     /// The reason.
     pub reason: Reason,

@@ -171,6 +171,11 @@ impl Check {
         self.forgotten.insert(namespace);
     }
 
+    /// Whether a namespace goes.
+    pub(crate) fn forgets(&self, namespace: &str) -> bool {
+        self.forgotten.contains(namespace)
+    }
+
     /// A namespace is there again, and who leads knows that it went: its imports begin anew. Istiod may still have the
     /// filter of before.
     pub(crate) fn begin_anew(&mut self, namespace: &'static str) {

@@ -111,3 +111,16 @@ fn routes_that_come_late_are_waited_for_before_anything_is_said() {
     let wish = |timeout| import(0, &[rule(0, Backend::Tier(0), Extra::Timeout(timeout))]);
     holds(Pace::Kept, &[(SECOND, export(0)), (SECOND, wish(1)), (10 * SECOND, refused), (SOON, wish(2))]);
 }
+
+/// The Service that clients call stays, and so does its address, where a route is refused for longer than the grace, though
+/// somebody else leads, and where it is taken after all.
+#[test]
+fn clients_keep_what_they_call_while_routes_are_refused() {
+    let wish = |timeout| import(0, &[rule(0, Backend::Tier(0), Extra::Timeout(timeout))]);
+    let refused = || Step::Refuse(Kind::HttpRoute, Some(0), 56 * SECOND);
+    holds(
+        Pace::Kept,
+        &[(SECOND, export(0)), (SECOND, refused()), (SOON, wish(1)), (42 * SECOND, Step::Die), (90 * SECOND, wish(1))],
+    );
+    holds(Pace::Kept, &[(SECOND, export(0)), (SECOND, refused()), (SOON, wish(1)), (90 * SECOND, wish(1))]);
+}

@@ -202,6 +202,12 @@ impl Told {
         }
     }
 
+    /// Whether so many versions of an import in a row, the last among them, can be served.
+    pub(crate) fn is_served_for(&self, import: &Key, count: usize) -> bool {
+        let mut last = self.versions.get(import).into_iter().flatten().rev().take(count);
+        last.all(|version| version.as_ref().is_some_and(|import| !import.ports.is_empty()))
+    }
+
     /// A version of an import.
     pub(crate) fn version(&self, import: &Key, version: usize) -> Option<&Arc<Import>> {
         self.versions.get(import)?.get(version)?.as_ref()

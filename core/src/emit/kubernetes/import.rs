@@ -59,8 +59,8 @@ impl<'v> ImportVersions<'v> {
         let is_steered = |import: &&Import| settings.data_plane(import) == DataPlane::Wasm;
         let steered: Vec<_> = self.routed.iter().copied().filter(is_steered).collect();
         let newest = self.backing.first();
-        let routes = newest.map(|newest| route::steered(newest, &steered, &recovered.rules, places, &mut problems));
-        let routes = routes.unwrap_or_default();
+        let routes = newest
+            .map_or_else(Vec::new, |newest| route::steered(newest, &steered, &recovered.rules, places, &mut problems));
         let client = newest.and_then(|newest| self.client(newest, settings, &mut problems));
         ImportObjects { backing, routes, client, problems }
     }

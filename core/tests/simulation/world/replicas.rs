@@ -171,6 +171,14 @@ impl World {
             Request::Delete { id, live } => {
                 let result = if is_done {
                     self.note(|| format!("deleted {} {} by {place}", id.kind.name(), id.key));
+                    let known = self.api.emitted(&id).and_then(|stored| crate::api_server::import_of(&stored.body));
+                    if let Some(import) = known.filter(|import| import.namespace == id.key.namespace)
+                        && id.kind == Kind::Service
+                        && self.told.is_served_for(&import, 2)
+                        && !self.check.forgets(&import.namespace)
+                    {
+                        self.check.wrongs.push(format!("unreachable: clients have no {}", id.key));
+                    }
                     let result = self.api.delete(&id, &live);
                     if id.kind == Kind::WasmPlugin {
                         self.plugin_written(&id, self.replicas[place].term == term);
