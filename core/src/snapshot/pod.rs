@@ -1,15 +1,12 @@
 //! The pods of gateways, as far as they are read.
 
-use std::borrow::Cow;
-
-use k8s_openapi::NamespaceResourceScope;
-use kube_core::{ObjectMeta, Resource};
+use kube_core::ObjectMeta;
+use kube_derive::Resource;
 use serde::{Deserialize, Serialize};
 
-use crate::kind::{KindInfo, POD};
-
 /// A pod: of all that `core/v1` has for it, what is read here.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Resource, Serialize, Deserialize)]
+#[resource(inherit = "k8s_openapi::api::core::v1::Pod", crates(kube_core = "::kube_core"))]
 pub struct Pod {
     /// Its metadata.
     pub metadata: ObjectMeta,
@@ -50,39 +47,6 @@ pub struct PodCondition {
 pub struct PodIp {
     /// The address.
     pub ip: String,
-}
-
-impl Pod {
-    const KIND: &KindInfo = &POD;
-}
-
-impl Resource for Pod {
-    type DynamicType = ();
-    type Scope = NamespaceResourceScope;
-
-    fn kind((): &()) -> Cow<'_, str> {
-        Self::KIND.name.into()
-    }
-
-    fn group((): &()) -> Cow<'_, str> {
-        Self::KIND.group.into()
-    }
-
-    fn version((): &()) -> Cow<'_, str> {
-        "v1".into()
-    }
-
-    fn plural((): &()) -> Cow<'_, str> {
-        Self::KIND.plural.into()
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
 }
 
 #[cfg(test)]

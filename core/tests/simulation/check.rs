@@ -1,5 +1,7 @@
 //! What must hold at every instant.
 
+mod examine;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,14 +9,13 @@ use std::time::Duration;
 use mcwan_core::emit::object::Kind;
 use mcwan_core::moment::Moment;
 use mcwan_core::snapshot::Key;
-use mcwan_policy::wire::{self, Action};
+use mcwan_policy::wire;
 
-use crate::gateway::{Pod, Stage};
-use crate::istiod::{Address, Plugin, all_addresses};
+use crate::gateway::Pod;
+use crate::istiod::Plugin;
 use crate::replica::is_routed_by;
-use crate::script::{NAMESPACES, Pace, SERVICES};
+use crate::script::{Pace, SERVICES};
 use crate::told::{Outcome, Request, State, Told};
-use crate::world::World;
 
 /// How long it takes at most until what was refused is written, and gateways have all of it.
 const AFTER_REFUSAL: Duration = Duration::from_secs(100);
@@ -293,131 +294,5 @@ impl Outcome {
             Self::Replied { import, .. } => import.as_ref(),
             Self::Reached { import, .. } | Self::Lost { import, .. } => Some(import),
         }
-    }
-}
-
-impl World {
-    /// Looks whether everything holds that must.
-    pub(crate) fn examine(&mut self) -> Result<(), String> {
-        if let Some(wrong) = self.api.trespasses.pop().or_else(|| self.check.wrongs.pop()) {
-            return Err(wrong);
-        }
-        if std::mem::take(&mut self.check.is_due) {
-            for namespace in NAMESPACES {
-                self.examine_pods(namespace)?;
-            }
-        }
-        if std::mem::take(&mut self.check.are_routes_due) {
-            for namespace in NAMESPACES {
-                self.examine_routes(namespace)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn examine_pods(&mut self, namespace: &'static str) -> Result<(), String> {
-        if self.check.forgotten.contains(namespace) {
-            return Ok(());
-        }
-        let pods: Vec<&Pod> = self.pods.values().filter(|pod| pod.serves_imports(namespace)).collect();
-        if pods.is_empty() {
-            return Ok(());
-        }
-        // One that has just connected will have what it is being told, though others know more by then.
-        let is_told = |pod: &&Pod| pod.is_of(namespace) && pod.stage != Stage::Starting;
-        let connected: Vec<&Pod> = self.pods.values().filter(is_told).collect();
-        self.check.hold(namespace, &connected, &self.told);
-        let known = &self.told.namespaces[namespace];
-        let is_past = |state: &State| state.versions.iter().all(|(key, version)| *version <= self.check.held(key));
-        let since = known.states.iter().rposition(is_past).unwrap_or_default();
-        let states = &known.states[since..];
-        for pod in &pods {
-            for (place, request) in known.requests.iter().enumerate() {
-                let outcome = &pod.outcomes[place];
-                if !self.check.judge(place, request, outcome, states, &self.told, self.now) {
-                    let expected: Vec<_> = states.iter().map(|state| &state.outcomes[place]).collect();
-                    let held = &self.check.held;
-                    return Err(format!(
-                        "{}: at {} {request:?} comes to {outcome:?}, told was {expected:?}, held {held:?}",
-                        outcome.word(),
-                        pod.name
-                    ));
-                }
-            }
-        }
-        self.check.establish(namespace, &pods, &connected, &self.told, &known.requests);
-        Ok(())
-    }
-
-    /// Routes hold every target that the live filter names, and nothing that was not steered takes one.
-    fn examine_routes(&self, namespace: &'static str) -> Result<(), String> {
-        if self.check.forgotten.contains(namespace) {
-            return Ok(());
-        }
-        let addresses = all_addresses(&self.api, namespace);
-        if let Some(open) = addresses.iter().find(|at| at.value.is_empty()) {
-            return Err(format!("anything takes a route of {}", open.host));
-        }
-        let Some(live) = self.check.live.get(namespace) else { return Ok(()) };
-        for import in &live.imports {
-            let key = Key::new(import.namespace.as_str(), import.name.as_str());
-            if self.check.is_refused(&key, self.now) {
-                continue;
-            }
-            let first = live.carried.get(&key).copied().unwrap_or_default();
-            let alike = self.told.versions[&key].iter().skip(first);
-            let alike = alike.filter_map(|version| version.as_ref().filter(|known| known.wire == *import));
-            let ports = alike.map(|version| version.ports.iter().copied().collect::<BTreeSet<u16>>());
-            let ports = ports.reduce(|some, others| &some & &others).unwrap_or_default();
-            let actions = import.rules.iter().flat_map(|rule| &rule.actions);
-            let targets = actions.filter_map(|action| match action {
-                Action::Forward(forward) => import.targets.get(usize::try_from(forward.target).ok()?),
-                Action::Redirect(_) | Action::Refuse(_) => None,
-            });
-            let host = mcwan_policy::canonical_host(&import.namespace, &import.name);
-            for value in targets.map(mcwan_policy::wire::Target::steering_value) {
-                for port in &ports {
-                    let at = Address { listener: *port, host: host.clone(), value: value.clone() };
-                    if !addresses.contains(&at) {
-                        return Err(format!("no route in the API server for {at:?}, which the filter names"));
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Once all is quiet, every request is answered as the last state says.
-    pub(crate) fn examine_end(&self) -> Result<(), String> {
-        for namespace in NAMESPACES {
-            let known = &self.told.namespaces[namespace];
-            let Some(last) = known.states.last() else { continue };
-            for pod in self.pods.values().filter(|pod| pod.serves_imports(namespace)) {
-                for (place, request) in known.requests.iter().enumerate() {
-                    let (wanted, found) = (&last.outcomes[place], &pod.outcomes[place]);
-                    let version = wanted.import().and_then(|import| self.told.version(import, last.versions[import]));
-                    let is_served = version.is_some_and(|version| version.ports.contains(&request.port));
-                    if is_served && wanted != found {
-                        return Err(format!("in the end, {request:?} at {} is {found:?}, not {wanted:?}", pod.name));
-                    }
-                }
-            }
-            let served = last.versions.iter().filter_map(|(key, version)| self.told.version(key, *version));
-            let is_served = served.into_iter().any(|import| !import.ports.is_empty());
-            if is_served && !self.pods.values().any(|pod| pod.serves_imports(namespace)) {
-                return Err(format!("in the end, no pod serves {namespace}"));
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Pod {
-    pub(crate) fn serves_imports(&self, namespace: &str) -> bool {
-        self.is_of(namespace) && self.serves()
-    }
-
-    fn is_of(&self, namespace: &str) -> bool {
-        self.namespace == namespace && self.gateway == "mcwan-egress"
     }
 }

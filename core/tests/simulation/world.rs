@@ -24,7 +24,7 @@ use crate::gateway::{Pod, Stage};
 use crate::inputs::{self, Input};
 use crate::istiod::{self, Istiod, Routes};
 use crate::replica::{self, Lack, Replica, Request};
-use crate::script::{CLUSTERS, NAMESPACES, Pace, Script, Step};
+use crate::script::{NAMESPACES, Pace, Script, Step};
 use crate::told::Told;
 
 const EGRESS: &str = "mcwan-egress";
@@ -156,18 +156,6 @@ impl World {
         };
         world.begin();
         world
-    }
-
-    /// Clusters renew their Leases, each a third of its time after it did before.
-    fn renew(&mut self) {
-        if self.outage <= self.now {
-            let others = CLUSTERS.iter().zip(self.silent).filter(|(_, silent)| *silent <= self.now);
-            let clusters: Vec<_> = others.map(|(cluster, _)| *cluster).chain([replica::CLUSTER]).collect();
-            for cluster in clusters {
-                self.put(inputs::lease(cluster, self.now));
-            }
-        }
-        self.at(replica::LEASE / 3, Happening::Renew);
     }
 
     fn begin(&mut self) {
@@ -392,15 +380,6 @@ impl World {
                     self.deploy(namespace, gateway);
                 }
             }
-        }
-    }
-
-    /// What happens in a namespace that has come again counts, once who leads may know that it went.
-    fn trust(&mut self, namespace: &'static str) {
-        if self.outage + Duration::from_secs(15) <= self.now && self.replicas.iter().any(|replica| replica.leads) {
-            self.check.begin_anew(namespace);
-        } else {
-            self.at(Duration::from_secs(3), Happening::Trust(namespace));
         }
     }
 

@@ -57,7 +57,8 @@ pub fn import_route(name: &str, port: u16, number: usize) -> String {
 pub(super) fn import_route_place(route: &str, import: &str) -> Option<(u16, usize)> {
     let rest = route.strip_prefix(import)?.strip_prefix('.')?;
     let (port, number) = rest.split_once('.').unwrap_or((rest, "0"));
-    Some((port.parse().ok()?, number.parse().ok()?))
+    let (port, number) = (port.parse().ok()?, number.parse().ok()?);
+    (import_route(import, port, number) == route).then_some((port, number))
 }
 
 /// Whether an `HTTPRoute` is one of an import's.
@@ -155,7 +156,9 @@ mod tests {
         for (name, number) in names.iter().zip([0, 1, 2, 10, 100]) {
             assert_eq!(import_route_place(name, "payment"), Some((8080, number)));
         }
-        for other in ["payments.8080", "payment", "payment.export", "payment.99999"] {
+        for other in
+            ["payments.8080", "payment", "payment.export", "payment.99999", "payment.8080.1", "payment.8080.000"]
+        {
             assert_eq!(import_route_place(other, "payment"), None, "{other}");
         }
     }

@@ -11,7 +11,7 @@ use super::{ADMISSION, Happening, LONG, World};
 use crate::api_server::Refusal;
 use crate::inputs;
 use crate::replica;
-use crate::script::{Module, NAMESPACES, OWN, SERVICES, Step};
+use crate::script::{CLUSTERS, Module, NAMESPACES, OWN, SERVICES, Step};
 
 impl World {
     pub(super) fn next_step(&mut self, place: usize) {
@@ -216,5 +216,26 @@ impl World {
         if is_last {
             self.remove(Watched::Namespace, &Key::new("", namespace));
         }
+    }
+
+    /// What happens in a namespace that has come again counts, once who leads may know that it went.
+    pub(super) fn trust(&mut self, namespace: &'static str) {
+        if self.outage + Duration::from_secs(15) <= self.now && self.replicas.iter().any(|replica| replica.leads) {
+            self.check.begin_anew(namespace);
+        } else {
+            self.at(Duration::from_secs(3), Happening::Trust(namespace));
+        }
+    }
+
+    /// Clusters renew their Leases, each a third of its time after it did before.
+    pub(super) fn renew(&mut self) {
+        if self.outage <= self.now {
+            let others = CLUSTERS.iter().zip(self.silent).filter(|(_, silent)| *silent <= self.now);
+            let clusters: Vec<_> = others.map(|(cluster, _)| *cluster).chain([replica::CLUSTER]).collect();
+            for cluster in clusters {
+                self.put(inputs::lease(cluster, self.now));
+            }
+        }
+        self.at(replica::LEASE / 3, Happening::Renew);
     }
 }
