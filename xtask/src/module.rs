@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use walrus::Module;
 
-use crate::process;
+use crate::process::{self, START_WITH_CARGO};
 use crate::reproducible::Reproducible;
 use crate::setup::WASM_TARGET;
 
@@ -33,7 +33,7 @@ pub(crate) fn build(tools: &Path) -> Result<PathBuf> {
     cargo.args(["build", "--package", "mcwan-filter", "--profile", "wasm", "--target", WASM_TARGET]);
     cargo.arg("--target-dir").arg(&target_dir);
     let reproducible = Reproducible::new(&target_dir)?;
-    process::prepare(reproducible.apply(&mut cargo), "start me as `cargo xtask`")?;
+    process::prepare(reproducible.apply(&mut cargo), START_WITH_CARGO)?;
     let built = target_dir.join(WASM_TARGET).join("wasm/mcwan_filter.wasm");
     let before = fs::read(&built).with_context(|| format!("cannot read {}", built.display()))?;
     let after = strip(&before).with_context(|| format!("cannot strip {}", built.display()))?;

@@ -6,6 +6,9 @@ use std::process::{Command, Output};
 
 use anyhow::{Context, Error, Result, anyhow, bail};
 
+/// What to do where cargo is missing.
+pub(crate) const START_WITH_CARGO: &str = "start me as `cargo xtask`";
+
 /// The cargo that runs this program.
 pub(crate) fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))

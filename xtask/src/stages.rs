@@ -8,12 +8,10 @@ use std::thread;
 use anyhow::{Context, Error, Result};
 use serde_json::Value;
 
-use crate::process::{self, cargo};
+use crate::process::{self, START_WITH_CARGO, cargo};
 use crate::setup::WASM_TARGET;
 use crate::stopwatch::Stopwatch;
-use crate::{Benchmark, Demo, Extent, Output, image, spelling};
-
-const START_WITH_CARGO: &str = "start me as `cargo xtask`";
+use crate::{Benchmark, Demo, Extent, Output, controller, image, spelling};
 
 /// Writes the definitions of our kinds.
 pub(crate) fn generate_crds() -> Result<()> {
@@ -81,6 +79,8 @@ fn all_stages(stopwatch: &mut Stopwatch, tools: &Path, extent: Extent) -> Result
     };
     stopwatch.run("unit tests", || run(&format!("test --workspace --lib --bins --examples {more}")))?;
     stopwatch.run("documented examples", || run(&format!("test --workspace --doc {more}")))?;
+    let arguments: Vec<_> = more.split(' ').collect();
+    stopwatch.run("tests: simulation", || controller::simulate(tools, &arguments))?;
     let cores = thread::available_parallelism().map_or(1, usize::from);
     for (starts_programs, name) in integration_tests()? {
         // A test of real programs waits for them half of its time.
@@ -92,7 +92,7 @@ fn all_stages(stopwatch: &mut Stopwatch, tools: &Path, extent: Extent) -> Result
     Ok(())
 }
 
-/// The programs of integration tests: whether each starts real programs, as those at the end do, and its name.
+/// The programs of integration tests without the simulation: whether each starts real programs, as those at the end do, and its name.
 fn integration_tests() -> Result<BTreeSet<(bool, String)>> {
     let mut metadata = arguments(cargo(), "metadata --no-deps --format-version 1");
     let metadata: Value = serde_json::from_str(&process::read(&mut metadata, START_WITH_CARGO)?)?;
@@ -101,7 +101,9 @@ fn integration_tests() -> Result<BTreeSet<(bool, String)>> {
         let targets = package["targets"].as_array().context("cargo tells of no targets")?;
         for target in targets.iter().filter(|target| target["kind"][0] == "test") {
             let name = target["name"].as_str().context("a target without a name")?;
-            names.insert((package["name"] == "mcwan-testbed", name.to_owned()));
+            if name != controller::SIMULATION {
+                names.insert((package["name"] == "mcwan-testbed", name.to_owned()));
+            }
         }
     }
     Ok(names)

@@ -1,5 +1,6 @@
 //! The cluster that a command asks.
 
+mod deployment;
 mod registry;
 
 use std::collections::BTreeMap;
@@ -7,8 +8,6 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
-use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::Container;
 use kube::config::KubeConfigOptions;
 use kube::{Api, Client};
 use mcwan_core::api::DataPlane;
@@ -20,6 +19,7 @@ use tokio::runtime::{Builder, Runtime};
 use super::connection::{Connection, from_file};
 use super::render;
 use crate::listing::Live;
+use deployment::{Container, Deployment};
 use registry::Registry;
 
 /// The namespace of the controller.
@@ -124,9 +124,8 @@ impl Environment {
     }
 
     fn of(deployment: &Deployment) -> Self {
-        let pod = deployment.spec.as_ref().and_then(|spec| spec.template.spec.as_ref());
-        let containers = pod.into_iter().flat_map(|pod| &pod.containers);
-        Self { variables: containers.flat_map(variables).collect(), registry: Registry::of(deployment) }
+        let variables = deployment.pod().containers.iter().flat_map(variables).collect();
+        Self { variables, registry: Registry::of(deployment.pod()) }
     }
 
     /// Who applies the rules of imports that do not say.
@@ -163,8 +162,7 @@ impl Environment {
 }
 
 fn variables(container: &Container) -> impl Iterator<Item = (String, String)> {
-    let variables = container.env.iter().flatten();
-    variables.filter_map(|variable| Some((variable.name.clone(), variable.value.clone()?)))
+    container.env.iter().filter_map(|variable| Some((variable.name.clone(), variable.value.clone()?)))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use mcwan_testbed::wan::{Plan, TestWan, WanClient};
 
 use crate::audit::{Audit, FULL, MODERATE};
 use crate::moves::{EVERY_MOVE, SWAP, a_namespace_is_made_again, ports_of_tiers_change};
-use crate::scene::{apply_import, apply_payment, turn, until_payment_answers};
+use crate::scene::{apply_import, apply_payment, until_payment_answers, whole_machine};
 
 /// How often the rules change: each of their kinds comes once, and the first again.
 const FEW: usize = 6;
@@ -15,7 +15,7 @@ const MANY: usize = 50;
 
 #[tokio::test]
 async fn nothing_is_lost_while_rules_and_targets_change() -> Result<()> {
-    let _turn = turn().await;
+    let _turn = whole_machine().await;
     let (wan, client) = start().await?;
     let mut audit = Audit::start(&wan, &client, MODERATE).await?;
     rules_and_targets_change(&wan, &mut audit, FEW).await?;
@@ -26,7 +26,7 @@ async fn nothing_is_lost_while_rules_and_targets_change() -> Result<()> {
 #[tokio::test]
 #[ignore = "takes minutes, and a machine that does nothing else: cargo xtask test --full"]
 async fn nothing_is_lost_while_rules_and_targets_change_often() -> Result<()> {
-    let _turn = turn().await;
+    let _turn = whole_machine().await;
     let (wan, client) = start().await?;
     let mut audit = Audit::start(&wan, &client, FULL).await?;
     rules_and_targets_change(&wan, &mut audit, MANY).await?;

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use mcwan_testbed::example::{Case, Destination, End, Example, Upstream};
 
 use crate::player::{Running, demo, printed};
-use crate::scene::blocking_turn;
+use crate::scene::half_machine;
 
 /// Nothing is wider than a terminal.
 fn fits(text: &str) {
@@ -16,9 +16,9 @@ fn fits(text: &str) {
     assert!(wide.is_empty(), "{wide:#?}");
 }
 
-#[test]
-fn an_example_is_played_on_two_clusters() {
-    let _turn = blocking_turn();
+#[tokio::test]
+async fn an_example_is_played_on_two_clusters() {
+    let _turn = half_machine().await;
     let output = demo().args(["--wan", "payment"]).output().unwrap();
     let (table, log) = printed(&output);
     assert_eq!(output.status.code(), Some(0), "{table}{log}");
@@ -100,9 +100,9 @@ fn rows(table: &str) -> Vec<[String; 2]> {
     rows.into_iter().map(|row| row.map(|words| words.join(" "))).collect()
 }
 
-#[test]
-fn kept_it_gives_two_clusters_to_play_with() {
-    let _turn = blocking_turn();
+#[tokio::test]
+async fn kept_it_gives_two_clusters_to_play_with() {
+    let _turn = half_machine().await;
     let mut child = Running(demo().args(["--wan", "payment", "--keep"]).stdout(Stdio::piped()).spawn().unwrap());
     let mut lines = BufReader::new(child.0.stdout.take().unwrap()).lines().map(Result::unwrap);
     let kubeconfigs: Vec<_> = lines

@@ -10,13 +10,13 @@ use mcwan_testbed::wan::{Plan, TestWan, WanCluster};
 use serde_json::json;
 
 use crate::objects::{mk_echo, mk_export, mk_file, mk_namespace, mk_service, mk_tier};
-use crate::scene::{HIGH, turn};
+use crate::scene::{HIGH, half_machine};
 
 const GATEWAY: (&str, &str) = ("secure", "mcwan-ingress");
 
 #[tokio::test]
 async fn clusters_are_as_real_ones() -> Result<()> {
-    let _turn = turn().await;
+    let _turn = half_machine().await;
     let mut wan = TestWan::start(Plan::default().clusters(1).arguments(&["--lease-seconds", "5"])).await?;
     let cluster = wan.cluster(1);
     cluster.apply(&mk_file(&[mk_namespace("secure"), mk_tier(HIGH.0, HIGH.1)])).await?;

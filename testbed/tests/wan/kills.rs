@@ -7,7 +7,7 @@ use kube::ResourceExt;
 use mcwan_testbed::wan::{Plan, TestWan};
 
 use crate::audit::{Audit, FULL, MODERATE, Steps, Strain, Verdict};
-use crate::scene::{REACHABLE, STALE, apply_payment, metric_of_leader, turn, until_payment_answers};
+use crate::scene::{REACHABLE, STALE, apply_payment, metric_of_leader, until_payment_answers, whole_machine};
 
 /// Leases that run out soon: a leader's, and a cluster's.
 const LEADER_LEASE: Duration = Duration::from_secs(3);
@@ -49,14 +49,14 @@ const EVERYTHING: [Victim; 8] = [
 
 #[tokio::test]
 async fn nothing_is_lost_while_our_leader_or_istiod_is_killed() -> Result<()> {
-    let _turn = turn().await;
+    let _turn = whole_machine().await;
     programs_are_killed(&[Victim::OurLeader(2), Victim::Istiod(2)], MODERATE).await
 }
 
 #[tokio::test]
 #[ignore = "takes minutes, and a machine that does nothing else: cargo xtask test --full"]
 async fn nothing_is_lost_while_any_program_is_killed() -> Result<()> {
-    let _turn = turn().await;
+    let _turn = whole_machine().await;
     programs_are_killed(&EVERYTHING, FULL).await
 }
 

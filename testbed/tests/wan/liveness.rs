@@ -12,7 +12,7 @@ use crate::analyze;
 use crate::audit::Steps;
 use crate::objects::{mk_echo, mk_export, mk_file, mk_namespace, mk_service};
 use crate::scene::{
-    HIGH, LOW, REACHABLE, STALE, apply_payment, metric_of_leader, mk_request, turn, until_payment_answers,
+    HIGH, LOW, REACHABLE, STALE, apply_payment, metric_of_leader, mk_request, until_payment_answers, whole_machine,
 };
 use crate::tiers::ports_are_due;
 
@@ -46,7 +46,7 @@ const WITHDRAWN: &str = "the first cluster exports no more";
 
 #[tokio::test]
 async fn traffic_leaves_a_silent_cluster_and_returns() -> Result<()> {
-    let _turn = turn().await;
+    let _turn = whole_machine().await;
     let mut wan = start().await?;
     let client = wan.client(2).await?;
     let load = start_load(&wan, &client, MODERATE).await?;
@@ -59,7 +59,7 @@ async fn traffic_leaves_a_silent_cluster_and_returns() -> Result<()> {
 #[tokio::test]
 #[ignore = "takes minutes, and a machine that does nothing else: cargo xtask test --full"]
 async fn traffic_goes_where_clusters_are_alive() -> Result<()> {
-    let _turn = turn().await;
+    let _turn = whole_machine().await;
     let mut wan = start().await?;
     let client = wan.client(2).await?;
     let load = start_load(&wan, &client, FULL).await?;

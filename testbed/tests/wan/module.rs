@@ -91,17 +91,14 @@ pub(crate) async fn an_unsound_module_replaces_nothing(
 pub(crate) async fn with_an_unsound_module_at_first_nothing_passes(
     wan: &mut TestWan,
     play: &Play,
-    unsound: &[Unsound],
+    Unsound { what, module, reason }: &Unsound,
 ) -> Result<()> {
-    for Unsound { what, module, reason } in unsound {
-        wan.cluster_mut(2).kill_controllers();
-        wan.cluster(2).kubectl(&["delete", "wasmplugin/mcwan", "--namespace", "secure", "--ignore-not-found"]).await?;
-        wan.cluster_mut(2).change_launch(module, &[]);
-        wan.cluster_mut(2).restart_controllers().await?;
-        is_said(wan, "ModuleNotFetched", &[reason, module]).await?;
-        wan.until(&format!("gateways refuse with {what}"), async || all_are_refused(wan, play).await).await?;
-    }
-    Ok(())
+    wan.cluster_mut(2).kill_controllers();
+    wan.cluster(2).kubectl(&["delete", "wasmplugin/mcwan", "--namespace", "secure"]).await?;
+    wan.cluster_mut(2).change_launch(module, &[]);
+    wan.cluster_mut(2).restart_controllers().await?;
+    is_said(wan, "ModuleNotFetched", &[reason, module]).await?;
+    wan.until(&format!("gateways refuse with {what}"), async || all_are_refused(wan, play).await).await
 }
 
 /// The digest that was not there comes, and nobody restarts or touches anything.

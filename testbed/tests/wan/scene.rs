@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use mcwan_testbed::client::Request;
 use mcwan_testbed::wan::{Plan, TestWan, WanClient};
 use serde_json::{Value, json};
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::objects::{mk_echo, mk_export, mk_file, mk_import, mk_namespace, mk_service, mk_tier};
 
@@ -19,29 +19,34 @@ pub(crate) const REACHABLE: &str = "mcwan_registry_reachable";
 /// The metric of how many other clusters' leases have run out.
 pub(crate) const STALE: &str = "mcwan_clusters{state=\"stale\"}";
 
-static TURN: Mutex<()> = Mutex::const_new(());
+/// Who waits longest is next.
+static MACHINE: Semaphore = Semaphore::const_new(2);
 
-/// The turn to start clusters: the machine is not for more than one test's.
-pub(crate) async fn turn() -> MutexGuard<'static, ()> {
-    TURN.lock().await
+/// What a test that starts clusters takes of the machine; it has it back when this is dropped.
+pub(crate) type Turn = SemaphorePermit<'static>;
+
+/// The turn to start clusters for a test in which nothing may be lost: routes lead by a second, so nothing else may keep
+/// the machine's cores for as long.
+pub(crate) async fn whole_machine() -> Turn {
+    MACHINE.acquire_many(2).await.expect("nobody closes it")
 }
 
-/// The same for a test that has no runtime.
-pub(crate) fn blocking_turn() -> MutexGuard<'static, ()> {
-    TURN.blocking_lock()
+/// The turn to start clusters for a test that waits for what it wants to see: half of its time nothing happens.
+pub(crate) async fn half_machine() -> Turn {
+    MACHINE.acquire().await.expect("nobody closes it")
 }
 
-/// Two clusters whose turn it is, and a client in the second.
+/// Two clusters on half of the machine, and a client in the second.
 pub(crate) struct Scene {
     pub(crate) wan: TestWan,
     pub(crate) client: WanClient,
-    _turn: MutexGuard<'static, ()>,
+    _turn: Turn,
 }
 
 impl Scene {
     /// Starts the clusters, in which there is nothing yet.
     pub(crate) async fn start() -> Result<Self> {
-        let turn = turn().await;
+        let turn = half_machine().await;
         let wan = TestWan::start(Plan::default()).await?;
         let client = wan.client(2).await?;
         Ok(Self { wan, client, _turn: turn })

@@ -1,6 +1,6 @@
 //! Rules hold: what the examples say, and against whoever does not keep to them.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use mcwan_testbed::wan::play::Play;
 use mcwan_testbed::wan::{Plan, TestWan};
 
@@ -8,7 +8,7 @@ use crate::analyze;
 use crate::bypass;
 use crate::examples::plays;
 use crate::module;
-use crate::scene::turn;
+use crate::scene::half_machine;
 use crate::steering;
 
 /// The filter's object, and that of its other kind.
@@ -17,7 +17,7 @@ const OTHER_FILTER: &str = "trafficextension/mcwan";
 
 #[tokio::test]
 async fn every_request_takes_the_tier_that_the_rules_give() -> Result<()> {
-    let _turn = turn().await;
+    let _turn = half_machine().await;
     let mut wan = TestWan::start(Plan::default().arguments(&["--lease-seconds", "5"])).await?;
     for example in ["canary", "split", "rewrite"] {
         plays(&wan, example).await?;
@@ -45,12 +45,13 @@ async fn a_filter_is_missing(wan: &mut TestWan, play: &Play, filter: &str) -> Re
 
 #[tokio::test]
 async fn a_gateway_without_its_module_refuses_and_heals() -> Result<()> {
-    let _turn = turn().await;
+    let _turn = half_machine().await;
     let mut wan = TestWan::start(Plan::default().arguments(&["--lease-seconds", "5"])).await?;
     let play = module::with_the_oci_registry_down_nothing_passes(&mut wan).await?;
     module::a_new_pod_without_the_oci_registry_refuses(&mut wan, &play).await?;
     let unsound = module::unsound_modules(&mut wan).await?;
     module::an_unsound_module_replaces_nothing(&mut wan, &play, &unsound).await?;
-    module::with_an_unsound_module_at_first_nothing_passes(&mut wan, &play, &unsound).await?;
+    let [first, ..] = &*unsound else { bail!("no unsound module") };
+    module::with_an_unsound_module_at_first_nothing_passes(&mut wan, &play, first).await?;
     module::a_digest_that_comes_late_heals(&mut wan, &play).await
 }

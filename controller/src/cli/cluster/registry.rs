@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease as KubernetesLease;
-use k8s_openapi::api::core::v1::{PodSpec, Secret};
+use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client};
 use mcwan_core::api::REGISTRY_NAMESPACE;
 use mcwan_core::liveness::Lease;
 
 use super::SYSTEM_NAMESPACE;
+use super::deployment::Pod;
 use crate::cli::connection::from_text;
 
 /// The variable that names the file of the registry's kubeconfig to the controller.
@@ -34,19 +34,16 @@ pub(super) enum Registry {
 }
 
 impl Registry {
-    /// What the controller's Deployment says.
-    pub(super) fn of(deployment: &Deployment) -> Self {
-        let pod = deployment.spec.as_ref().and_then(|spec| spec.template.spec.as_ref());
-        let containers = pod.into_iter().flat_map(|pod| &pod.containers);
-        let mut variables = containers.flat_map(|container| container.env.iter().flatten());
+    /// What the pods of the controller say.
+    pub(super) fn of(pod: &Pod) -> Self {
+        let mut variables = pod.containers.iter().flat_map(|container| &container.env);
         let file = variables.find(|variable| variable.name == VARIABLE).and_then(|variable| variable.value.as_deref());
-        match (pod, file.filter(|file| !file.is_empty())) {
-            (Some(pod), Some(file)) => mounted_at(pod, file).unwrap_or_else(|| Self::File(file.to_owned())),
-            (Some(pod), None) if secrets(pod).any(|(_, secret)| secret == SECRET.0) => {
+        match file.filter(|file| !file.is_empty()) {
+            Some(file) => mounted_at(pod, file).unwrap_or_else(|| Self::File(file.to_owned())),
+            None if secrets(pod).any(|(_, secret)| secret == SECRET.0) => {
                 Self::Secret { name: SECRET.0.to_owned(), entry: SECRET.1.to_owned() }
             }
-            (_, Some(file)) => Self::File(file.to_owned()),
-            (_, None) => Self::Own,
+            None => Self::Own,
         }
     }
 
@@ -79,8 +76,8 @@ impl Registry {
 }
 
 /// The Secret whose entry is mounted as a file.
-fn mounted_at(pod: &PodSpec, file: &str) -> Option<Registry> {
-    let mounts = pod.containers.iter().flat_map(|container| container.volume_mounts.iter().flatten());
+fn mounted_at(pod: &Pod, file: &str) -> Option<Registry> {
+    let mounts = pod.containers.iter().flat_map(|container| &container.volume_mounts);
     let mut found = mounts.filter_map(|mount| {
         let entry = Path::new(file).strip_prefix(&mount.mount_path).ok()?.to_str()?.to_owned();
         let (_, secret) = secrets(pod).find(|(volume, _)| *volume == mount.name)?;
@@ -90,9 +87,8 @@ fn mounted_at(pod: &PodSpec, file: &str) -> Option<Registry> {
 }
 
 /// The volumes that are Secrets, with the names of these.
-fn secrets(pod: &PodSpec) -> impl Iterator<Item = (&str, &str)> {
-    let volumes = pod.volumes.iter().flatten();
-    volumes.filter_map(|volume| Some((volume.name.as_str(), volume.secret.as_ref()?.secret_name.as_deref()?)))
+fn secrets(pod: &Pod) -> impl Iterator<Item = (&str, &str)> {
+    pod.volumes.iter().filter_map(|volume| Some((&*volume.name, &*volume.secret.as_ref()?.secret_name)))
 }
 
 /// What the Lease of a cluster says, as its controller renews it: nothing where nobody says, or it is not for us to see.
@@ -111,12 +107,11 @@ mod tests {
 
     use super::*;
 
-    fn mk_deployment(env: &Value, volumes: &Value) -> Deployment {
+    fn mk_pod(env: &Value, volumes: &Value) -> Pod {
         let mounts =
             json!([{"name": "other", "mountPath": "/tmp"}, {"name": "registry", "mountPath": "/etc/registry"}]);
-        let pod = json!({"containers": [{"name": "mcwan", "env": env, "volumeMounts": mounts}], "volumes": volumes});
-        let spec = json!({"selector": {}, "template": {"spec": pod}});
-        serde_json::from_value(json!({"metadata": {}, "spec": spec})).unwrap()
+        let container = json!({"name": "mcwan", "env": env, "volumeMounts": mounts});
+        serde_json::from_value(json!({"containers": [container], "volumes": volumes})).unwrap()
     }
 
     #[test]
@@ -134,7 +129,7 @@ mod tests {
             (file("/tmp/kubeconfig"), secret("b"), unknown, "a file of something else"),
         ];
         for (env, volumes, expected, message) in table {
-            assert_eq!(Registry::of(&mk_deployment(&env, &volumes)), expected, "{message}");
+            assert_eq!(Registry::of(&mk_pod(&env, &volumes)), expected, "{message}");
         }
     }
 }
