@@ -10,5 +10,5 @@ mod failure;
 mod repair;
 mod requests;
 
-pub use applier::{Applier, Options};
+pub use applier::Applier;
 pub use contact::Contact;

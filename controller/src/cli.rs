@@ -5,7 +5,6 @@ mod completions;
 mod connection;
 mod controller;
 mod diff;
-mod exit_status;
 mod explain;
 mod gateway;
 mod input;
@@ -21,8 +20,6 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-
-use exit_status::ExitStatus;
 
 /// The command line.
 #[derive(Debug, Parser)]
@@ -58,6 +55,9 @@ enum Command {
     Completions(completions::Completions),
 }
 
+/// The exit status of a command that has no answer, where 0 and 1 are answers.
+const UNKNOWN: u8 = 2;
+
 /// Runs the command line: the arguments, the program's name first.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match Cli::try_parse_from(arguments) {
@@ -65,25 +65,25 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => return usage(&error),
     };
     // Of a comparison, 1 says that something differs.
-    let failed = if matches!(cli.command, Command::Diff(_)) { ExitStatus::Unknown } else { ExitStatus::No };
+    let failed = if matches!(cli.command, Command::Diff(_)) { ExitCode::from(UNKNOWN) } else { ExitCode::FAILURE };
     let result = match cli.command {
         Command::Validate(validate) => validate.run(),
         Command::Render(render) => render.run(),
         Command::Explain(explain) => explain.run(),
-        Command::Status(status) => status.run(),
-        Command::Diff(diff) => diff.run(),
+        Command::Status(status) => cluster::block_on(status.answer()),
+        Command::Diff(diff) => cluster::block_on(diff.answer()),
         Command::Controller(controller) => controller.run(),
-        Command::Registry(registry) => registry.run(),
+        Command::Registry(registry) => cluster::block_on(registry.answer()),
         Command::Completions(completions) => completions.run(),
     };
     match result {
-        Ok(answer) => answer.into(),
+        Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => match error.downcast::<clap::Error>() {
             Ok(error) => usage(&error),
             Err(error) => {
                 anstream::eprintln!("{}error:{} {error:#}", report::ERROR, report::ERROR.render_reset());
-                failed.into()
+                failed
             }
         },
     }

@@ -16,7 +16,8 @@ use anyhow::{Context, bail};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use kube::Client;
-use mcwan_core::api::{DataPlane, McsVersion, REGISTRY_NAMESPACE};
+use mcwan_core::api::{DataPlane, McsVersion};
+use mcwan_core::backoff::Backoff;
 use mcwan_core::emit::kubernetes::{AccessLog, FilterKind, Module, Settings};
 use mcwan_core::moment::Moment;
 use mcwan_core::rollout::{Event, ModuleVerdict, Rollout, Step, WatchEvent};
@@ -27,8 +28,7 @@ use tokio::sync::watch;
 pub use mcwan_core::rollout::Timing;
 
 use crate::admin::{Admin, Health, IDLE_TURN, Metrics};
-use crate::apply::{self, Applier};
-use crate::backoff::Backoff;
+use crate::apply::Applier;
 use crate::errors::with_causes;
 use crate::events::Events;
 use crate::gateways::GatewayReader;
@@ -71,8 +71,8 @@ pub struct Config {
     pub cluster_lease: Duration,
     /// What the order of routes and plugins takes.
     pub timing: Timing,
-    /// How hard the API server is worked.
-    pub apply: apply::Options,
+    /// How many requests of the API server are under way at once.
+    pub concurrency: usize,
     /// What is taken from other clusters.
     pub trust: Trust,
     /// Where gateway pods serve their statistics.
@@ -124,7 +124,6 @@ async fn work(
     let source = Source {
         client: client.clone(),
         registry: registry.unwrap_or_else(|| client.clone()),
-        registry_namespace: REGISTRY_NAMESPACE.into(),
         cluster: config.cluster.as_str().into(),
     };
     let mut watches = Watches::start(&source);
@@ -146,10 +145,10 @@ async fn work(
     };
     let lease = config.cluster_lease;
     let mut registry = Registry::new(&source, place, lease, leading.clone(), Arc::clone(&metrics));
-    let applier = Applier::new(&source, leading.clone(), config.apply).in_contact(registry.contact());
+    let applier = Applier::new(&source, leading.clone()).in_contact(registry.contact());
     let events = Events::new(client, Some(config.identity));
     let gateways = GatewayReader::new(config.gateway_stats_port)?;
-    let mut executor = Executor::new(applier, config.apply.concurrency, gateways, events);
+    let mut executor = Executor::new(applier, config.concurrency, gateways, events);
     let start = Instant::now();
     let now = || Moment::after_start(start.elapsed());
     let seed = fastrand::u64(..);
@@ -263,7 +262,7 @@ async fn filter_is_served(client: &Client, filter: FilterKind) -> anyhow::Result
                 bail!("the cluster does not serve {}: use --filter-kind wasm-plugin, or Istio 1.30", kind.name());
             }
         }
-        tokio::time::sleep(backoff.failed()).await;
+        tokio::time::sleep(backoff.failed(fastrand::f64())).await;
     }
 }
 

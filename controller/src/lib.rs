@@ -11,7 +11,6 @@
 
 pub mod admin;
 pub mod apply;
-pub mod backoff;
 pub mod cli;
 pub mod controller;
 mod errors;

@@ -12,11 +12,11 @@ use kube::api::{Api, ObjectMeta, PostParams};
 use kube::core::PartialObjectMeta;
 use kube::runtime::watcher::{self, watcher};
 use kube::{Client, Error};
+use mcwan_core::backoff::Backoff;
 use mcwan_core::translate::{SteeringKey, SteeringKeyError};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use crate::backoff::Backoff;
 use crate::errors::with_causes;
 
 /// The name of the Secret.
@@ -104,7 +104,7 @@ async fn keep(client: Client, namespace: &str, keys: &watch::Sender<SteeringKey>
             Ok(_) => backoff.succeeded(),
             Err(error) => {
                 tracing::warn!(error = with_causes(&error), "Secret {namespace}/{SECRET} cannot be watched");
-                sleep(backoff.failed()).await;
+                sleep(backoff.failed(fastrand::f64())).await;
                 continue;
             }
         }
@@ -127,7 +127,7 @@ async fn wait_for(client: &Client, namespace: &str) -> Result<SteeringKey, Steer
         match read_or_create(client.clone(), namespace).await {
             Err(error @ SteeringSecretError::Api { .. }) => {
                 tracing::warn!(error = with_causes(&error), "no steering key yet");
-                sleep(backoff.failed()).await;
+                sleep(backoff.failed(fastrand::f64())).await;
             }
             known => return known,
         }

@@ -37,8 +37,6 @@ pub struct Source {
     pub client: Client,
     /// The API server that is the registry.
     pub registry: Client,
-    /// The registry's namespace.
-    pub registry_namespace: Arc<str>,
     /// This cluster, by its name in the registry.
     pub cluster: Arc<str>,
 }
@@ -56,13 +54,7 @@ impl Watches {
         let (sender, events) = mpsc::channel(WAITING_EVENTS);
         let mut tasks = JoinSet::new();
         for kind in Watched::all() {
-            let (client, namespace) = if kind.is_in_registry() {
-                (&source.registry, Some(Arc::clone(&source.registry_namespace)))
-            } else {
-                (&source.client, None)
-            };
-            let cluster = Arc::clone(&source.cluster);
-            tasks.spawn(Task::new(kind, client.clone(), namespace, cluster, sender.clone()).run());
+            tasks.spawn(Task::new(kind, source.clone(), sender.clone()).run());
         }
         Self { events, tasks }
     }

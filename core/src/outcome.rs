@@ -76,21 +76,7 @@ pub enum WriteOutcome {
 /// just started refuses everything until it knows its roles.
 pub const REFUSED_WAIT: Duration = Duration::from_secs(30);
 
-/// How soon it is tried again what was not sent because we did not lead: we may lead again, and nobody else then tells us
-/// of it.
-const LEADING_WAIT: Duration = Duration::from_secs(1);
-
 impl WriteOutcome {
-    /// When to ask for the same again, if no event does it before.
-    pub fn retry_after(&self) -> Option<Duration> {
-        match self {
-            Self::Retry { after, .. } => Some(*after),
-            Self::Conflict | Self::Refused { .. } => Some(REFUSED_WAIT),
-            Self::NotLeading => Some(LEADING_WAIT),
-            Self::Same | Self::Applied | Self::Deleted => None,
-        }
-    }
-
     /// Whether it will not be as it is to be unless somebody does something.
     pub fn is_lasting(&self) -> bool {
         matches!(self, Self::Conflict | Self::Refused { .. })

@@ -50,10 +50,10 @@ use crate::snapshot::{Keyed, Snapshot};
 use crate::translate::{Options, Translator};
 use conditions::{Conditions, Subject};
 use egress::Egress;
-use export::Announcement;
 use import::ImportState;
 use objects::Objects;
 use queue::WorkQueue;
+use version::StageProgress;
 use world::World;
 
 /// How much is done in one step: what happens meanwhile is looked at in between.
@@ -70,7 +70,8 @@ pub struct Rollout {
     queue: WorkQueue<Work>,
     imports: Keyed<ImportState>,
     egresses: BTreeMap<Arc<str>, Egress>,
-    announcements: BTreeMap<ReconcileKey, Announcement>,
+    /// The exports that other clusters have not heard of, and how far their routes are.
+    announcements: BTreeMap<ReconcileKey, StageProgress>,
     conditions: Conditions,
     leadership: Leadership,
     timing: Timing,

@@ -31,7 +31,7 @@ const START: Duration = Duration::from_mins(2);
 /// What the API server says where rights do not suffice: those of a role, of a policy, and to own what is written.
 const FORBIDDEN: [&str; 3] = [
     " is forbidden: User ",
-    " is forbidden: ValidatingAdmissionPolicy ",
+    " is forbidden: ValidatingAdmissionPolicy 'mcwan-",
     " is forbidden: cannot set blockOwnerDeletion ",
 ];
 

@@ -11,7 +11,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::registry::{Metric, Registry, Unit};
 
 use crate::module::ModuleStatus;
 
@@ -46,27 +46,52 @@ pub struct Metrics {
 
 impl Default for Metrics {
     fn default() -> Self {
-        let mut metrics = Self {
-            registry: Registry::with_prefix("mcwan"),
-            reconcile_duration: Histogram::new(SECONDS),
-            reconcile_errors: Family::default(),
-            objects_applied: Family::default(),
-            objects_pruned: Family::default(),
-            imports: Family::default(),
-            largest_config: Number::default(),
-            all_configs: Number::default(),
-            leader: Number::default(),
-            watch_restarts: Family::default(),
-            api_errors: Family::default(),
-            module_ok: Number::default(),
-            clusters: Family::default(),
-            longest_stale: Number::default(),
-            untold_gateways: Number::default(),
-            registry_reachable: Number::default(),
-            renewal_errors: Family::default(),
-        };
-        metrics.register();
-        metrics
+        let mut registry = Registry::with_prefix("mcwan");
+        let all = &mut registry;
+        let reconcile_duration = Histogram::new(SECONDS);
+        all.register_with_unit(
+            "reconcile_duration",
+            "Time from the change of an object to the last write that follows from it",
+            Unit::Seconds,
+            reconcile_duration.clone(),
+        );
+        Self {
+            reconcile_duration,
+            reconcile_errors: registered(all, "reconcile_errors", "Rounds that failed"),
+            objects_applied: registered(all, "objects_applied", "Objects that were written"),
+            objects_pruned: registered(all, "objects_pruned", "Objects that were deleted"),
+            imports: registered(all, "imports", "Imports by the status of their conditions"),
+            largest_config: measured(
+                all,
+                "largest_config",
+                "Size of the largest configuration of the filter",
+                Unit::Bytes,
+            ),
+            all_configs: measured(all, "all_configs", "Size of all configurations of the filter together", Unit::Bytes),
+            leader: registered(all, "leader", "1 where this replica leads, else 0"),
+            watch_restarts: registered(all, "watch_restarts", "Watches that had to start anew"),
+            api_errors: registered(all, "api_errors", "Requests that the API server refused or did not answer"),
+            module_ok: registered(all, "module_ok", "1 where the module can be fetched and is the filter, else 0"),
+            clusters: registered(all, "clusters", "Other clusters by whether they renew their Leases"),
+            longest_stale: measured(
+                all,
+                "longest_stale",
+                "For how long another cluster has been stale while the registry could be reached, of several the longest",
+                Unit::Seconds,
+            ),
+            untold_gateways: registered(
+                all,
+                "untold_gateways",
+                "Egress gateways of which the registry is not told everything, as it is over a bound",
+            ),
+            registry_reachable: registered(
+                all,
+                "registry_reachable",
+                "0 where the registry has not answered for the lease time, else 1",
+            ),
+            renewal_errors: registered(all, "renewal_errors", "Renewals of this cluster's Lease that failed"),
+            registry,
+        }
     }
 }
 
@@ -160,76 +185,20 @@ impl Metrics {
         encode(&mut text, &self.registry)?;
         Ok(text)
     }
+}
 
-    fn register(&mut self) {
-        let Self {
-            registry,
-            reconcile_duration,
-            reconcile_errors,
-            objects_applied,
-            objects_pruned,
-            imports,
-            largest_config,
-            all_configs,
-            leader,
-            watch_restarts,
-            api_errors,
-            module_ok,
-            clusters,
-            longest_stale,
-            untold_gateways,
-            registry_reachable,
-            renewal_errors,
-        } = self;
-        registry.register_with_unit(
-            "reconcile_duration",
-            "Time from the change of an object to the last write that follows from it",
-            Unit::Seconds,
-            reconcile_duration.clone(),
-        );
-        registry.register("reconcile_errors", "Rounds that failed", reconcile_errors.clone());
-        registry.register("objects_applied", "Objects that were written", objects_applied.clone());
-        registry.register("objects_pruned", "Objects that were deleted", objects_pruned.clone());
-        registry.register("imports", "Imports by the status of their conditions", imports.clone());
-        registry.register_with_unit(
-            "largest_config",
-            "Size of the largest configuration of the filter",
-            Unit::Bytes,
-            largest_config.clone(),
-        );
-        registry.register_with_unit(
-            "all_configs",
-            "Size of all configurations of the filter together",
-            Unit::Bytes,
-            all_configs.clone(),
-        );
-        registry.register("leader", "1 where this replica leads, else 0", leader.clone());
-        registry.register("watch_restarts", "Watches that had to start anew", watch_restarts.clone());
-        registry.register("api_errors", "Requests that the API server refused or did not answer", api_errors.clone());
-        registry.register(
-            "module_ok",
-            "1 where the module can be fetched and is the filter, else 0",
-            module_ok.clone(),
-        );
-        registry.register("clusters", "Other clusters by whether they renew their Leases", clusters.clone());
-        registry.register_with_unit(
-            "longest_stale",
-            "For how long another cluster has been stale while the registry could be reached, of several the longest",
-            Unit::Seconds,
-            longest_stale.clone(),
-        );
-        registry.register(
-            "untold_gateways",
-            "Egress gateways of which the registry is not told everything, as it is over a bound",
-            untold_gateways.clone(),
-        );
-        registry.register(
-            "registry_reachable",
-            "0 where the registry has not answered for the lease time, else 1",
-            registry_reachable.clone(),
-        );
-        registry.register("renewal_errors", "Renewals of this cluster's Lease that failed", renewal_errors.clone());
-    }
+/// A metric that counts.
+fn registered<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
+    let metric = M::default();
+    registry.register(name, help, metric.clone());
+    metric
+}
+
+/// The same with a unit, in which its name ends.
+fn measured<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str, unit: Unit) -> M {
+    let metric = M::default();
+    registry.register_with_unit(name, help, unit, metric.clone());
+    metric
 }
 
 #[cfg(test)]

@@ -12,12 +12,13 @@ use mcwan_core::observed::fields;
 use mcwan_core::outcome::WriteError;
 use serde_json::{Value, json};
 
-use super::requests::{Requests, at};
+use super::applier::Applier;
+use super::requests::at;
 
 /// How often somebody else may be faster; so many others may have added something.
 const TRIES: usize = 3;
 
-impl Requests {
+impl Applier {
     /// Replaces what differs, and applies the object then.
     pub(super) async fn repair(&self, object: &Object) -> Result<Live, WriteError> {
         self.merge(object, &object.body).await?;

@@ -14,14 +14,14 @@ use mcwan_core::observed::{Live, registry_writer};
 use mcwan_core::outcome::WriteError;
 use mcwan_core::problem::Reason;
 use mcwan_core::snapshot::Key;
+use mcwan_core::status::StatusPatch;
 use mcwan_core::watched::Watched;
 use serde_json::Value;
-use tokio::sync::watch;
 use tokio::time::timeout;
 
+use super::applier::Applier;
 use super::contact::Contact;
 use super::failure::failure;
-use crate::watch::Source;
 
 /// A version that no object has: an apply that asks for it creates the object, or is refused.
 const NO_VERSION: &str = "1";
@@ -29,22 +29,14 @@ const NO_VERSION: &str = "1";
 const TOUCHED: &str = "mc-wan.l7mp.io/touched-at";
 /// The field manager of that annotation: it is no part of what is compared.
 const TOUCHER: &str = "mcwan-touch";
+/// How long a request may take: an API server that is well answers within a second.
+const TIMEOUT: Duration = Duration::from_secs(15);
 /// How often an object that changes while it is deleted is looked at again.
 const DELETE_TRIES: usize = 3;
 
-/// Sends the requests, as long as we lead.
-#[derive(Clone)]
-pub(super) struct Requests {
-    pub(super) source: Source,
-    pub(super) leading: watch::Receiver<bool>,
-    /// Whether the registry answers.
-    pub(super) contact: watch::Receiver<Contact>,
-    pub(super) timeout: Duration,
-}
-
-impl Requests {
+impl Applier {
     /// Applies an object: to the one of ours with this uid, or else creates it.
-    pub(super) async fn apply(&self, mut object: Object, uid: Option<&str>) -> Result<Live, WriteError> {
+    pub(super) async fn write(&self, mut object: Object, uid: Option<&str>) -> Result<Live, WriteError> {
         let metadata = object.body.get_mut("metadata").and_then(Value::as_object_mut);
         let (field, value) = uid.map_or(("resourceVersion", NO_VERSION), |uid| ("uid", uid));
         metadata.map(|metadata| metadata.insert(field.to_owned(), value.into()));
@@ -70,24 +62,36 @@ impl Requests {
         self.ask(*kind, request).await
     }
 
-    /// Applies the status of an object, which is sent whole, as a manifest.
-    pub(super) async fn apply_status(&self, resource: &ApiResource, key: &Key, body: &Value) -> Result<(), WriteError> {
+    /// Applies the status of an object, which is sent whole, as a manifest. Conditions of others stay; those of ours that
+    /// are not in it go.
+    ///
+    /// # Errors
+    /// It was not written.
+    pub async fn apply_status(&self, patch: &StatusPatch) -> Result<(), WriteError> {
+        let StatusPatch { kind, key, body, .. } = patch;
         let params = PatchParams::apply(FIELD_MANAGER).force();
-        let request = at(resource, key).patch_subresource("status", &key.name, &params, &Patch::Apply(body));
+        let request =
+            at(&kind.api_resource(), key).patch_subresource("status", &key.name, &params, &Patch::Apply(body));
         self.answer(&self.source.client, request).await.map(drop)
     }
 
-    /// Changes an annotation of an object that only we write, and not as what we apply.
-    pub(super) async fn touch(&self, id: &ObjectId) -> Result<(), WriteError> {
+    /// Changes an annotation of an object that only we write, and not as what we apply, so that those who watch it look
+    /// again.
+    pub async fn touch(&self, id: &ObjectId) {
         let now = Timestamp::now().to_string();
         let patch = serde_json::json!({"metadata": {"annotations": {TOUCHED: now}}});
         let params = PatchParams { field_manager: Some(TOUCHER.to_owned()), ..PatchParams::default() };
         let request = at(&id.kind.api_resource(), &id.key).patch(&id.key.name, &params, &Patch::Merge(&patch));
-        self.ask(id.kind, request).await.map(drop)
+        if let Err(error) = self.ask(id.kind, request).await {
+            tracing::debug!(key = %id.key, ?error, "cannot touch");
+        }
     }
 
-    /// Deletes an object of ours, if it still is.
-    pub(super) async fn delete(&self, id: &ObjectId, live: &Live) -> Result<(), WriteError> {
+    /// Deletes an object of ours, if it still is. What is gone, or going, counts as deleted.
+    ///
+    /// # Errors
+    /// It is not ours any more, or was not deleted.
+    pub async fn delete(&self, id: &ObjectId, live: &Live) -> Result<(), WriteError> {
         let request = at(&id.kind.api_resource(), &id.key);
         let mut version = live.version;
         for _ in 0..DELETE_TRIES {
@@ -114,8 +118,11 @@ impl Requests {
         Ok(self.read(id).await?.map(live))
     }
 
-    /// An object as it is there.
-    pub(super) async fn read(&self, id: &ObjectId) -> Result<Option<Value>, WriteError> {
+    /// Reads an object; none: there is no such object.
+    ///
+    /// # Errors
+    /// It cannot be read now, or we do not lead.
+    pub async fn read(&self, id: &ObjectId) -> Result<Option<Value>, WriteError> {
         let request = at(&id.kind.api_resource(), &id.key).get(&id.key.name, &GetParams::default());
         match self.ask(id.kind, request).await {
             Ok(object) => Ok(Some(object)),
@@ -160,9 +167,9 @@ impl Requests {
         tokio::select! {
             biased;
             _ = leading.wait_for(|leads| !leads) => Err(WriteError::NotLeading),
-            answer = timeout(self.timeout, client.request(request)) => match answer {
+            answer = timeout(TIMEOUT, client.request(request)) => match answer {
                 Ok(answer) => answer.map_err(failure),
-                Err(_) => Err(WriteError::passing(Reason::Timeout, format!("no answer within {:?}", self.timeout))),
+                Err(_) => Err(WriteError::passing(Reason::Timeout, format!("no answer within {TIMEOUT:?}"))),
             },
         }
     }

@@ -14,7 +14,7 @@ use mcwan_core::api::DataPlane;
 use mcwan_core::emit::kubernetes::{AccessLog, FilterKind};
 use mcwan_core::snapshot::change::Change;
 use mcwan_core::translate::{NamespaceRule, Options, Steering, SteeringKey, Translator, Trust};
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Builder;
 
 use super::connection::{Connection, from_file};
 use super::render;
@@ -65,9 +65,9 @@ pub(super) struct World {
     pub(super) environment: Environment,
 }
 
-/// What runs a command that waits for others.
-pub(super) fn runtime() -> anyhow::Result<Runtime> {
-    Builder::new_current_thread().enable_all().build().context("there is no runtime")
+/// Runs a command that waits for others.
+pub(super) fn block_on<T>(answer: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    Builder::new_current_thread().enable_all().build().context("there is no runtime")?.block_on(answer)
 }
 
 impl Cluster {

@@ -1,12 +1,12 @@
 //! `mcwan completions`.
 
 use std::io::{self, Write};
+use std::process::ExitCode;
 
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
 use super::Cli;
-use super::exit_status::ExitStatus;
 
 /// Print the completions of a shell
 #[derive(Debug, Args)]
@@ -23,11 +23,11 @@ Examples:
   mcwan completions fish > ~/.config/fish/completions/mcwan.fish";
 
 impl Completions {
-    pub(super) fn run(&self) -> anyhow::Result<ExitStatus> {
+    pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
         // The generator panics where it cannot write, so it does not get to see the real output.
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut Cli::command(), "mcwan", &mut script);
         io::stdout().write_all(&script)?;
-        Ok(ExitStatus::Yes)
+        Ok(ExitCode::SUCCESS)
     }
 }

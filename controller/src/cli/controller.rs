@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -21,9 +22,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use super::cluster::SYSTEM_NAMESPACE;
 use super::connection::from_file;
-use super::exit_status::ExitStatus;
 use super::render::{DataPlane, FilterKind};
-use crate::apply;
 use crate::controller::{self, Config, Timing};
 use crate::gateways::STATS_PORT;
 use crate::leader;
@@ -138,7 +137,7 @@ enum LogFormat {
 }
 
 impl Controller {
-    pub(super) fn run(&self) -> anyhow::Result<ExitStatus> {
+    pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
         self.start_log();
         use_ring();
         let mut config = self.config()?;
@@ -162,7 +161,7 @@ impl Controller {
             let registry = registry.map(client_of).transpose()?;
             controller::run(client_of(kube)?, registry, config).await
         })?;
-        Ok(ExitStatus::Yes)
+        Ok(ExitCode::SUCCESS)
     }
 
     fn config(&self) -> anyhow::Result<Config> {
@@ -193,7 +192,7 @@ impl Controller {
                 lead: Duration::from_millis(self.target_lead_ms),
                 grace: Duration::from_secs(self.target_grace_seconds),
             },
-            apply: apply::Options { concurrency: self.concurrency, ..apply::Options::default() },
+            concurrency: self.concurrency,
             trust: Trust {
                 import_namespaces: self.import_namespaces(),
                 stale_gateways: (self.stale_gateway_seconds > 0)

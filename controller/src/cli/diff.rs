@@ -4,6 +4,7 @@ mod change;
 mod overlay;
 
 use std::io::{self, Write};
+use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Args;
@@ -15,8 +16,7 @@ use mcwan_core::snapshot::change::Change as Input;
 use mcwan_core::translate::Translator;
 use serde::Serialize;
 
-use super::cluster::{self, Cluster, World};
-use super::exit_status::ExitStatus;
+use super::cluster::{Cluster, World};
 use super::input::{Files, Findings};
 use super::output::{self, Output};
 use super::report;
@@ -57,18 +57,14 @@ struct Json<'f> {
 }
 
 impl Diff {
-    pub(super) fn run(&self) -> anyhow::Result<ExitStatus> {
-        cluster::runtime()?.block_on(self.answer())
-    }
-
-    async fn answer(&self) -> anyhow::Result<ExitStatus> {
+    pub(super) async fn answer(&self) -> anyhow::Result<ExitCode> {
         let client = self.cluster.client().await?;
         let gathered = self.files.gather_in(self.namespace.as_deref().unwrap_or_else(|| client.default_namespace()));
         if !gathered.is_complete() {
             let mut log = anstream::stderr().lock();
             Findings::new(&gathered, Vec::new()).print(&mut log)?;
             writeln!(log, "nothing is compared: the objects that cannot be read might matter")?;
-            return Ok(ExitStatus::Unknown);
+            return Ok(ExitCode::from(super::UNKNOWN));
         }
         let World { live, options, translator, environment } = self.cluster.world(&client).await?;
         let settings = Settings {
@@ -103,7 +99,7 @@ impl Diff {
                 output::json_line(&mut io::stdout().lock(), &Json { changes: &changes, problems })?;
             }
         }
-        Ok(if changes.is_empty() { ExitStatus::Yes } else { ExitStatus::No })
+        Ok(if changes.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 }
 

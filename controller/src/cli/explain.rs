@@ -6,11 +6,11 @@ mod text;
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use clap::Args;
 use mcwan_core::explain::{Asked, Explainer};
 
-use super::exit_status::ExitStatus;
 use super::gateway::{Gateway, UnknownHosts};
 use super::input::Files;
 use super::output::{self, Output};
@@ -79,14 +79,14 @@ Examples:
 The exit status is 0 for a request that is refused, too: that is what was asked.";
 
 impl Explain {
-    pub(super) fn run(self) -> anyhow::Result<ExitStatus> {
+    pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         let Self { files, request, requests, gateway, unknown_hosts, seed, output } = self;
         let input = files.read(&gateway.options(steering_secret::random()?), unknown_hosts.into())?;
         let mut log = anstream::stderr().lock();
         input.findings(Vec::new()).print(&mut log)?;
         if !input.gathered.is_complete() {
             writeln!(log, "nothing is explained: the objects that cannot be read might matter")?;
-            return Ok(ExitStatus::No);
+            return Ok(ExitCode::FAILURE);
         }
         let asked = match requests {
             Some(file) => requests::read(&file)?,
@@ -107,7 +107,7 @@ impl Explain {
                 }
             }
         }
-        Ok(ExitStatus::Yes)
+        Ok(ExitCode::SUCCESS)
     }
 }
 

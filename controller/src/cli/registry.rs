@@ -5,14 +5,13 @@ mod join;
 mod leave;
 
 use std::fmt;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use kube::{Client, Config};
 
-use super::cluster;
 use super::connection::Connection;
-use super::exit_status::ExitStatus;
 use crate::registry::{Applied, Server};
 
 /// Say which clusters take part
@@ -43,15 +42,12 @@ enum Task {
 }
 
 impl Registry {
-    pub(super) fn run(&self) -> anyhow::Result<ExitStatus> {
-        let answer = async {
-            match &self.task {
-                Task::Init(init) => init.answer().await,
-                Task::Join(join) => join.answer().await,
-                Task::Leave(leave) => leave.answer().await,
-            }
-        };
-        cluster::runtime()?.block_on(answer)
+    pub(super) async fn answer(&self) -> anyhow::Result<ExitCode> {
+        match &self.task {
+            Task::Init(init) => init.answer().await,
+            Task::Join(join) => join.answer().await,
+            Task::Leave(leave) => leave.answer().await,
+        }
     }
 }
 

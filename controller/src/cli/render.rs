@@ -5,6 +5,7 @@ mod kubernetes;
 
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
+use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Args, ValueEnum};
@@ -13,7 +14,6 @@ use mcwan_core::emit::kubernetes::{self as kubernetes_objects, AccessLog};
 use mcwan_core::problem::Severity;
 use mcwan_core::translate::SteeringKeyError;
 
-use super::exit_status::ExitStatus;
 use super::gateway::{Gateway, UnknownHosts};
 use super::input::{Files, Findings};
 use crate::steering_secret;
@@ -111,7 +111,7 @@ pub(super) enum DataPlane {
 }
 
 impl Render {
-    pub(super) fn run(self) -> anyhow::Result<ExitStatus> {
+    pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         let steering_key = match &self.steering_key {
             Some(key) => key.parse().map_err(|error: SteeringKeyError| usage(&error.to_string()))?,
             None => steering_secret::random()?,
@@ -121,7 +121,7 @@ impl Render {
             let mut log = anstream::stderr().lock();
             Findings::new(&gathered, Vec::new()).print(&mut log)?;
             writeln!(log, "nothing is rendered: without the objects that cannot be read, too much might be allowed")?;
-            return Ok(ExitStatus::No);
+            return Ok(ExitCode::FAILURE);
         }
         let (text, findings) = match self.to {
             Sink::Envoy => self.for_envoy(gathered, steering_key)?,
@@ -129,7 +129,7 @@ impl Render {
         };
         io::stdout().lock().write_all(text.as_bytes())?;
         findings.print(&mut anstream::stderr().lock())?;
-        Ok(if findings.count(Severity::Error) == 0 { ExitStatus::Yes } else { ExitStatus::No })
+        Ok(if findings.count(Severity::Error) == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 }
 

@@ -9,6 +9,7 @@ mod leader;
 mod table;
 
 use std::io::{self, Write};
+use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
@@ -17,8 +18,7 @@ use k8s_openapi::jiff::Timestamp;
 use kube::Client;
 use serde::Serialize;
 
-use super::cluster::{self, Cluster, World};
-use super::exit_status::ExitStatus;
+use super::cluster::{Cluster, World};
 use chain::Chain;
 use exported::Exported;
 use import::ImportStatus;
@@ -70,11 +70,7 @@ enum Form {
 }
 
 impl Status {
-    pub(super) fn run(&self) -> anyhow::Result<ExitStatus> {
-        cluster::runtime()?.block_on(self.answer())
-    }
-
-    async fn answer(&self) -> anyhow::Result<ExitStatus> {
+    pub(super) async fn answer(&self) -> anyhow::Result<ExitCode> {
         let client = self.cluster.client().await?;
         let namespace = self.namespace.as_deref().unwrap_or_else(|| client.default_namespace()).to_owned();
         let world = self.cluster.world(&client).await?;
@@ -86,7 +82,7 @@ impl Status {
         }
     }
 
-    fn all(&self, world: &World, leader: &Leader, namespace: &str, now: &Time) -> anyhow::Result<ExitStatus> {
+    fn all(&self, world: &World, leader: &Leader, namespace: &str, now: &Time) -> anyhow::Result<ExitCode> {
         let imports = world.translator.imports().values();
         let wanted = imports.filter(|import| self.all_namespaces || import.wire.namespace == namespace);
         let imports: Vec<_> = wanted.map(|import| ImportStatus::new(import, world)).collect();
@@ -101,7 +97,7 @@ impl Status {
             Form::Json | Form::Yaml => self.print(&imports)?,
         }
         let ok = imports.iter().all(|import| import.ok) && leader.is_missing().is_none();
-        Ok(if ok { ExitStatus::Yes } else { ExitStatus::No })
+        Ok(if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
     fn table(&self, imports: &[ImportStatus], now: &Time, wide: bool) -> io::Result<()> {
@@ -140,13 +136,13 @@ impl Status {
         leader: Leader,
         namespace: &str,
         name: &str,
-    ) -> anyhow::Result<ExitStatus> {
+    ) -> anyhow::Result<ExitCode> {
         if let Some(exported) = Exported::of(world, &leader, namespace, name) {
             match self.output {
                 Form::Table | Form::Wide => exported.text(&leader, &mut anstream::stdout().lock())?,
                 Form::Json | Form::Yaml => self.print(&exported)?,
             }
-            return Ok(if exported.ok { ExitStatus::Yes } else { ExitStatus::No });
+            return Ok(if exported.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         let Some(import) = world.translator.imports().get(namespace, name) else {
             let others: Vec<_> =
@@ -165,7 +161,7 @@ impl Status {
             Form::Table | Form::Wide => chain.text(&mut anstream::stdout().lock())?,
             Form::Json | Form::Yaml => self.print(&chain)?,
         }
-        Ok(if chain.ok { ExitStatus::Yes } else { ExitStatus::No })
+        Ok(if chain.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
     /// Prints something for programs.

@@ -1,13 +1,13 @@
 //! `mcwan validate`.
 
 use std::io::{self, Write};
+use std::process::ExitCode;
 
 use clap::Args;
 use mcwan_core::problem::Severity;
 use mcwan_policy::wire::UnknownHosts;
 use serde::Serialize;
 
-use super::exit_status::ExitStatus;
 use super::gateway::Gateway;
 use super::input::Files;
 use super::output::{self, Output};
@@ -46,7 +46,7 @@ struct Json<'f> {
 }
 
 impl Validate {
-    pub(super) fn run(&self) -> anyhow::Result<ExitStatus> {
+    pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
         let options = self.gateway.options(steering_secret::random()?);
         let findings = self.files.read(&options, UnknownHosts::default())?.findings(Vec::new());
         let (errors, warnings) = (findings.count(Severity::Error), findings.count(Severity::Warning));
@@ -65,7 +65,7 @@ impl Validate {
                 output::json_line(&mut io::stdout().lock(), &Json { ok, problems })?;
             }
         }
-        Ok(if ok { ExitStatus::Yes } else { ExitStatus::No })
+        Ok(if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 }
 

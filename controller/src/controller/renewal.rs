@@ -8,6 +8,8 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
+use mcwan_core::api::REGISTRY_NAMESPACE;
+use mcwan_core::backoff::Backoff;
 use mcwan_core::liveness;
 use mcwan_core::observed::FIELD_MANAGER;
 use mcwan_core::problem::Reason;
@@ -16,7 +18,6 @@ use tokio::time::{sleep, timeout};
 
 use crate::admin::Metrics;
 use crate::apply::Contact;
-use crate::backoff::Backoff;
 use crate::errors::with_causes;
 use crate::watch::Source;
 
@@ -53,7 +54,7 @@ impl Renewal {
         contact: watch::Sender<Contact>,
         metrics: Arc<Metrics>,
     ) -> Self {
-        let leases = Api::namespaced(source.registry.clone(), &source.registry_namespace);
+        let leases = Api::namespaced(source.registry.clone(), REGISTRY_NAMESPACE);
         Self { leases, cluster: Arc::clone(&source.cluster), lease, told, leading, contact, metrics }
     }
 
@@ -109,7 +110,7 @@ impl Renewal {
                 tracing::warn!(error = with_causes(&failure), "the Lease of this cluster cannot be renewed");
                 self.metrics.renewal_failed(failure.reason());
                 self.found(failure.contact());
-                backoff.failed()
+                backoff.failed(fastrand::f64())
             }
         }
     }

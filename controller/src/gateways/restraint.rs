@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use mcwan_core::backoff::Backoff;
 use mcwan_core::snapshot::Key;
 
 use super::{GatewayError, GatewayPod, GatewayReport};
-use crate::backoff::Backoff;
 
 /// The wait after the first answer without end, doubled each time after.
 const LEAST: Duration = Duration::from_secs(20);
@@ -46,7 +46,7 @@ impl Restraint {
                 let mut waits = self.waits();
                 let new = || Wait { backoff: Backoff::new(LEAST, MOST), until: Instant::now() };
                 let wait = waits.entry(key(pod)).or_insert_with(new);
-                wait.until = Instant::now() + wait.backoff.failed();
+                wait.until = Instant::now() + wait.backoff.failed(fastrand::f64());
             }
             Ok(_) => drop(self.waits().remove(&key(pod))),
             Err(GatewayError::Http(_)) => {}

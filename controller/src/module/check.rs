@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use mcwan_core::backoff::Backoff;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
 use super::reference::Place;
 use super::{ModuleError, ModuleRef, binary, credentials, http, image};
-use crate::backoff::Backoff;
 
 /// How long one check may take.
 const TIMEOUT: Duration = Duration::from_mins(1);
@@ -102,7 +102,7 @@ impl ModuleCheck {
                 PERIOD.mul_f64(0.9 + 0.2 * fastrand::f64())
             } else {
                 failures = failures.saturating_add(1);
-                backoff.failed()
+                backoff.failed(fastrand::f64())
             };
             status.send_if_modified(|status| follow(status, result, failures));
             sleep(pause).await;

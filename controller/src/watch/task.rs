@@ -1,24 +1,24 @@
 //! The watch of one kind.
 
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt};
+use kube::Api;
 use kube::discovery::ApiResource;
 use kube::runtime::watcher::{self, watcher};
-use kube::{Api, Client};
+use mcwan_core::api::REGISTRY_NAMESPACE;
 use mcwan_core::api::service_export::McsVersion;
+use mcwan_core::backoff::Backoff;
 use mcwan_core::rollout::WatchEvent;
 use mcwan_core::snapshot::{Key, Keyed};
 use mcwan_core::watched::Watched;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
-use super::WatchError;
 use super::reading::Reading;
 use super::served::{self, Served};
-use crate::backoff::Backoff;
+use super::{Source, WatchError};
 
 /// How long a page of a list may take.
 const LIST_TIMEOUT: Duration = Duration::from_mins(1);
@@ -28,11 +28,7 @@ const WAITS: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_s
 /// The watch of one kind, for as long as somebody listens.
 pub(super) struct Task {
     kind: Watched,
-    client: Client,
-    /// The one namespace that is watched; all if none.
-    namespace: Option<Arc<str>>,
-    /// This cluster.
-    cluster: Arc<str>,
+    source: Source,
     events: mpsc::Sender<WatchEvent>,
     /// What the consumer has been told of and not told that it is gone.
     known: Keyed<()>,
@@ -43,14 +39,8 @@ struct Closed;
 
 impl Task {
     /// Starts without knowing anything.
-    pub(super) fn new(
-        kind: Watched,
-        client: Client,
-        namespace: Option<Arc<str>>,
-        cluster: Arc<str>,
-        events: mpsc::Sender<WatchEvent>,
-    ) -> Self {
-        Self { kind, client, namespace, cluster, events, known: Keyed::default() }
+    pub(super) fn new(kind: Watched, source: Source, events: mpsc::Sender<WatchEvent>) -> Self {
+        Self { kind, source, events, known: Keyed::default() }
     }
 
     /// Watches until nobody listens any more.
@@ -65,7 +55,7 @@ impl Task {
     async fn follow<const WRITTEN: bool>(mut self) {
         let mut backoff = WAITS;
         while self.watch::<WRITTEN>(&mut backoff).await.is_ok() {
-            sleep(backoff.failed()).await;
+            sleep(backoff.failed(fastrand::f64())).await;
         }
     }
 
@@ -76,7 +66,7 @@ impl Task {
             Ok(Served::Nothing) => return self.not_installed().await,
             Err(error) => return self.failed(error).await,
         };
-        let mut superseded = pin!(served::superseded(self.client.clone(), self.kind, mcs));
+        let mut superseded = pin!(served::superseded(self.source.client.clone(), self.kind, mcs));
         let mut events = pin!(self.stream::<WRITTEN>(&self.kind.resource(mcs)));
         // Those of the list that is under way.
         let mut listed = None;
@@ -107,7 +97,7 @@ impl Task {
                     if is_over {
                         return Ok(());
                     }
-                    sleep(backoff.failed()).await;
+                    sleep(backoff.failed(fastrand::f64())).await;
                 }
             }
         }
@@ -116,7 +106,7 @@ impl Task {
     async fn served(&self) -> Result<Served, WatchError> {
         match self.kind {
             Watched::ServiceExport => {
-                let served = timeout(LIST_TIMEOUT, served::newest(&self.client)).await??;
+                let served = timeout(LIST_TIMEOUT, served::newest(&self.source.client)).await??;
                 if let Served::Version(version) = served {
                     // That nobody listens any more shows with the next event.
                     let _ = self.events.send(WatchEvent::McsVersion(version)).await;
@@ -131,10 +121,10 @@ impl Task {
         &self,
         resource: &ApiResource,
     ) -> impl Stream<Item = watcher::Result<watcher::Event<Reading<WRITTEN>>>> + use<WRITTEN> {
-        let client = self.client.clone();
-        let api: Api<Reading<WRITTEN>> = match &self.namespace {
-            Some(namespace) => Api::namespaced_with(client, namespace, resource),
-            None => Api::all_with(client, resource),
+        let api: Api<Reading<WRITTEN>> = if self.kind.is_in_registry() {
+            Api::namespaced_with(self.source.registry.clone(), REGISTRY_NAMESPACE, resource)
+        } else {
+            Api::all_with(self.source.client.clone(), resource)
         };
         let config = watcher::Config::default().page_size(self.kind.page()).timeout(self.kind.silence());
         watcher(
@@ -179,7 +169,7 @@ impl Task {
     async fn changed<const WRITTEN: bool>(&mut self, reading: Reading<WRITTEN>) -> Result<(), Closed> {
         let key = reading.key.clone();
         self.known.insert(&key, ());
-        let (live, object) = reading.seen_from(&self.cluster);
+        let (live, object) = reading.seen_from(&self.source.cluster);
         let live = self.kind.emitted().map(|_| live);
         let input = object.filter(|_| self.kind.is_read());
         self.send(WatchEvent::Changed { kind: self.kind, key, live, input }).await

@@ -7,7 +7,7 @@ use axum::Router;
 use axum::http::{HeaderMap, Method, header};
 use axum::response::{IntoResponse, Response};
 use kube::{Client, Config};
-use mcwan::apply::{Applier, Options};
+use mcwan::apply::Applier;
 use mcwan::watch::Source;
 use mcwan_core::emit::object::{Kind, Object, ObjectId};
 use mcwan_core::snapshot::Key;
@@ -51,14 +51,9 @@ async fn what_an_apply_leaves_of_others_is_taken_away() {
     let server = axum::serve(listener, Router::new().fallback(answer));
     tokio::spawn(async move { server.await });
     let client = Client::try_from(Config::new(format!("http://{address}").parse().expect("a URI"))).expect("a client");
-    let source = Source {
-        client: client.clone(),
-        registry: client,
-        registry_namespace: "mc-wan-registry".into(),
-        cluster: "own".into(),
-    };
+    let source = Source { client: client.clone(), registry: client, cluster: "own".into() };
     let (_leading, is_leading) = watch::channel(true);
-    let applier = Applier::new(&source, is_leading, Options::default());
+    let applier = Applier::new(&source, is_leading);
     let id = ObjectId { kind: Kind::ConfigMap, key: Key::new("secure", "mcwan-egress") };
     let metadata = json!({"name": "mcwan-egress", "namespace": "secure"});
     let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"deployment": "{}"}});

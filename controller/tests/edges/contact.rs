@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use kube::{Client, Config};
-use mcwan::apply::{Applier, Contact, Options};
+use mcwan::apply::{Applier, Contact};
 use mcwan::watch::Source;
 use mcwan_core::emit::object::{Kind, Object, ObjectId};
 use mcwan_core::outcome::WriteError;
@@ -41,15 +41,10 @@ async fn reason(applier: &Applier, object: Object) -> Reason {
 #[tokio::test]
 async fn what_waits_for_the_registry_is_let_go_once_it_is_silent() {
     let (_listener, client) = silent().await;
-    let source = Source {
-        client: client.clone(),
-        registry: client,
-        registry_namespace: "mc-wan-registry".into(),
-        cluster: "own".into(),
-    };
+    let source = Source { client: client.clone(), registry: client, cluster: "own".into() };
     let (_leading, is_leading) = watch::channel(true);
     let (sender, contact) = watch::channel(Contact::Answers);
-    let applier = Applier::new(&source, is_leading, Options::default()).in_contact(contact);
+    let applier = Applier::new(&source, is_leading).in_contact(contact);
     let (waits, ()) = tokio::join!(reason(&applier, mk_cluster("own")), async {
         sender.send_replace(Contact::Silent("no route".to_owned()));
     });

@@ -10,7 +10,7 @@ use crate::translate::{Destination, Forwarding, Mirror, Target, in_turn};
 use super::Asked;
 
 /// What becomes of a request; a field that does not apply is none.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Outcome {
     /// What kind of thing happens.
@@ -43,13 +43,14 @@ pub struct Outcome {
 }
 
 /// The kinds of outcomes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub enum OutcomeKind {
     /// The request goes to a target.
     Route,
     /// mcwan answers.
     Reply,
     /// The host is none of an import; the request goes on as it is.
+    #[default]
     Pass,
 }
 
@@ -87,31 +88,14 @@ pub struct Reply {
 }
 
 impl Outcome {
-    fn new(kind: OutcomeKind) -> Self {
-        Self {
-            kind,
-            import: None,
-            rule: None,
-            r#match: None,
-            destination: None,
-            target: None,
-            authority: None,
-            path: None,
-            request_headers: None,
-            response_headers: None,
-            forwarding: None,
-            reply: None,
-            reason: None,
-        }
-    }
-
     pub(super) fn pass(asked: &Asked) -> Self {
         let lines = asked.lines.iter().filter(|(name, _)| name != STEERING_HEADER.as_bytes());
         Self {
+            kind: OutcomeKind::Pass,
             authority: Some(asked.host.clone()),
             path: Some(asked.path.clone()),
             request_headers: Some(texts(lines)),
-            ..Self::new(OutcomeKind::Pass)
+            ..Self::default()
         }
     }
 
@@ -124,6 +108,7 @@ impl Outcome {
         lines.extend(port.map(|port| (PORT_HEADER.into(), port.to_string().into_bytes())));
         let path = route.path.as_ref().map(|path| String::from_utf8_lossy(path).into_owned());
         Self {
+            kind: OutcomeKind::Route,
             import: Some(format!("{}/{}", route.import.namespace(), route.import.name())),
             rule: Some(route.matched.rule),
             r#match: route.matched.alternative,
@@ -134,18 +119,19 @@ impl Outcome {
             request_headers: Some(texts(&lines)),
             response_headers: Some(ResponseHeaders::new(in_turn(&backend_headers.response, &rule_headers.response))),
             forwarding: Some(RouteFeatures { timeouts: *timeouts, mirrors: mirrors.clone(), cors: cors.clone() }),
-            ..Self::new(OutcomeKind::Route)
+            ..Self::default()
         }
     }
 
     pub(super) fn reply(reply: &mcwan_policy::Reply<'_>) -> Self {
         Self {
+            kind: OutcomeKind::Reply,
             import: reply.import.map(|import| format!("{}/{}", import.namespace(), import.name())),
             rule: reply.matched.map(|matched| matched.rule),
             r#match: reply.matched.and_then(|matched| matched.alternative),
             reply: Some(Reply { status: reply.status, headers: texts(&reply.headers), body: reply.body.to_owned() }),
             reason: reply.reason.map(mcwan_policy::Reason::as_str),
-            ..Self::new(OutcomeKind::Reply)
+            ..Self::default()
         }
     }
 }

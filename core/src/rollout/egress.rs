@@ -157,10 +157,7 @@ impl Rollout {
         now: Moment,
         out: &mut Vec<Command>,
     ) {
-        let mut is_written = true;
-        for route in routes {
-            is_written &= self.write(key, route, now, out) == WriteState::Written;
-        }
+        let is_written = self.write_each(key, routes, now, out);
         let Some(egress) = self.egresses.get_mut(namespace) else { return };
         let since = is_written.then(|| egress.native_written.unwrap_or(now));
         if since != egress.native_written {

@@ -6,19 +6,14 @@
 
 use super::event::Command;
 use super::key::{Part, ReconcileKey};
-use super::objects::WriteState;
 use super::safeguard::Safeguard;
 use super::version::StageProgress;
 use super::{Rollout, Work};
 use crate::api::REGISTRY_NAMESPACE;
 use crate::emit::kubernetes::export_objects;
-use crate::emit::object::{Kind, Object};
+use crate::emit::object::Kind;
 use crate::moment::Moment;
 use crate::status::{Subject, refusal_ahead};
-
-/// An export that other clusters have not heard of, and how far its routes are.
-#[derive(Debug)]
-pub(super) struct Announcement(StageProgress);
 
 impl Rollout {
     pub(super) fn reconcile_export(&mut self, key: &ReconcileKey, now: Moment, out: &mut Vec<Command>) {
@@ -31,23 +26,17 @@ impl Rollout {
         let (told, routes): (Vec<_>, Vec<_>) =
             objects.into_iter().partition(|object| object.id.kind == Kind::ExportedService);
         let is_known = told.iter().all(|object| self.is_there(&object.id));
-        let mut is_written = true;
-        for route in routes {
-            is_written &= self.write(key, route, now, out) == WriteState::Written;
-        }
+        let is_written = self.write_each(key, routes, now, out);
         if is_known || !self.has(Safeguard::Announcement) || self.is_routed(key, is_written, now) {
             self.announcements.remove(key);
-            for object in told {
-                self.tell(key, object, now, out);
-            }
+            self.write_each(key, told, now, out);
         }
     }
 
     /// Whether gateways know the routes of an export that is to be announced.
     fn is_routed(&mut self, key: &ReconcileKey, is_written: bool, now: Moment) -> bool {
         let is_heard = self.istiod_has_heard(key);
-        let Announcement(progress) =
-            self.announcements.entry(key.clone()).or_insert_with(|| Announcement(StageProgress::begin(now)));
+        let progress = self.announcements.entry(key.clone()).or_insert_with(|| StageProgress::begin(now));
         progress.look(is_written, is_heard, now);
         let Some(until) = progress.known(self.timing) else { return false };
         self.queue.add_at(Work::Reconcile(key.clone()), until.max(now));
@@ -67,9 +56,5 @@ impl Rollout {
                 out.push(Command::Tell { patch });
             }
         }
-    }
-
-    fn tell(&mut self, key: &ReconcileKey, object: Object, now: Moment, out: &mut Vec<Command>) {
-        self.write(key, object, now, out);
     }
 }

@@ -2,14 +2,13 @@
 
 use super::event::Command;
 use super::key::{Part, ReconcileKey};
-use super::objects::WriteState;
 use super::safeguard::Safeguard;
 use super::take_over::Found;
 use super::version::{MOST_VERSIONS, Stage, StageProgress, Version, Versions};
 use super::{Rollout, Timing, Work};
 use crate::api::DataPlane;
 use crate::emit::kubernetes::{ImportObjects, ImportVersions, Places, Recovered, missing_grants};
-use crate::emit::object::{Kind, Object, ObjectId};
+use crate::emit::object::{Kind, ObjectId};
 use crate::moment::Moment;
 use crate::observed::Istiod;
 use crate::snapshot::Key;
@@ -102,14 +101,10 @@ impl Rollout {
         self.keep_problems(key, problems);
         self.consists_of(key, &ids, now);
         let client = client.filter(|_| is_taken_over);
-        let all = |rollout: &mut Self, objects: Vec<Object>, out: &mut Vec<Command>| {
-            let states: Vec<_> = objects.into_iter().map(|object| rollout.write(key, object, now, out)).collect();
-            states.into_iter().all(|state| state == WriteState::Written)
-        };
         let written = Written {
-            backing: all(self, backing, out) && self.has_listeners(import),
-            client: all(self, client.into_iter().collect(), out),
-            routes: all(self, routes, out),
+            backing: self.write_each(key, backing, now, out) && self.has_listeners(import),
+            client: self.write_each(key, client.into_iter().collect(), now, out),
+            routes: self.write_each(key, routes, now, out),
         };
         let is_heard = self.istiod_has_heard(key);
         if let Some(state) = self.imports.get_mut(&import.namespace, &import.name) {

@@ -75,9 +75,19 @@ impl Rollout {
     pub(super) fn write_all(&mut self, key: &ReconcileKey, objects: Vec<Object>, now: Moment, out: &mut Vec<Command>) {
         let ids: Vec<_> = objects.iter().map(|object| object.id.clone()).collect();
         self.consists_of(key, &ids, now);
-        for object in objects {
-            self.write(key, object, now, out);
-        }
+        self.write_each(key, objects, now, out);
+    }
+
+    /// Writes objects of a part. Returns whether all are there already.
+    pub(super) fn write_each(
+        &mut self,
+        key: &ReconcileKey,
+        objects: Vec<Object>,
+        now: Moment,
+        out: &mut Vec<Command>,
+    ) -> bool {
+        let states: Vec<_> = objects.into_iter().map(|object| self.write(key, object, now, out)).collect();
+        states.into_iter().all(|state| state == WriteState::Written)
     }
 
     /// A part consists of these objects by now: what it had and nobody wants goes.

@@ -92,16 +92,6 @@ impl<T: Resource> Objects<T> {
         objects.sort_by_key(|known| known.age());
         objects.into_iter().map(|known| &known.object).collect()
     }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.by_key.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.by_key.is_empty()
-    }
 }
 
 impl<T: Resource> Object<T> {

@@ -71,3 +71,34 @@ pub(crate) fn service_import(number: usize, change: usize) -> Value {
         ]}},
     })
 }
+
+/// What of an import needs a target that it did not have.
+pub(crate) fn with_another_target() -> Value {
+    let modifier = json!({"set": [{"name": "x-bench", "value": "yes"}]});
+    let rule = json!({
+        "matches": [{"path": {"type": "PathPrefix", "value": "/api"}}],
+        "filters": [{"type": "RequestHeaderModifier", "requestHeaderModifier": modifier}],
+        "backendRefs": [{"group": "mc-wan.l7mp.io", "kind": "WANPolicy", "name": "high"}],
+    });
+    json!({"spec": {"http": {"rules": [rule]}}})
+}
+
+/// What lets the API server refuse the routes of an import.
+pub(crate) fn refusal(namespace: &str, name: &str) -> [Value; 2] {
+    let metadata = json!({"name": "bench.example.com"});
+    let routes = json!({
+        "apiGroups": ["gateway.networking.k8s.io"], "apiVersions": ["*"], "resources": ["httproutes"],
+        "operations": ["CREATE", "UPDATE"],
+    });
+    let expression =
+        format!("object.metadata.namespace != '{namespace}' || !object.metadata.name.startsWith('{name}.')");
+    let policy = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy", "metadata": metadata,
+        "spec": {"matchConstraints": {"resourceRules": [routes]}, "validations": [{"expression": expression}]},
+    });
+    let binding = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding", "metadata": metadata,
+        "spec": {"policyName": "bench.example.com", "validationActions": ["Deny"]},
+    });
+    [policy, binding]
+}

@@ -18,7 +18,7 @@ use mcwan_testbed::controller::{Controller, Settings};
 use mcwan_testbed::oci_registry::OciRegistry;
 use mcwan_testbed::tools;
 use mcwan_testbed::wait::until;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{RUNS, float, load};
 
@@ -28,6 +28,8 @@ const CONCURRENCY: usize = 16;
 const PATIENCE: Duration = Duration::from_mins(15);
 /// How often one import is changed.
 const CHANGES: usize = 200;
+/// The same of an import whose neighbour's route is refused: for longer than the rollout waits for that.
+const CHANGES_BESIDE: usize = 100;
 
 /// The numbers of the running controller.
 pub(crate) async fn numbers(imports: usize) -> Result<Vec<Number>> {
@@ -63,19 +65,33 @@ pub(crate) async fn numbers(imports: usize) -> Result<Vec<Number>> {
         ensure!(self::applied(&controller).await? == 0, "a restart writes nothing");
         controller.stop().await?;
     }
-    numbers.push(Number::best_of("restart over applied state to steady", &restarts, "s", 60.0));
+    numbers.push(Number::best_of("restart over applied state to steady", &restarts, "s", 10.0));
     numbers.push(Number::worst_of("restart over applied state, peak memory", &memory, "MiB", 300.0));
 
     let controller = scene.controller().await?;
     scene.steady(&controller).await?;
     let before = cpu_seconds(&controller)?;
-    let mut latencies = scene.change_imports().await?;
+    let latencies = scene.change_imports(CHANGES, |change| change * 97 % scene.imports).await?;
     let own = (cpu_seconds(&controller)? - before) * 1_000.0 / float(CHANGES);
     eprintln!("bench: a change takes {own:.1} ms of CPU in the controller, its status included");
-    latencies.sort_by(f64::total_cmp);
-    let percentile = |percent: usize| latencies.get(latencies.len() * percent / 100).copied().unwrap_or(f64::NAN);
-    numbers.push(Number::limited("a changed rule to its WasmPlugin, p50 of 200", percentile(50), "ms", 50.0));
-    numbers.push(Number::limited("a changed rule to its WasmPlugin, p99 of 200", percentile(99), "ms", 200.0));
+    numbers.push(Number::limited(
+        "a changed rule to its WasmPlugin, p50 of 200",
+        percentile(&latencies, 50),
+        "ms",
+        50.0,
+    ));
+    numbers.push(Number::limited(
+        "a changed rule to its WasmPlugin, p99 of 200",
+        percentile(&latencies, 99),
+        "ms",
+        120.0,
+    ));
+
+    scene.refuse_a_route().await?;
+    let beside = |change: usize| (change % (scene.imports / crate::NAMESPACES - 1) + 1) * crate::NAMESPACES;
+    let latencies = scene.change_imports(CHANGES_BESIDE, beside).await?;
+    let name = "the same beside an import whose route is refused, p99 of 100";
+    numbers.push(Number::limited(name, percentile(&latencies, 99), "ms", 1_000.0));
     controller.stop().await?;
     Ok(numbers)
 }
@@ -132,8 +148,30 @@ impl Scene {
         .await
     }
 
-    /// Changes rules, and measures the milliseconds until the `WasmPlugin` of their namespace has them.
-    async fn change_imports(&self) -> Result<Vec<f64>> {
+    /// Lets the API server refuse the route of the first import, and gives that a target which needs it.
+    async fn refuse_a_route(&self) -> Result<()> {
+        let client = self.cluster.client();
+        let (namespace, name) = load::name(0);
+        let policy: Vec<_> = load::refusal(&namespace, &name).iter().map(Value::to_string).collect();
+        self.cluster.apply(&policy.join("\n---\n")).await?;
+        let routes = api(&client, &namespace, &Kind::HttpRoute.api_resource());
+        let touch = Patch::Merge(json!({"metadata": {"annotations": {"example.com/touched": "yes"}}}));
+        let only_ask = PatchParams { dry_run: true, ..PatchParams::default() };
+        until(PATIENCE, "changes of the route are refused", async || {
+            Ok(routes.patch(&format!("{name}.8080"), &only_ask, &touch).await.is_err())
+        })
+        .await?;
+        let imports = api(&client, &namespace, &ServiceImport::api_resource());
+        imports.patch(&name, &PatchParams::default(), &Patch::Merge(load::with_another_target())).await?;
+        until(PATIENCE, "the import says that its route is refused", async || {
+            Ok(imports.get(&name).await?.data["status"].to_string().contains("ValidatingAdmissionPolicy"))
+        })
+        .await
+    }
+
+    /// Changes rules of imports, one after the other, and measures the milliseconds until the `WasmPlugin` of their
+    /// namespace has them. Gives them in their order.
+    async fn change_imports(&self, changes: usize, import: impl Fn(usize) -> usize) -> Result<Vec<f64>> {
         let client = self.cluster.client();
         let plugins: Api<PartialObjectMeta<DynamicObject>> =
             Api::all_with(client.clone(), &Kind::WasmPlugin.api_resource());
@@ -144,11 +182,11 @@ impl Scene {
             known += 1;
         }
         let mut latencies = Vec::new();
-        for change in 1..=CHANGES {
-            let number = change * 97 % self.imports;
+        for change in 1..=changes {
+            let number = import(change);
             let (namespace, name) = load::name(number);
             let imports: Api<DynamicObject> = api(&client, &namespace, &ServiceImport::api_resource());
-            let patch = Patch::Merge(load::service_import(number, change));
+            let patch = Patch::Merge(load::service_import(number, changes + change));
             let start = Instant::now();
             imports.patch(&name, &PatchParams::default(), &patch).await?;
             loop {
@@ -166,8 +204,13 @@ impl Scene {
             })
             .await?;
         }
+        latencies.sort_by(f64::total_cmp);
         Ok(latencies)
     }
+}
+
+fn percentile(sorted: &[f64], percent: usize) -> f64 {
+    sorted.get(sorted.len() * percent / 100).copied().unwrap_or(f64::NAN)
 }
 
 fn api(client: &kube::Client, namespace: &str, resource: &ApiResource) -> Api<DynamicObject> {

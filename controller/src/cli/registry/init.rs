@@ -1,12 +1,12 @@
 //! `mcwan registry init`.
 
 use std::io::{self, Write};
+use std::process::ExitCode;
 
 use clap::Args;
 use mcwan_core::emit::yaml;
 
 use super::{Hub, Word};
-use crate::cli::exit_status::ExitStatus;
 use crate::registry::{Applied, manifests};
 
 /// Prepare an API server for the registry
@@ -30,13 +30,13 @@ Examples:
   mcwan registry init --dry-run > registry.yaml";
 
 impl Init {
-    pub(super) async fn answer(&self) -> anyhow::Result<ExitStatus> {
+    pub(super) async fn answer(&self) -> anyhow::Result<ExitCode> {
         let manifests = manifests()?;
         if self.dry_run {
             let documents: Result<Vec<_>, _> =
                 manifests.iter().map(|manifest| yaml::document(manifest.body())).collect();
             io::stdout().lock().write_all(documents?.join("---\n").as_bytes())?;
-            return Ok(ExitStatus::Yes);
+            return Ok(ExitCode::SUCCESS);
         }
         let server = self.hub.server(&self.hub.config().await?)?;
         for manifest in &manifests {
@@ -54,7 +54,7 @@ impl Init {
             server.wait_until_served(kind).await?;
         }
         hint()?;
-        Ok(ExitStatus::Yes)
+        Ok(ExitCode::SUCCESS)
     }
 }
 

@@ -1,13 +1,13 @@
 //! `mcwan registry join`.
 
 use std::io::{self, Write};
+use std::process::ExitCode;
 
 use clap::Args;
 use mcwan_core::emit::yaml;
 
 use super::{Hub, Word};
 use crate::cli::cluster::{CONTROLLER, SYSTEM_NAMESPACE};
-use crate::cli::exit_status::ExitStatus;
 use crate::registry::{ClusterName, Endpoint, Manifest, ServerUrl, client_with};
 
 /// Print the credentials of a cluster
@@ -34,7 +34,7 @@ Examples:
   mcwan registry join cluster-2 --server https://hub.example.com:6443 > cluster-2.kubeconfig";
 
 impl Join {
-    pub(super) async fn answer(&self) -> anyhow::Result<ExitStatus> {
+    pub(super) async fn answer(&self) -> anyhow::Result<ExitCode> {
         let config = self.hub.config().await?;
         let endpoint = Endpoint::new(&config, self.server.as_ref())?;
         let server = self.hub.server(&config)?;
@@ -48,7 +48,7 @@ impl Join {
         server.wait_until_guarded(cluster, &client_with(&token, &config)?).await?;
         io::stdout().lock().write_all(yaml::document(&endpoint.kubeconfig(cluster, &token))?.as_bytes())?;
         self.hint(&endpoint)?;
-        Ok(ExitStatus::Yes)
+        Ok(ExitCode::SUCCESS)
     }
 
     /// What comes next.

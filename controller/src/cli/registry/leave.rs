@@ -1,12 +1,12 @@
 //! `mcwan registry leave`.
 
 use std::io::{self, Write};
+use std::process::ExitCode;
 
 use clap::Args;
 use mcwan_core::api::REGISTRY_NAMESPACE;
 
 use super::Hub;
-use crate::cli::exit_status::ExitStatus;
 use crate::registry::{ClusterName, ObjectName, RegistryError, Server, client_with};
 
 /// Take the credentials of a cluster back
@@ -30,7 +30,7 @@ Example:
 Exit status: 0 if the cluster has left, 1 if there was nothing of it.";
 
 impl Leave {
-    pub(super) async fn answer(&self) -> anyhow::Result<ExitStatus> {
+    pub(super) async fn answer(&self) -> anyhow::Result<ExitCode> {
         let cluster = &self.cluster;
         let config = self.hub.config().await?;
         let server = self.hub.server(&config)?;
@@ -56,9 +56,9 @@ impl Leave {
                 anstream::stderr(),
                 "there is nothing of {cluster}; who has joined: kubectl get rolebindings -n {REGISTRY_NAMESPACE}"
             )?;
-            return Ok(ExitStatus::No);
+            return Ok(ExitCode::FAILURE);
         }
-        Ok(ExitStatus::Yes)
+        Ok(ExitCode::SUCCESS)
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use kube::Client;
-use mcwan::apply::{Applier, Options};
+use mcwan::apply::Applier;
 use mcwan::watch::{Source, Watches};
 use mcwan_core::emit::object::{Object, ObjectId};
 use mcwan_core::observed::{Comparison, Digest, Observed};
@@ -43,16 +43,11 @@ pub(crate) struct Edge {
 impl Edge {
     /// Starts to watch, as the leader.
     pub(crate) fn new(client: &Client) -> Self {
-        let source = Source {
-            client: client.clone(),
-            registry: client.clone(),
-            registry_namespace: "mc-wan-registry".into(),
-            cluster: CLUSTER.into(),
-        };
+        let source = Source { client: client.clone(), registry: client.clone(), cluster: CLUSTER.into() };
         let (leading, is_leading) = watch::channel(true);
         Self {
             observed: Observed::default(),
-            applier: Applier::new(&source, is_leading, Options::default()),
+            applier: Applier::new(&source, is_leading),
             inputs: BTreeMap::new(),
             synced: BTreeSet::new(),
             forbidden: BTreeSet::new(),
