@@ -92,7 +92,8 @@ fn all_stages(stopwatch: &mut Stopwatch, tools: &Path, extent: Extent) -> Result
     Ok(())
 }
 
-/// The programs of integration tests without the simulation: whether each starts real programs, as those at the end do, and its name.
+/// The programs of integration tests without the simulation: whether each starts real programs, as those at the end do,
+/// and its name.
 fn integration_tests() -> Result<BTreeSet<(bool, String)>> {
     let mut metadata = arguments(cargo(), "metadata --no-deps --format-version 1");
     let metadata: Value = serde_json::from_str(&process::read(&mut metadata, START_WITH_CARGO)?)?;

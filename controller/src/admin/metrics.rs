@@ -187,7 +187,7 @@ impl Metrics {
     }
 }
 
-/// A metric that counts.
+/// A metric without a unit.
 fn registered<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
     let metric = M::default();
     registry.register(name, help, metric.clone());
