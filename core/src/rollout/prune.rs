@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::event::Command;
+use super::safeguard::Safeguard;
 use super::{Leadership, Rollout, Work};
 use crate::api::TIER_NAMESPACE;
 use crate::emit::kubernetes::{guarded_by, names};
@@ -38,6 +39,9 @@ impl Rollout {
 
     /// Whether gateways may be steered to an object that one who took over has found.
     fn is_held(&self, id: &ObjectId) -> bool {
+        if !self.has(Safeguard::Prune) {
+            return false;
+        }
         let Some(import) = self.objects.observed.get(id).and_then(|live| live.import.as_deref()) else { return false };
         let Some(state) = self.imports.get(&import.namespace, &import.name) else { return false };
         let Some((recovered, _)) = state.versions.found() else { return false };
@@ -56,7 +60,8 @@ impl Rollout {
         let grace = self.timing.grace;
         let strays: Vec<_> = Kind::ALL.into_iter().flat_map(|kind| self.objects.observed.ours(kind)).collect();
         for id in strays.into_iter().filter(|id| self.objects.desired.owner_of(id).is_none()) {
-            let then = if is_behind_a_filter(id.kind) { now + grace } else { now };
+            let waits = is_behind_a_filter(id.kind) && self.has(Safeguard::Prune);
+            let then = if waits { now + grace } else { now };
             self.queue.add_at(Work::Prune(id), then);
         }
     }

@@ -12,7 +12,7 @@ pub enum Safeguard {
     InForce,
     /// Other clusters hear of an export once its gateways know its routes.
     Announcement,
-    /// Nothing is pruned before everything has been looked at.
+    /// Nothing is pruned before everything has been looked at, or while gateways may have a filter of before that leads there.
     Prune,
     /// One who takes over finds out what gateways may have from before.
     Recovery,
