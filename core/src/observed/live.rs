@@ -27,8 +27,8 @@ pub struct Live {
     pub import: Option<Box<Key>>,
 }
 
-/// Whether istiod has heard of a route.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What istiod has heard of a route; the least first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Istiod {
     /// It says nothing of it, or it is no route.
     #[default]

@@ -35,9 +35,13 @@ impl Rollout {
 
     /// Whether gateways know the routes of an export that is to be announced.
     fn is_routed(&mut self, key: &ReconcileKey, is_written: bool, now: Moment) -> bool {
-        let is_heard = self.istiod_has_heard(key);
+        let istiod = self.istiod_on(key);
         let progress = self.announcements.entry(key.clone()).or_insert_with(|| StageProgress::begin(now));
-        progress.look(is_written, is_heard, now);
+        if !is_written {
+            // These may be others than gateways have heard of.
+            *progress = StageProgress::begin(now);
+        }
+        progress.look(is_written, istiod, now);
         let Some(until) = progress.known(self.timing) else { return false };
         self.queue.add_at(Work::Reconcile(key.clone()), until.max(now));
         until <= now

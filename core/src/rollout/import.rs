@@ -106,10 +106,10 @@ impl Rollout {
             client: self.write_each(key, client.into_iter().collect(), now, out),
             routes: self.write_each(key, routes, now, out),
         };
-        let is_heard = self.istiod_has_heard(key);
+        let istiod = self.istiod_on(key);
         if let Some(state) = self.imports.get_mut(&import.namespace, &import.name) {
             state.versions.places = places;
-            return state.versions.look(written, is_heard, now);
+            return state.versions.look(written, istiod, now);
         }
         false
     }
@@ -234,16 +234,13 @@ impl Rollout {
         is_news
     }
 
-    /// Whether the routes of a part are as istiod has heard of them, as far as it says anything at all.
-    pub(super) fn istiod_has_heard(&self, key: &ReconcileKey) -> bool {
+    /// What istiod has heard of the routes of a part: of that which it knows least of. Where nobody says anything, nobody is
+    /// waited for.
+    pub(super) fn istiod_on(&self, key: &ReconcileKey) -> Istiod {
         let objects = &self.objects;
         let routes = objects.desired.objects_of(key).iter().filter(|id| id.kind == Kind::HttpRoute);
-        let mut states = routes.filter_map(|id| objects.observed.get(id)).map(|live| live.istiod);
-        states.all(|istiod| match istiod {
-            Istiod::UpToDate => true,
-            Istiod::Behind => false,
-            Istiod::Silent => !self.world.has_istiod,
-        })
+        let states = routes.filter_map(|id| objects.observed.get(id)).map(|live| live.istiod);
+        states.filter(|istiod| self.world.has_istiod || *istiod != Istiod::Silent).min().unwrap_or(Istiod::UpToDate)
     }
 
     fn is_native(&self, import: &Key) -> bool {
@@ -263,15 +260,15 @@ impl Rollout {
 
 impl Versions {
     /// Takes in how far the objects are. Returns whether other ones are to be there now.
-    fn look(&mut self, written: Written, is_heard: bool, now: Moment) -> bool {
+    fn look(&mut self, written: Written, istiod: Istiod, now: Moment) -> bool {
         let Written { backing, routes, client } = written;
         let mut is_other = false;
         for version in &mut self.list {
             match &mut version.stage {
-                Stage::Backing(progress) => progress.look(backing, true, now),
+                Stage::Backing(progress) => progress.look(backing, Istiod::UpToDate, now),
                 // Where one drains, other routes may have been on the way to the same Services: gateways must know that
                 // they are not any more.
-                Stage::Routed(progress) | Stage::Draining(progress) => progress.look(routes, is_heard, now),
+                Stage::Routed(progress) | Stage::Draining(progress) => progress.look(routes, istiod, now),
                 Stage::Closing if client => {
                     version.stage = Stage::Draining(StageProgress::begin(now));
                     is_other = true;
@@ -280,7 +277,7 @@ impl Versions {
             }
         }
         if let Some(late) = &mut self.late {
-            late.look(routes, is_heard, now);
+            late.look(routes, istiod, now);
         }
         is_other
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::emit::kubernetes::{Places, Recovered, tier_services};
 use crate::moment::Moment;
+use crate::observed::Istiod;
 use crate::translate::Import;
 
 /// How many versions of an import are kept at most: while gateways hold on to the oldest, newer wishes wait. A gateway that
@@ -71,10 +72,14 @@ impl StageProgress {
         Self { since: now, written: None, heard: None }
     }
 
-    /// Takes note of whether everything is written, and istiod has heard of it.
-    pub(super) fn look(&mut self, is_written: bool, is_heard: bool, now: Moment) {
+    /// Takes note of whether everything is written, and istiod has heard of it. What it has heard of once it knows: what is
+    /// written later, for other versions, has that, too, and begins no wait anew.
+    pub(super) fn look(&mut self, is_written: bool, istiod: Istiod, now: Moment) {
+        if self.heard.is_some() && istiod != Istiod::Silent {
+            return;
+        }
         self.written = is_written.then(|| self.written.unwrap_or(now));
-        self.heard = (is_written && is_heard).then(|| self.heard.unwrap_or(now));
+        self.heard = (is_written && istiod == Istiod::UpToDate).then(|| self.heard.unwrap_or(now));
     }
 }
 
