@@ -193,7 +193,7 @@ impl Task {
         }
         tracing::debug!(kind = self.kind.name(), "the kind is not installed");
         self.retain(&Keyed::default()).await?;
-        self.send(WatchEvent::Synced { kind: self.kind }).await
+        self.send(WatchEvent::NotInstalled { kind: self.kind }).await
     }
 
     async fn failed(&self, error: WatchError) -> Result<(), Closed> {

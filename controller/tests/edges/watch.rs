@@ -93,7 +93,10 @@ async fn an_object_is_ours_only_if_we_write_its_kind() {
                 read.push((kind, input.is_some()));
             }
             WatchEvent::Synced { kind } => synced.push(kind),
-            WatchEvent::Deleted { .. } | WatchEvent::Failed { .. } | WatchEvent::McsVersion(_) => {}
+            WatchEvent::Deleted { .. }
+            | WatchEvent::NotInstalled { .. }
+            | WatchEvent::Failed { .. }
+            | WatchEvent::McsVersion(_) => {}
         }
     }
     for (kind, _, _, _, is_read, message) in table {

@@ -61,9 +61,15 @@ pub enum WatchEvent {
         /// The kind.
         kind: Watched,
     },
-    /// All objects of a kind are told, and what was told before and is gone is told, too. A kind that is not installed
-    /// has none, but for those of the registry. Of these, this follows each [`WatchEvent::Failed`] once all is well again.
+    /// All objects of a kind are told, and what was told before and is gone is told, too. Of the registry's kinds, this
+    /// follows each [`WatchEvent::Failed`] once all is well again.
     Synced {
+        /// The kind.
+        kind: Watched,
+    },
+    /// A kind is not installed, so that nobody can know its objects; those that were told before are told to be gone. Not of
+    /// the registry's kinds.
+    NotInstalled {
         /// The kind.
         kind: Watched,
     },

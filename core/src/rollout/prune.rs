@@ -23,6 +23,9 @@ impl Rollout {
         if self.objects.desired.owner_of(&id).is_some() {
             return;
         }
+        if id.kind == Kind::ExportedService && !self.world.knows_exports {
+            return;
+        }
         if self.is_held(&id) {
             self.queue.add_at(Work::Prune(id), now + self.timing.grace);
             return;

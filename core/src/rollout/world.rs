@@ -28,6 +28,9 @@ pub(super) struct World {
     unsynced: BTreeSet<Watched>,
     /// Whether istiod has said anything of a route of ours: where nobody does, nobody is waited for.
     pub(super) has_istiod: bool,
+    /// Whether the `ServiceExport`s of this cluster have ever been listed. While their kind is not installed it is not known
+    /// which there are: the API server may have lost it, and get it back.
+    pub(super) knows_exports: bool,
 }
 
 /// What an event means.
@@ -51,6 +54,7 @@ impl World {
             reach: Reach::new(lease, now),
             unsynced: Watched::all().collect(),
             has_istiod: false,
+            knows_exports: false,
         }
     }
 
@@ -110,6 +114,14 @@ impl World {
                 if self.unsynced.remove(&kind) {
                     tracing::debug!(kind = kind.name(), "synced");
                 }
+                if kind == Watched::ServiceExport && !std::mem::replace(&mut self.knows_exports, true) {
+                    // What of them was only kept may go by now.
+                    news.touched.extend(observed.ours(Kind::ExportedService));
+                }
+            }
+            WatchEvent::NotInstalled { kind } => {
+                news.touched.extend(kind.emitted().into_iter().flat_map(|kind| observed.listed(kind)));
+                self.unsynced.remove(&kind);
             }
             WatchEvent::Failed { kind, error } => {
                 tracing::warn!(kind = kind.name(), error, "cannot watch");

@@ -226,6 +226,41 @@ fn what_a_restored_api_server_has_is_put_right() {
 }
 
 #[test]
+fn without_the_kind_of_exports_nothing_leaves_the_registry() {
+    let (exports, exported) = (Watched::ServiceExport, Watched::Emitted(Kind::ExportedService));
+    let id = ObjectId { kind: Kind::ExportedService, key: Key::new("mc-wan-registry", "own.secure.ledger") };
+    let told_before = |live: &Live| WatchEvent::Changed {
+        kind: exported,
+        key: id.key.clone(),
+        live: Some(live.clone()),
+        input: None,
+    };
+    let live = Live { version: 7, owner: Owner::Ours(Digest::of_desired(&json!({}))), ..Live::default() };
+    for is_installed in [false, true] {
+        let now = Moment::START;
+        let settings = Settings { cluster: Some("own".to_owned()), ..mk_settings() };
+        let mut rollout = Rollout::new("own", LEASE, mk_options(), settings, Timing::default(), 1, now);
+        rollout.observe(now, told_before(&live));
+        for kind in Watched::all().filter(|kind| is_installed || *kind != exports) {
+            rollout.observe(now, WatchEvent::Synced { kind });
+        }
+        if !is_installed {
+            rollout.observe(now, WatchEvent::NotInstalled { kind: exports });
+        }
+        assert!(rollout.is_synced());
+        let mut is_deleted_after = |event: Event| {
+            let steps = [rollout.step(now, event), rollout.step(now, Event::Time)];
+            let mut commands = steps.iter().flat_map(|step| &step.commands);
+            commands.any(|command| matches!(command, Command::Delete { id: deleted, .. } if *deleted == id))
+        };
+        assert_eq!(is_deleted_after(Event::Leading(true)), is_installed, "it is known that none is there");
+        if !is_installed {
+            assert!(is_deleted_after(Event::Watch(WatchEvent::Synced { kind: exports })), "it is known by now");
+        }
+    }
+}
+
+#[test]
 fn what_others_add_is_undone() {
     let mut play = Play::of_payment();
     play.pass(60);

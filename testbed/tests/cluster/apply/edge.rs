@@ -152,7 +152,7 @@ impl Edge {
                 self.deleted.push((kind, key));
             }
             WatchEvent::Listing { kind } => kind.emitted().into_iter().for_each(|kind| self.observed.listing(kind)),
-            WatchEvent::Synced { kind } => {
+            WatchEvent::Synced { kind } | WatchEvent::NotInstalled { kind } => {
                 kind.emitted().into_iter().for_each(|kind| drop(self.observed.listed(kind)));
                 self.synced.insert(kind);
             }
