@@ -5,6 +5,7 @@
 
 mod cel;
 pub mod duration;
+pub mod exportable;
 pub mod exported_service;
 pub mod http_filter;
 pub mod http_match;
@@ -18,7 +19,10 @@ pub mod wan_cluster;
 pub mod wan_policy;
 
 pub use duration::Duration;
-pub use exported_service::{ExportedPort, ExportedService, ExportedServiceSpec, Protocol};
+pub use exported_service::{
+    ExportedPort, ExportedService, ExportedServiceSpec, Protocol, ServiceProperties, ServiceType, SessionAffinity,
+    TrafficPolicy,
+};
 pub use http_filter::{
     BackendObjectRef, Cors, FilterType, Fraction, Header, HeaderModifier, HttpFilter, LocalObjectRef, PathModifier,
     PathModifierType, Percent, RedirectStatus, RequestMirror, RequestRedirect, Scheme, UrlRewrite,

@@ -2,6 +2,7 @@
 //!
 //! Fields that a reader does not know are no error: clusters are upgraded one after the other.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::num::NonZeroU16;
 
@@ -44,9 +45,12 @@ pub struct ExportedServiceSpec {
     pub name: String,
     /// When the `ServiceExport` was created. Of conflicting exports the oldest holds.
     pub exported_at: Time,
-    /// The ports of the Service.
+    /// The ports of the Service, of every protocol.
     #[schemars(length(min = 1, max = limits::PORTS), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["port", "protocol"]))]
     pub ports: Vec<ExportedPort>,
+    /// What else the Service is to its clients. The oldest export's hold.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub properties: ServiceProperties,
     /// The tier of requests that no rule is for. The oldest export's holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63), regex(pattern = pattern::LABEL))]
@@ -79,6 +83,68 @@ pub struct ExportedPort {
     pub app_protocol: Option<String>,
 }
 
+/// What a Service is to its clients beside its ports (KEP-1645, "global properties"), as its cluster has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ServiceProperties {
+    /// Whether it has an address of its own.
+    #[serde(default, rename = "type", skip_serializing_if = "is_default")]
+    pub service_type: ServiceType,
+    /// Whether the connections of a client go to one pod.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub session_affinity: SessionAffinity,
+    /// For how many seconds after the last one, as a Service has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_affinity_seconds: Option<u32>,
+    /// Which pods clients of the cluster reach.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub internal_traffic_policy: TrafficPolicy,
+    /// Which pods are to be preferred, as a Service has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63))]
+    pub traffic_distribution: Option<String>,
+    /// The exported labels.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = limits::EXPORTED_KEYS, "x-kubernetes-map-type" = "atomic"))]
+    pub labels: BTreeMap<String, String>,
+    /// The exported annotations.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = limits::EXPORTED_KEYS, "x-kubernetes-map-type" = "atomic"))]
+    pub annotations: BTreeMap<String, String>,
+}
+
+/// The type of an imported service (Multi-Cluster Services API, `ServiceImportType`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ServiceType {
+    /// It has an address.
+    #[default]
+    #[serde(rename = "ClusterSetIP")]
+    ClusterSetIp,
+    /// Its name leads to the pods.
+    Headless,
+}
+
+/// Whether the connections of a client go to one pod (Kubernetes, `ServiceSpec.sessionAffinity`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum SessionAffinity {
+    /// To any.
+    #[default]
+    None,
+    /// To the same, by the client's address.
+    #[serde(rename = "ClientIP")]
+    ClientIp,
+}
+
+/// Which pods clients of a cluster reach (Kubernetes, `ServiceSpec.internalTrafficPolicy`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum TrafficPolicy {
+    /// All.
+    #[default]
+    Cluster,
+    /// Those of the client's own node.
+    Local,
+}
+
 /// The transport protocol of a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
@@ -88,4 +154,24 @@ pub enum Protocol {
     Tcp,
     Udp,
     Sctp,
+}
+
+impl Protocol {
+    /// The one that a Service names; TCP where it names none. None: not one that Kubernetes has.
+    pub fn of(name: Option<&str>) -> Option<Self> {
+        [Self::Tcp, Self::Udp, Self::Sctp].into_iter().find(|known| name.is_none_or(|name| name == known.name()))
+    }
+
+    /// As a Service has it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "TCP",
+            Self::Udp => "UDP",
+            Self::Sctp => "SCTP",
+        }
+    }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }

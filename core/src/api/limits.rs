@@ -17,3 +17,8 @@ pub const TIERS: usize = limits::TIERS;
 pub const PORT_NAME: usize = limits::LABEL_BYTES;
 /// See [`PORT_NAME`].
 pub const APP_PROTOCOL: usize = limits::HOST_BYTES + 1 + limits::LABEL_BYTES;
+/// Labels, and annotations, that go with an exported Service.
+pub const EXPORTED_KEYS: usize = 64;
+/// Bytes of their keys and values together, of labels and of annotations: a sixteenth of what Kubernetes takes of one object's
+/// annotations.
+pub const EXPORTED_BYTES: usize = 16 * 1024;

@@ -38,7 +38,7 @@ pub struct ServiceExport {
     pub status: ServiceExportStatus,
 }
 
-/// What goes with an exported Service. mcwan exports none of it.
+/// What goes with an exported Service.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServiceExportSpec {

@@ -11,8 +11,9 @@ use std::collections::HashSet;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use mcwan_policy::limits;
 
+use super::exportable::is_label_value;
 use super::limits as bounds;
-use super::{ExportedService, ServiceExport, ServiceImport, WanCluster, WanPolicy};
+use super::{ExportedService, ServiceExport, ServiceImport, ServiceProperties, WanCluster, WanPolicy};
 use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 use check::Check;
 
@@ -96,6 +97,9 @@ pub fn exported_service(export: &ExportedService) -> Vec<Problem> {
             check.count(FieldPath::from("spec.ports").index(index).field(field), length, max);
         }
     }
+    let ServiceProperties { labels, annotations, .. } = &spec.properties;
+    check.exported("spec.properties.labels", labels, is_label_value);
+    check.exported("spec.properties.annotations", annotations, |_| true);
     check.distinct("spec.ports", "port", spec.ports.iter().map(|port| (port.port, port.protocol)));
     check.problems
 }

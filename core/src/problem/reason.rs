@@ -119,6 +119,20 @@ pub enum Reason {
     Failed,
     /// Of a condition: no other cluster disagrees about an export.
     NoConflicts,
+    /// Of a condition: clusters disagree about the type of a service.
+    TypeConflict,
+    /// Of a condition: clusters disagree about the session affinity of a service.
+    SessionAffinityConflict,
+    /// Of a condition: clusters disagree about how long that lasts.
+    SessionAffinityConfigConflict,
+    /// Of a condition: clusters export different annotations.
+    AnnotationsConflict,
+    /// Of a condition: clusters export different labels.
+    LabelsConflict,
+    /// Of a condition: clusters disagree about which pods the clients of a cluster reach.
+    InternalTrafficPolicyConflict,
+    /// Of a condition: clusters disagree about which pods are preferred.
+    TrafficDistributionConflict,
     /// Of a request: the object changed meanwhile.
     Changed,
     /// Of a request: the object changes again and again.

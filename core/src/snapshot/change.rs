@@ -201,13 +201,15 @@ impl Snapshot {
     }
 
     fn put_cluster(&mut self, cluster: WanCluster) -> Vec<Change> {
-        let now = cluster.spec.clone();
-        let Some(before) = self.wan_clusters.insert(cluster).map(|before| before.spec) else {
+        let (now, created) = (cluster.spec.clone(), cluster.metadata.creation_timestamp.clone());
+        let Some(before) = self.wan_clusters.insert(cluster) else {
             return vec![Change::Everything];
         };
-        if before.tiers != now.tiers {
+        // Since when it is there decides whose exports are the older.
+        if before.spec.tiers != now.tiers || before.metadata.creation_timestamp != created {
             return vec![Change::Everything];
         }
+        let before = before.spec;
         let differs = |gateways: &[EgressGateway], others: &[EgressGateway]| {
             let differing: Vec<_> = gateways.iter().filter(|gateway| !others.contains(gateway)).cloned().collect();
             differing.into_iter().map(|gateway| Change::RemoteEgress(gateway.namespace.into()))

@@ -59,6 +59,8 @@ pub(super) struct Saying {
     pub(super) condition: &'static str,
     pub(super) status: bool,
     pub(super) reason: Reason,
+    /// What else is a reason: a condition has them joined by commas.
+    pub(super) more: Vec<Reason>,
     pub(super) message: String,
 }
 
@@ -124,7 +126,13 @@ impl News {
 
 impl Saying {
     pub(super) fn new(condition: &'static str, status: bool, reason: Reason, message: impl Into<String>) -> Self {
-        Self { condition, status, reason, message: message.into() }
+        Self { condition, status, reason, more: Vec::new(), message: message.into() }
+    }
+
+    /// What a condition has as its reason.
+    fn reasons(&self) -> String {
+        let reasons: Vec<_> = std::iter::once(&self.reason).chain(&self.more).map(Reason::to_string).collect();
+        reasons.join(",")
     }
 
     fn into_condition<'o>(
@@ -138,7 +146,7 @@ impl Saying {
         Condition {
             type_: self.condition.to_owned(),
             status: status.to_owned(),
-            reason: self.reason.to_string(),
+            reason: self.reasons(),
             message: self.message,
             observed_generation: generation,
             last_transition_time: since.map_or(now, |observed| &observed.last_transition_time).clone(),
@@ -154,9 +162,13 @@ impl Saying {
     fn news(&self, observed: Option<&Condition>) -> Option<News> {
         let news_type = self.news_type();
         let same_status = observed.is_some_and(|observed| observed.status == status_text(self.status));
-        let same_reason = observed.is_some_and(|observed| observed.reason == self.reason.to_string());
+        let same_reason = observed.is_some_and(|observed| observed.reason == self.reasons());
         let is_news = match news_type {
-            NewsType::Normal => !same_status && matches!(self.condition, ACCEPTED | PROGRAMMED | ServiceExport::READY),
+            NewsType::Normal => {
+                let is_over =
+                    observed.is_some() && matches!(self.condition, ServiceExport::VALID | ServiceExport::CONFLICT);
+                !same_status && (is_over || matches!(self.condition, ACCEPTED | PROGRAMMED | ServiceExport::READY))
+            }
             NewsType::Warning => !(same_status && same_reason) && self.reason != Reason::Pending,
         };
         is_news.then(|| News {

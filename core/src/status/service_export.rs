@@ -1,6 +1,5 @@
 //! The conditions of a `ServiceExport`, as the Multi-Cluster Services API has them.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -10,9 +9,9 @@ use super::condition::{News, NewsType, STALE, Saying, Subject};
 use super::{Delivery, StatusKind, StatusPatch, message};
 use crate::api::{McsVersion, ServiceExport};
 use crate::liveness::RegistryState;
-use crate::problem::Reason;
+use crate::problem::{Reason, Severity};
 use crate::snapshot::Key;
-use crate::translate::{Exports, Outgoing};
+use crate::translate::{Exports, Merged, Outgoing, Precedence, merge};
 
 const OURS: [&str; 3] = [ServiceExport::VALID, ServiceExport::READY, ServiceExport::CONFLICT];
 
@@ -54,8 +53,10 @@ fn valid(outgoing: &Outgoing) -> Saying {
 
 fn ready(outgoing: &Outgoing, delivery: &Delivery) -> Saying {
     let not = |reason, message| Saying::new(ServiceExport::READY, false, reason, message);
-    if !outgoing.problems.is_empty() {
-        not(Reason::Failed, message::of_problems(&outgoing.problems, &outgoing.object))
+    let (errors, warnings): (Vec<_>, Vec<_>) =
+        outgoing.problems.iter().partition(|problem| problem.severity == Severity::Error);
+    if !errors.is_empty() {
+        not(Reason::Failed, message::of_problems(errors.into_iter().chain(warnings), &outgoing.object))
     } else if let RegistryState::Unreachable(why) = &delivery.registry {
         let message = format!("the registry keeps what it was told before, if it is still there; {why}");
         not(Reason::RegistryUnreachable, message::joined([message]))
@@ -66,29 +67,35 @@ fn ready(outgoing: &Outgoing, delivery: &Delivery) -> Saying {
     } else if outgoing.gateways.is_empty() {
         not(Reason::Pending, "no pod of the ingress gateway is ready, so nothing can be sent here".to_owned())
     } else {
-        Saying::new(ServiceExport::READY, true, Reason::Exported, "the registry has it")
+        let message = message::joined(
+            ["the registry has it".to_owned()]
+                .into_iter()
+                .chain((!warnings.is_empty()).then(|| message::of_problems(warnings, &outgoing.object))),
+        );
+        Saying::new(ServiceExport::READY, true, Reason::Exported, message)
     }
 }
 
-/// Ports are the union of all exports' (KEP-1645), so every export that differs from another's says so.
+/// What the clusters disagree about, and who holds: every export says so, not only those that lose (KEP-1645).
 fn conflict(outgoing: &Outgoing, exports: &Exports) -> Saying {
-    let own: BTreeSet<u16> = outgoing.ports.iter().map(|port| port.port.get()).collect();
-    let differing: Vec<_> = exports
-        .sources(&outgoing.key.namespace, &outgoing.key.name)
-        .filter(|source| !own.is_empty() && own != source.ports.iter().copied().collect())
-        .map(|source| format!("{} has {}", source.cluster, numbers(&source.ports)))
-        .collect();
-    if differing.is_empty() {
+    let own = outgoing.is_exported().then(|| outgoing.declared());
+    let declared = exports.declared(&outgoing.key.namespace, &outgoing.key.name).chain(own).collect();
+    let merged = merge(declared).filter(|_| own.is_some());
+    let Some(Merged { oldest, conflicts, .. }) = merged.filter(|merged| !merged.conflicts.is_empty()) else {
         return Saying::new(ServiceExport::CONFLICT, false, Reason::NoConflicts, "no other cluster disagrees");
+    };
+    let Precedence { cluster, since, .. } = oldest;
+    let fields = conflicts.iter().map(|conflict| conflict.field).collect::<Vec<_>>().join(", ");
+    let mut message = format!(
+        "the clusters differ in {fields}: what {cluster} says holds, as its export is the oldest, since {}",
+        since.0
+    );
+    if conflicts.iter().any(|conflict| conflict.reason == Reason::PortConflict) {
+        message += "; the ports of all are served, and of equal names or numbers the older's";
     }
-    let own: Vec<_> = own.into_iter().collect();
-    let message = format!("this cluster exports the ports {}; {}", numbers(&own), message::joined(differing));
-    Saying::new(ServiceExport::CONFLICT, true, Reason::PortConflict, message)
-}
-
-fn numbers(ports: &[u16]) -> String {
-    let ports: Vec<_> = ports.iter().map(u16::to_string).collect();
-    ports.join(", ")
+    let mut reasons = conflicts.iter().map(|conflict| conflict.reason);
+    let reason = reasons.next().unwrap_or(Reason::NoConflicts);
+    Saying { more: reasons.collect(), ..Saying::new(ServiceExport::CONFLICT, true, reason, message) }
 }
 
 #[cfg(test)]
@@ -161,6 +168,20 @@ metadata: {name: payment, namespace: secure}
                 "other ports",
             ),
             (format!("{SERVICE}{POD}{}{EXPORT}", OTHER.replace("9090", "8080")), fine, "the same ports"),
+            (
+                format!("{SERVICE}{POD}{}{EXPORT}", OTHER.replace("ports:", "properties: {type: Headless}, ports:")),
+                "Valid=True/Valid Ready=True/Exported Conflict=True/PortConflict,TypeConflict",
+                "other ports and another type",
+            ),
+            (format!("{SERVICE}{POD}{}", labelled("team: a, app.kubernetes.io/name: b")), fine, "a label that stays"),
+            (
+                format!(
+                    "{SERVICE}{POD}{}",
+                    labelled(&(0..65).map(|key| format!("k{key}: a")).collect::<Vec<_>>().join(", "))
+                ),
+                "Valid=True/Valid Ready=False/Failed Conflict=False/NoConflicts",
+                "more labels than go with a Service",
+            ),
         ];
         for (world, expected, row) in table {
             assert_eq!(summary(&world, &Delivery::default()), expected, "{row}");
@@ -173,7 +194,45 @@ metadata: {name: payment, namespace: secure}
         assert!(told.contains("Ready=False/RegistryUnreachable"), "{told}");
     }
 
+    #[test]
+    fn who_reads_a_condition_learns_who_holds_and_what_stays_here() {
+        let world = format!("{SERVICE}{POD}{OTHER}{}", labelled("team: a, istio.io/rev: b"));
+        let told = said(&world, &Delivery::default());
+        let message = |condition: &str| {
+            told.body["status"]["conditions"].as_array().unwrap().iter().find(|one| one["type"] == condition).unwrap()
+                ["message"].as_str().unwrap().to_owned()
+        };
+        assert_eq!(
+            message("Conflict"),
+            "the clusters differ in ports, exportedLabels: what this cluster says holds, as its export is the oldest, since \
+             1970-01-01T00:00:00Z; the \
+             ports of all are served, and of equal names or numbers the older's"
+        );
+        assert_eq!(
+            message("Ready"),
+            "the registry has it; spec.exportedLabels[istio.io/rev]: not exported: Kubernetes, Istio or mcwan steers by it \
+             (InvalidName)"
+        );
+        let reasons: Vec<_> = told.news.iter().map(|news| news.reason.to_string()).collect();
+        assert_eq!(reasons, ["Exported", "PortConflict"]);
+    }
+
+    fn labelled(labels: &str) -> String {
+        format!("{EXPORT}spec: {{exportedLabels: {{{labels}}}}}\n")
+    }
+
     fn summary(world: &str, delivery: &Delivery) -> String {
+        let patch = said(world, delivery);
+        assert_eq!(patch.body["apiVersion"], "multicluster.x-k8s.io/v1alpha1");
+        let conditions = patch.body["status"]["conditions"].as_array().unwrap();
+        let text = |one: &serde_json::Value, field: &str| one[field].as_str().unwrap().to_owned();
+        let texts = conditions
+            .iter()
+            .map(|one| format!("{}={}/{}", text(one, "type"), text(one, "status"), text(one, "reason")));
+        texts.collect::<Vec<_>>().join(" ")
+    }
+
+    fn said(world: &str, delivery: &Delivery) -> StatusPatch {
         let gathered = Gathered::from_text("test.yaml", world);
         let mut translator = Translator::new(Options {
             cluster: None,
@@ -187,14 +246,6 @@ metadata: {name: payment, namespace: secure}
         let outgoing = translator.outgoing().get("secure", "payment").unwrap();
         let now = Time(Timestamp::UNIX_EPOCH);
         let subject = Subject::service_export(export);
-        let patch =
-            service_export(subject, McsVersion::V1Alpha1, outgoing, translator.exports(), delivery, &now).unwrap();
-        assert_eq!(patch.body["apiVersion"], "multicluster.x-k8s.io/v1alpha1");
-        let conditions = patch.body["status"]["conditions"].as_array().unwrap();
-        let text = |one: &serde_json::Value, field: &str| one[field].as_str().unwrap().to_owned();
-        let texts = conditions
-            .iter()
-            .map(|one| format!("{}={}/{}", text(one, "type"), text(one, "status"), text(one, "reason")));
-        texts.collect::<Vec<_>>().join(" ")
+        service_export(subject, McsVersion::V1Alpha1, outgoing, translator.exports(), delivery, &now).unwrap()
     }
 }

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 
-use crate::api::{ExportedService, Protocol, WanCluster, validate};
+use crate::api::{ExportedPort, ExportedService, Protocol, ServiceProperties, WanCluster, validate};
 use crate::liveness::Liveness;
 use crate::problem::{ObjectRef, Problem, Reason};
 use crate::snapshot::{Key, Keyed, Snapshot};
 
+use super::merge::{Declared, Precedence};
 use super::tier_service;
 use super::trust::{self, Trust};
 
@@ -19,7 +20,10 @@ pub struct Exports {
     tiers: BTreeMap<String, u16>,
     /// By cluster, the tiers whose port there is the one here.
     shared_tiers: BTreeMap<String, Vec<String>>,
+    /// The oldest first.
     services: Keyed<Vec<Export>>,
+    /// Since when the registry has each cluster.
+    joined: BTreeMap<String, Time>,
     /// The clusters that do not show that they are alive.
     stale: BTreeSet<String>,
     trust: Trust,
@@ -29,13 +33,15 @@ pub struct Exports {
     problems: Vec<Problem>,
 }
 
-/// One service of one other cluster, the older the lesser.
+/// One service of one other cluster.
 #[derive(Clone, Debug, PartialEq)]
 struct Export {
-    exported_at: Time,
+    precedence: Precedence,
     /// The `ExportedService`.
     key: Key,
     source: Source,
+    ports: Vec<ExportedPort>,
+    properties: ServiceProperties,
     /// What is wrong with it; an export with an error is not used.
     problems: Vec<Problem>,
     is_used: bool,
@@ -90,7 +96,14 @@ impl Exports {
         let shared_tiers = shared_tiers.collect();
         let stale = snapshot.stale_clusters.clone();
         let api_servers = trust::api_servers(snapshot);
-        let mut all = Self { tiers, shared_tiers, services: Keyed::default(), stale, trust, api_servers, problems };
+        let joined = snapshot.wan_clusters.iter();
+        let joined = joined.filter_map(|cluster| {
+            let ObjectMeta { name, creation_timestamp, .. } = cluster.metadata.clone();
+            Some((name?, creation_timestamp?))
+        });
+        let joined = joined.collect();
+        let services = Keyed::default();
+        let mut all = Self { tiers, shared_tiers, services, joined, stale, trust, api_servers, problems };
         for export in snapshot.exported_services.iter().filter(|export| is_foreign(export, own_cluster)) {
             all.add(export);
         }
@@ -171,10 +184,18 @@ impl Exports {
             ports: tcp_ports(export),
             default_tier: spec.default_tier.clone(),
         };
-        let key = Key::of(&export.metadata);
+        let precedence = self.precedence(&spec.cluster, &spec.exported_at);
+        let (ports, properties) = (spec.ports.clone(), spec.properties.clone());
         let exports = self.services.entry(&Key::new(spec.namespace.as_str(), spec.name.as_str()));
-        exports.push(Export { exported_at: spec.exported_at.clone(), key, source, problems, is_used });
-        exports.sort_by(|left, right| (&left.exported_at, &left.key).cmp(&(&right.exported_at, &right.key)));
+        let key = Key::of(&export.metadata);
+        exports.push(Export { precedence, key, source, ports, properties, problems, is_used });
+        exports.sort_by(|left, right| left.precedence.cmp(&right.precedence));
+    }
+
+    /// How old an export of a cluster is: none is older than the registry's knowledge of the cluster.
+    pub(super) fn precedence(&self, cluster: &str, exported_at: &Time) -> Precedence {
+        let since = self.joined.get(cluster).map_or(exported_at, |joined| joined.max(exported_at));
+        Precedence { since: since.clone(), exported_at: exported_at.clone(), cluster: cluster.to_owned() }
     }
 
     /// What is wrong with tiers and clusters.
@@ -201,6 +222,15 @@ impl Exports {
     /// The clusters that export a service, the oldest export first.
     pub fn sources(&self, namespace: &str, name: &str) -> impl Iterator<Item = &Source> {
         self.all(namespace, name).iter().filter(|export| export.is_used).map(|export| &export.source)
+    }
+
+    /// What other clusters say of a service.
+    pub fn declared(&self, namespace: &str, name: &str) -> impl Iterator<Item = Declared<'_>> {
+        self.all(namespace, name).iter().filter(|export| export.is_used).map(|export| Declared {
+            precedence: &export.precedence,
+            ports: &export.ports,
+            properties: &export.properties,
+        })
     }
 
     /// The names of the tiers here.
@@ -231,7 +261,7 @@ impl Exports {
 
     /// When a service was first exported.
     pub(super) fn first_exported(&self, namespace: &str, name: &str) -> Option<&Time> {
-        self.all(namespace, name).iter().find(|export| export.is_used).map(|export| &export.exported_at)
+        self.all(namespace, name).iter().find(|export| export.is_used).map(|export| &export.precedence.since)
     }
 
     fn all(&self, namespace: &str, name: &str) -> &[Export] {

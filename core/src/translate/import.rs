@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use mcwan_policy::wire::{self, Action, Forward, Refuse, RefuseReason};
 use mcwan_policy::{At, ImportError};
 
-use crate::api::{DataPlane, HttpRule, ImportFields, REGISTRY_NAMESPACE, limits};
+use crate::api::{DataPlane, HttpRule, ImportFields, Protocol, REGISTRY_NAMESPACE, limits};
 use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 use crate::snapshot::{Age, Key, Snapshot};
 
 use super::backend::Referrer;
 use super::export::{Exports, Tier};
 use super::families::Families;
+use super::merge::merge;
 use super::rule::Rules;
 use super::service_import::FrontEnd;
 use super::{Options, Origin, Target};
@@ -199,12 +200,12 @@ impl Import {
 
 /// The ports of the service in any cluster, ascending. Of more than a Gateway has listeners, those of the oldest exports.
 fn exported_ports(exports: &Exports, namespace: &str, name: &str, problems: &mut Vec<Problem>) -> Vec<u16> {
-    let mut ports = BTreeSet::new();
+    let Some(merged) = merge(exports.declared(namespace, name).collect()) else { return Vec::new() };
+    let mut ports = merged.ports.iter().filter(|port| port.protocol == Protocol::Tcp).map(|port| port.port.get());
+    let served: BTreeSet<_> = ports.by_ref().take(limits::PORTS).collect();
+    let refused: BTreeSet<_> = ports.collect();
     for source in exports.sources(namespace, name) {
-        let more: BTreeSet<u16> = source.ports.iter().copied().filter(|port| !ports.contains(port)).collect();
-        let mut more = more.into_iter();
-        ports.extend(more.by_ref().take(limits::PORTS.saturating_sub(ports.len())));
-        let refused: Vec<_> = more.map(|port| port.to_string()).collect();
+        let refused: Vec<_> = refused.iter().filter(|port| source.ports.contains(port)).map(u16::to_string).collect();
         if !refused.is_empty() {
             let export = format!("{}.{namespace}.{name}", source.cluster);
             let object = ObjectRef::namespaced("ExportedService", REGISTRY_NAMESPACE, export);
@@ -216,7 +217,7 @@ fn exported_ports(exports: &Exports, namespace: &str, name: &str, problems: &mut
             problems.push(Problem::error(object, Reason::PortConflict, message).at("spec.ports"));
         }
     }
-    ports.into_iter().collect()
+    served.into_iter().collect()
 }
 
 /// The ports that rules name of local Services, and all of Services of which they name none, ascending. Of more than a

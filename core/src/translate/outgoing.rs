@@ -1,17 +1,22 @@
 //! What this cluster exports.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::core::v1::{Service, ServiceSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
 use k8s_openapi::jiff::Timestamp;
 
-use crate::api::{ExportedPort, Protocol, REGISTRY_NAMESPACE, ServiceExport, WAN_POLICY_ANNOTATION, limits};
+use crate::api::exportable::{is_key, is_label_value, is_reserved};
+use crate::api::{
+    ExportedPort, Protocol, REGISTRY_NAMESPACE, ServiceExport, ServiceProperties, ServiceType, SessionAffinity,
+    TrafficPolicy, WAN_POLICY_ANNOTATION, limits,
+};
 use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 use crate::snapshot::{Key, Snapshot};
 
 use super::gateway_pods::{INGRESS_GATEWAY, ready_addresses};
+use super::merge::{Declared, Precedence};
 use super::{Exports, Options, owner};
 
 /// A Service that this cluster exports, or should.
@@ -23,10 +28,12 @@ pub struct Outgoing {
     pub key: Key,
     /// The `ServiceExport`, as the owner of what is made of it; none: it is not in a cluster.
     pub owner: Option<OwnerReference>,
-    /// When the `ServiceExport` was created; of one that is in no cluster: 1970.
-    pub exported_at: Time,
-    /// The TCP ports of the Service; none: it is not exported.
+    /// How old it is; a `ServiceExport` that is in no cluster was created in 1970.
+    pub precedence: Precedence,
+    /// The ports of the Service; none: it is not exported.
     pub ports: Vec<ExportedPort>,
+    /// What else it is to its clients.
+    pub properties: ServiceProperties,
     /// The tier of requests that no rule is for.
     pub default_tier: Option<String>,
     /// Where the other clusters send requests for it.
@@ -43,7 +50,8 @@ impl Outgoing {
         let key = Key::of(&export.metadata);
         let object = ObjectRef::namespaced(ServiceExport::KIND, &*key.namespace, &*key.name);
         let mut problems = Vec::new();
-        let ports = match snapshot.services.get(&key.namespace, &key.name) {
+        let service = snapshot.services.get(&key.namespace, &key.name);
+        let ports = match service {
             Some(service) => ports_of(service, &object),
             None => {
                 Err(Box::new(Problem::error(object.clone(), Reason::NoService, format!("there is no Service {key}"))))
@@ -53,6 +61,8 @@ impl Outgoing {
             problems.push(*problem);
             Vec::new()
         });
+        let spec = service.and_then(|service| service.spec.as_ref());
+        let properties = properties(spec, export, &object, &mut problems);
         let mut gateways = ready_addresses(snapshot, &key.namespace, &[INGRESS_GATEWAY]);
         if gateways.len() > limits::ADDRESSES {
             let message =
@@ -70,10 +80,15 @@ impl Outgoing {
             let name = format!("{cluster}.{}.{}", key.namespace, key.name);
             snapshot.exported_services.get(REGISTRY_NAMESPACE, &name)
         });
+        // After a restore it may be older than the registry was told, which takes no earlier time.
+        let created = export.metadata.creation_timestamp.iter();
+        let exported_at = created.chain(told.map(|told| &told.spec.exported_at)).max().cloned();
+        let exported_at = exported_at.unwrap_or(Time(Timestamp::UNIX_EPOCH));
         Self {
             owner: owner(export, &options.mcs_version),
-            exported_at: export.metadata.creation_timestamp.clone().unwrap_or(Time(Timestamp::UNIX_EPOCH)),
+            precedence: exports.precedence(options.cluster.as_deref().unwrap_or("this cluster"), &exported_at),
             ports,
+            properties,
             default_tier: default_tier.map(str::to_owned),
             gateways,
             ready_pods: damped(told.map(|told| told.spec.ready_pods), ready_pods(snapshot, &key)),
@@ -81,6 +96,11 @@ impl Outgoing {
             object,
             key,
         }
+    }
+
+    /// What this cluster says of the Service.
+    pub fn declared(&self) -> Declared<'_> {
+        Declared { precedence: &self.precedence, ports: &self.ports, properties: &self.properties }
     }
 
     /// Whether other clusters can have it.
@@ -96,27 +116,89 @@ fn ports_of(service: &Service, object: &ObjectRef) -> Result<Vec<ExportedPort>, 
         return Err(Box::new(Problem::error(object.clone(), Reason::InvalidServiceType, message)));
     }
     let ports = spec.iter().flat_map(|spec| &spec.ports).flatten();
-    let tcp = ports.filter(|port| port.protocol.as_deref().is_none_or(|protocol| protocol == "TCP"));
-    let ports: Vec<_> = tcp
+    let ports: Vec<_> = ports
         .filter_map(|port| {
             Some(ExportedPort {
-                name: port.name.clone(),
+                name: port.name.clone().filter(|name| !name.is_empty()),
                 port: u16::try_from(port.port).ok()?.try_into().ok()?,
-                protocol: Protocol::Tcp,
+                protocol: Protocol::of(port.protocol.as_deref())?,
                 app_protocol: port.app_protocol.clone(),
             })
         })
         .collect();
-    if ports.is_empty() {
+    if !ports.iter().any(|port| port.protocol == Protocol::Tcp) {
         let message = format!("{} has no TCP port", ObjectRef::of(service));
         return Err(Box::new(Problem::error(object.clone(), Reason::InvalidServiceType, message)));
     }
     if ports.len() > limits::PORTS {
         let message =
-            format!("{} has {} TCP ports, over the bound of {}", ObjectRef::of(service), ports.len(), limits::PORTS);
+            format!("{} has {} ports, over the bound of {}", ObjectRef::of(service), ports.len(), limits::PORTS);
         return Err(Box::new(Problem::error(object.clone(), Reason::TooLarge, message)));
     }
     Ok(ports)
+}
+
+/// What a Service is to its clients beside its ports.
+fn properties(
+    service: Option<&ServiceSpec>,
+    export: &ServiceExport,
+    object: &ObjectRef,
+    problems: &mut Vec<Problem>,
+) -> ServiceProperties {
+    let has = |field: fn(&ServiceSpec) -> Option<&str>, text: &str| service.and_then(field) == Some(text);
+    let is_headless = has(|spec| spec.cluster_ip.as_deref(), "None");
+    let is_affine = has(|spec| spec.session_affinity.as_deref(), "ClientIP");
+    let is_local = has(|spec| spec.internal_traffic_policy.as_deref(), "Local");
+    let affinity = service.and_then(|spec| spec.session_affinity_config.as_ref()?.client_ip.as_ref());
+    let mut exported = |field, pairs: &BTreeMap<String, String>, is_value: fn(&str) -> bool| {
+        exported(field, pairs, is_value, object, problems)
+    };
+    ServiceProperties {
+        service_type: if is_headless { ServiceType::Headless } else { ServiceType::ClusterSetIp },
+        session_affinity: if is_affine { SessionAffinity::ClientIp } else { SessionAffinity::None },
+        session_affinity_seconds: affinity
+            .filter(|_| is_affine)
+            .and_then(|affinity| u32::try_from(affinity.timeout_seconds?).ok()),
+        internal_traffic_policy: if is_local { TrafficPolicy::Local } else { TrafficPolicy::Cluster },
+        traffic_distribution: service.and_then(|spec| spec.traffic_distribution.clone()),
+        labels: exported("spec.exportedLabels", &export.spec.exported_labels, is_label_value),
+        annotations: exported("spec.exportedAnnotations", &export.spec.exported_annotations, |_| true),
+    }
+}
+
+/// The labels or annotations that go with a Service: none, where they are too many.
+fn exported(
+    field: &'static str,
+    pairs: &BTreeMap<String, String>,
+    is_value: fn(&str) -> bool,
+    object: &ObjectRef,
+    problems: &mut Vec<Problem>,
+) -> BTreeMap<String, String> {
+    let bytes: usize = pairs.iter().map(|(key, value)| key.len() + value.len()).sum();
+    if pairs.len() > limits::EXPORTED_KEYS || bytes > limits::EXPORTED_BYTES {
+        let message = format!(
+            "{} keys of {bytes} bytes in all, over the bound of {} keys or {} bytes: none is exported",
+            pairs.len(),
+            limits::EXPORTED_KEYS,
+            limits::EXPORTED_BYTES
+        );
+        problems.push(Problem::error(object.clone(), Reason::TooLarge, message).at(field));
+        return BTreeMap::new();
+    }
+    let mut exported = BTreeMap::new();
+    for (key, value) in pairs {
+        let refusal = if !is_key(key) || !is_value(value) {
+            "Kubernetes takes no such key or value"
+        } else if is_reserved(key) {
+            "Kubernetes, Istio or mcwan steers by it"
+        } else {
+            exported.insert(key.clone(), value.clone());
+            continue;
+        };
+        let problem = Problem::warning(object.clone(), Reason::InvalidName, format!("not exported: {refusal}"));
+        problems.push(problem.at(FieldPath::from(field).key(key)));
+    }
+    exported
 }
 
 /// How many endpoints of a Service are ready.

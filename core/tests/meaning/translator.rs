@@ -57,13 +57,16 @@ pub(crate) fn mk_pod(namespace: &str, gateway: &str, name: &str, address: &str) 
 fn event() -> impl Strategy<Value = Event> {
     let policy = ("(high|low)", 1..4_u16)
         .prop_map(|(name, port)| (InputKind::WanPolicy, mk_cluster_scoped("WANPolicy", &name, &json!({"port": port}))));
-    let cluster = (prop::sample::select(&CLUSTERS[..]), 1..4_u16, any::<bool>()).prop_map(|(name, port, gateway)| {
+    let day = "202[5-6]-01-01T00:00:00Z";
+    let cluster = (prop::sample::select(&CLUSTERS[..]), 1..4_u16, any::<bool>(), day);
+    let cluster = cluster.prop_map(|(name, port, gateway, joined)| {
         let gateways = if gateway { json!([{"namespace": "c", "addresses": ["10.0.0.9"]}]) } else { json!([]) };
         let spec = json!({"tiers": [{"name": "high", "port": port}], "egressGateways": gateways});
-        (InputKind::WanCluster, mk("WANCluster", "mc-wan-registry", name, &spec))
+        let mut cluster = mk("WANCluster", "mc-wan-registry", name, &spec);
+        cluster["metadata"]["creationTimestamp"] = json!(joined);
+        (InputKind::WanCluster, cluster)
     });
     let service = || prop::sample::select(&SERVICES[..]);
-    let day = "202[5-6]-01-01T00:00:00Z";
     let export = (service(), prop::sample::select(&CLUSTERS[..]), 1..3_u16, day, 0..3_u32).prop_map(
         |((namespace, name), cluster, port, day, pods)| {
             let spec = json!({"cluster": cluster, "namespace": namespace, "name": name, "exportedAt": day,

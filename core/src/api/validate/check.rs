@@ -1,9 +1,11 @@
 //! Collects what is wrong with one object.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use mcwan_policy::{is_label, limits};
 
+use crate::api::exportable::is_key;
+use crate::api::limits as bounds;
 use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 
 /// Collects the problems of one object.
@@ -68,6 +70,21 @@ impl Check {
     pub(super) fn count(&mut self, list: impl Into<FieldPath>, count: usize, max: usize) {
         if count > max {
             self.error(list, Reason::TooLarge, format!("{count} items, over the bound of {max}"));
+        }
+    }
+
+    /// Labels or annotations that a cluster exports: one that an API server does not take would cost the whole object that
+    /// has it.
+    pub(super) fn exported(
+        &mut self,
+        field: &'static str,
+        pairs: &BTreeMap<String, String>,
+        is_value: fn(&str) -> bool,
+    ) {
+        self.count(field, pairs.len(), bounds::EXPORTED_KEYS);
+        for (key, _) in pairs.iter().filter(|(key, value)| !(is_key(key) && is_value(value))) {
+            let message = "Kubernetes takes no such key or value";
+            self.error(FieldPath::from(field).key(key), Reason::InvalidName, message);
         }
     }
 

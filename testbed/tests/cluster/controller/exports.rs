@@ -102,9 +102,10 @@ async fn conditions_say_what_is_so(scene: &Scene) -> Result<()> {
     scene.say(EXPORT, &json!([theirs])).await?;
     let mut differing = mk_exported_by("cluster-1", "secure", "ledger", &json!([]));
     differing["spec"]["ports"] = json!([{"port": 9090}]);
+    differing["spec"]["properties"] = json!({"type": "Headless"});
     scene.put(&differing).await?;
-    let message = scene.until_condition(EXPORT, "Conflict=True/PortConflict").await?;
-    ensure!(message.contains("cluster-1 has 9090"), "{message}");
+    let message = scene.until_condition(EXPORT, "Conflict=True/PortConflict,TypeConflict").await?;
+    ensure!(message.starts_with("the clusters differ in ports, type: what cluster-"), "{message}");
 
     scene.delete("Service secure/ledger").await?;
     let message = scene.until_condition(EXPORT, "Valid=False/NoService").await?;

@@ -16,6 +16,7 @@ const NAMED_LEASE: &str = "cluster c1 writes the one of the leases that has its 
 const OWN_EXPORT: &str =
     "cluster c1 writes exportedservices of its own only: spec.cluster is c1, and metadata.name begins with c1.";
 const OWNED: &str = "what cluster c1 writes is owned by WANCluster c1 or by nothing, and keeps its owner from nothing";
+const AGEING: &str = "cluster c1 says of what it exports no earlier exportedAt than it has said before";
 const LABELLED: &str = "what cluster c1 writes has the label mc-wan.l7mp.io/cluster: c1 or none";
 const LASTING: &str = "what cluster c1 writes has no finalizers";
 const DEFINITION: &str = "metadata.name must be CLUSTER.NAMESPACE.NAME";
@@ -98,6 +99,17 @@ async fn a_cluster_writes_what_is_its_own_and_reads_all(cluster: &TestCluster, c
         admitted("an export with its owner", APPLY, with(&payment, &owned)),
         admitted("an export with its label", APPLY, with(&payment, "labels: {mc-wan.l7mp.io/cluster: c1}")),
         admitted("an export, changed", &patch("exportedservice/c1.secure.payment", r#"{"spec":{"readyPods":3}}"#), ""),
+        admitted(
+            "an export that is made again",
+            &patch("exportedservice/c1.secure.payment", r#"{"spec":{"exportedAt":"2026-11-20T09:00:00Z"}}"#),
+            "",
+        ),
+        refused(
+            AGEING,
+            "an export that grows older",
+            &patch("exportedservice/c1.secure.payment", r#"{"spec":{"exportedAt":"2026-11-20T08:59:59Z"}}"#),
+            "",
+        ),
         admitted("another one", CREATE, export_of("c1.secure.stats", "c1", "stats")),
         admitted("an export, deleted", "delete exportedservice/c1.secure.stats", ""),
         admitted("what others publish, read", "get exportedservice/c2.secure.payment wancluster/c2 lease/c2", ""),
