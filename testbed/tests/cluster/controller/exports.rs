@@ -1,6 +1,7 @@
 //! What this cluster exports: from a Service to what the registry is told.
 
 use anyhow::{Context, Result, ensure};
+use mcwan_testbed::cluster::Crds;
 use serde_json::{Value, json};
 
 use crate::objects::{mk, mk_export, mk_exported, mk_exported_by, mk_service, mk_tier};
@@ -11,6 +12,7 @@ const EXPORTED: &str = "ExportedService mc-wan-registry/cluster-2.secure.ledger"
 const CLUSTER: &str = "WANCluster mc-wan-registry/cluster-2";
 const GATEWAY: &str = "Gateway secure/mcwan-ingress";
 const ADMISSION: &str = "AuthorizationPolicy secure/mcwan-ingress";
+const DEFINITION: &str = "CustomResourceDefinition serviceexports.multicluster.x-k8s.io";
 const ROUTE: &str = "HTTPRoute secure/ledger.export";
 
 #[tokio::test]
@@ -21,6 +23,20 @@ async fn a_service_export_becomes_routes_gateways_and_what_the_registry_is_told(
     gateway_pods_give_addresses(&scene).await?;
     other_clusters_are_admitted_by_address(&scene).await?;
     conditions_say_what_is_so(&scene).await?;
+    scene.end(controller).await?;
+    a_kind_that_is_lost_takes_nothing_from_the_registry(&scene).await
+}
+
+/// Who starts where the definition of `ServiceExport` is gone does not know what was exported, until it is back.
+async fn a_kind_that_is_lost_takes_nothing_from_the_registry(scene: &Scene) -> Result<()> {
+    scene.delete(DEFINITION).await?;
+    scene.until_gone(DEFINITION).await?;
+    let told = field(scene, EXPORTED, "/metadata/uid").await?;
+    let controller = scene.replica("b").await?;
+    scene.settled().await?;
+    ensure!(field(scene, EXPORTED, "/metadata/uid").await? == told, "the registry has what it had");
+    scene.cluster.install_crds(Crds::McsV1Beta1).await?;
+    scene.until_gone(EXPORTED).await?;
     scene.end(controller).await
 }
 
