@@ -4,6 +4,7 @@ mod deployment;
 mod registry;
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
@@ -13,11 +14,13 @@ use kube::{Api, Client};
 use mcwan_core::api::DataPlane;
 use mcwan_core::emit::kubernetes::{AccessLog, FilterKind};
 use mcwan_core::snapshot::change::Change;
+use mcwan_core::snapshot::{Key, Unreadable};
 use mcwan_core::translate::{NamespaceRule, Options, Steering, SteeringKey, Translator, Trust};
 use tokio::runtime::Builder;
 
 use super::connection::{Connection, from_file};
 use super::render;
+use super::report::printable;
 use crate::listing::Live;
 use deployment::{Container, Deployment};
 use registry::Registry;
@@ -93,6 +96,15 @@ impl Cluster {
         })?;
         if let Some(kind) = live.missing.iter().find(|kind| kind.is_ours()) {
             bail!("the cluster has no CustomResourceDefinition of {}: {INSTALL}", kind.name);
+        }
+        for (kind, Unreadable { metadata, error, .. }) in &live.unreadable {
+            let mut log = anstream::stderr().lock();
+            writeln!(
+                log,
+                "warning: {kind} {}: it cannot be read, and is not used: {}",
+                Key::of(metadata),
+                printable(error)
+            )?;
         }
         let options = Options {
             cluster: self.name.clone().or_else(|| environment.get("MCWAN_CLUSTER_ID").map(str::to_owned)),

@@ -223,6 +223,18 @@ async fn diff_shows_what_applying_files_would_change() -> Result<()> {
     let changed: Vec<_> = answer["changes"].as_array().context("no changes")?.iter().map(|one| &one["kind"]).collect();
     assert!(changed.contains(&&json!("HTTPRoute")), "a target goes: {changed:?}");
 
+    let odd = "{cluster: c9, namespace: secure, name: odd, exportedAt: '2026-11-20T08:00:00Z', ports: [{port: 1}], \
+        properties: {labels: {'bad key!': a}}}";
+    let odd = format!(
+        "apiVersion: mc-wan.l7mp.io/v1alpha1\nkind: ExportedService\n\
+         metadata: {{name: c9.secure.odd, namespace: mc-wan-registry}}\nspec: {odd}\n"
+    );
+    cluster.apply(&odd).await?;
+    let ran = mcwan(&cluster, &["diff", "-"], IMPORT).await?;
+    let warning = "warning: ExportedService mc-wan-registry/c9.secure.odd: it cannot be read, and is not used: \
+        spec.properties.labels[bad key!]: ";
+    assert!(ran.status == Some(0) && ran.log.starts_with(warning), "{ran:?}");
+
     let new = IMPORT.replace("name: payment,", "name: other,").replace(", namespace: secure", "");
     let ran = mcwan(&cluster, &["diff", "-", "-n", "secure"], &new).await?;
     assert!(ran.out.contains("--- /dev/null\n+++ files/ServiceImport/secure/other"), "{}", ran.out);
