@@ -249,6 +249,11 @@ impl Rollout {
         self.model.problems.get(&cluster).map_or(0, Vec::len)
     }
 
+    /// The objects in the registry that cannot be read and so are not used: their kinds and names.
+    pub fn unreadable(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.world.unreadable.iter().map(|(kind, name)| (kind.name(), &**name))
+    }
+
     /// The sizes of the filters' configurations, in bytes.
     pub fn config_bytes(&self) -> impl Iterator<Item = usize> {
         self.egresses.values().filter_map(|egress| egress.filter.composed.as_ref()).map(|composed| composed.bytes)

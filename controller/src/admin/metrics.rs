@@ -18,11 +18,14 @@ use crate::module::ModuleStatus;
 /// Upper bounds of the reconcile duration's buckets in seconds.
 const SECONDS: [f64; 12] = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 15.0, 60.0];
 
+/// How many objects are named at most.
+const MOST_NAMES: usize = 20;
+
 type Labels<const N: usize> = [(&'static str, String); N];
 type Number = Gauge<u64, AtomicU64>;
 
 /// The statistics; every name starts with `mcwan_`. Label values are kinds, condition types, statuses
-/// and reasons: of each there are few.
+/// and reasons, of each of which there are few, and the names of some objects in the registry.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
@@ -40,6 +43,7 @@ pub struct Metrics {
     clusters: Family<Labels<1>, Number>,
     longest_stale: Number,
     untold_gateways: Number,
+    unreadable_objects: Family<Labels<2>, Number>,
     registry_reachable: Number,
     renewal_errors: Family<Labels<1>, Counter>,
 }
@@ -83,6 +87,11 @@ impl Default for Metrics {
                 all,
                 "untold_gateways",
                 "Egress gateways of which the registry is not told everything, as it is over a bound",
+            ),
+            unreadable_objects: registered(
+                all,
+                "unreadable_objects",
+                "1 for each object in the registry that cannot be read and is not used, of many the first",
             ),
             registry_reachable: registered(
                 all,
@@ -169,6 +178,15 @@ impl Metrics {
         self.untold_gateways.set(count);
     }
 
+    /// The kinds and names of objects in the registry that cannot be read.
+    pub fn unreadable<'o>(&self, objects: impl Iterator<Item = (&'o str, &'o str)>) {
+        self.unreadable_objects.clear();
+        for (kind, name) in objects.take(MOST_NAMES) {
+            let labels = [("kind", kind.to_owned()), ("name", name.to_owned())];
+            self.unreadable_objects.get_or_create(&labels).set(1);
+        }
+    }
+
     /// Whether the registry can be reached.
     pub fn registry(&self, state: &RegistryState) {
         self.registry_reachable.set((*state == RegistryState::Reachable).into());
@@ -221,6 +239,7 @@ mod tests {
         metrics.module(&ModuleStatus::Ok);
         metrics.clusters([2, 3, 1]);
         metrics.untold_gateways(1);
+        metrics.unreadable([("ExportedService", "c1.secure.payment")].into_iter());
         metrics.longest_stale(Duration::from_millis(45_900));
         metrics.registry(&RegistryState::Reachable);
         metrics.renewal_failed(Reason::Timeout);
@@ -243,6 +262,7 @@ mod tests {
             r#"mcwan_clusters{state="refused"} 1"#,
             "mcwan_longest_stale_seconds 45",
             "mcwan_untold_gateways 1",
+            r#"mcwan_unreadable_objects{kind="ExportedService",name="c1.secure.payment"} 1"#,
             "mcwan_registry_reachable 1",
             r#"mcwan_renewal_errors_total{reason="Timeout"} 1"#,
         ] {

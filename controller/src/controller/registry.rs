@@ -96,6 +96,7 @@ impl Registry {
         let [live, stale] = rollout.clusters();
         self.metrics.clusters([live, stale, refused].map(|count| u64::try_from(count).unwrap_or(u64::MAX)));
         self.metrics.longest_stale(rollout.longest_stale());
+        self.metrics.unreadable(rollout.unreadable());
         self.metrics.untold_gateways(u64::try_from(rollout.untold_gateways()).unwrap_or(u64::MAX));
     }
 }

@@ -1,6 +1,7 @@
 //! What is known of the cluster and the registry.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -31,6 +32,8 @@ pub(super) struct World {
     /// Whether the `ServiceExport`s of this cluster have ever been listed. While their kind is not installed it is not known
     /// which there are: the API server may have lost it, and get it back.
     pub(super) knows_exports: bool,
+    /// The objects in the registry that cannot be read.
+    pub(super) unreadable: BTreeSet<(Watched, Arc<str>)>,
 }
 
 /// What an event means.
@@ -55,6 +58,7 @@ impl World {
             unsynced: Watched::all().collect(),
             has_istiod: false,
             knows_exports: false,
+            unreadable: BTreeSet::new(),
         }
     }
 
@@ -91,10 +95,11 @@ impl World {
                 {
                     news.touched.push(ObjectId { kind: emitted, key: key.clone() });
                 }
-                if let Some(kind) = kind.input() {
+                self.unreadable.remove(&(kind, Arc::clone(&key.name)));
+                if let Some(input_kind) = kind.input() {
                     news.changes.extend(match input {
-                        Some(object) => self.read(kind, &key, &object),
-                        None => self.snapshot.remove(kind, &key),
+                        Some(object) => self.read(kind, input_kind, &key, &object),
+                        None => self.snapshot.remove(input_kind, &key),
                     });
                 }
             }
@@ -104,6 +109,7 @@ impl World {
                 {
                     news.touched.push(ObjectId { kind: emitted, key: key.clone() });
                 }
+                self.unreadable.remove(&(kind, Arc::clone(&key.name)));
                 if let Some(input) = kind.input() {
                     news.changes.extend(self.snapshot.remove(input, &key));
                 }
@@ -173,12 +179,15 @@ impl World {
     }
 
     /// Takes in an input. One that cannot be read is as good as gone, unless what it should forbid would be open.
-    fn read(&mut self, kind: InputKind, key: &Key, object: &Value) -> Vec<Change> {
+    fn read(&mut self, watched: Watched, kind: InputKind, key: &Key, object: &Value) -> Vec<Change> {
         match input::read(kind, object) {
             Ok(input) => self.snapshot.put(input),
             Err(unreadable) => {
                 let error = unreadable.error;
                 tracing::warn!(?kind, %key, error, "an object cannot be read, and is not used");
+                if watched.is_in_registry() {
+                    self.unreadable.insert((watched, Arc::clone(&key.name)));
+                }
                 self.snapshot.remove(kind, key)
             }
         }

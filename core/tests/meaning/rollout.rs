@@ -261,6 +261,29 @@ fn without_the_kind_of_exports_nothing_leaves_the_registry() {
 }
 
 #[test]
+fn what_cannot_be_read_in_the_registry_is_named_until_it_can_or_is_gone() {
+    let mut play = Play::of_payment();
+    let name = "far.secure.odd";
+    let odd = |labels: Value| {
+        let spec = json!({"cluster": "far", "namespace": "secure", "name": "odd", "exportedAt": "2026-11-20T08:00:00Z",
+            "ports": [{"port": 1}], "properties": {"labels": labels}});
+        let object = mk("ExportedService", "mc-wan-registry", name, &spec);
+        Event::Watch(mk_input(Watched::Emitted(Kind::ExportedService), object))
+    };
+    let unreadable = |play: &Play| play.rollout.unreadable().map(|(_, name)| name.to_owned()).collect::<Vec<_>>();
+    assert_eq!(unreadable(&play), [""; 0]);
+    play.happen(odd(json!({"bad key!": "a"})));
+    assert_eq!(unreadable(&play), [name]);
+    play.happen(odd(json!({"team": "a"})));
+    assert_eq!(unreadable(&play), [""; 0], "it can");
+    play.happen(odd(json!({"team": "bad value!"})));
+    assert_eq!(unreadable(&play), [name]);
+    let (kind, key) = (Watched::Emitted(Kind::ExportedService), Key::new("mc-wan-registry", name));
+    play.happen(Event::Watch(WatchEvent::Deleted { kind, key, version: None }));
+    assert_eq!(unreadable(&play), [""; 0], "it is gone");
+}
+
+#[test]
 fn what_others_add_is_undone() {
     let mut play = Play::of_payment();
     play.pass(60);
