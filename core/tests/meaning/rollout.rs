@@ -284,6 +284,27 @@ fn what_cannot_be_read_in_the_registry_is_named_until_it_can_or_is_gone() {
 }
 
 #[test]
+fn a_change_waits_no_longer_as_an_older_one_leaves() {
+    let mut play = Play::of_payment();
+    play.pass(60);
+    let change = |play: &mut Play, timeout: &str| {
+        let backend = json!({"group": "mc-wan.l7mp.io", "kind": "WANPolicy", "name": "high"});
+        let rules = json!({"http": {"rules": [{"backendRefs": [backend], "timeouts": {"request": timeout}}]}});
+        play.happen(Event::Watch(mk_input(Watched::ServiceImport, mk("ServiceImport", "secure", "payment", &rules))));
+    };
+    change(&mut play, "1s");
+    play.pass(30);
+    let before = play.steering_values();
+    play.now = play.now + Duration::from_millis(500);
+    change(&mut play, "2s");
+    // The filter with the change before was written a lead after that: the routes of the rules before leave meanwhile.
+    let routes = play.written.iter().filter(|id| id.kind == Kind::HttpRoute).count();
+    play.pass(1);
+    assert!(play.written.iter().filter(|id| id.kind == Kind::HttpRoute).count() > routes, "others have left");
+    assert!(play.steering_values().is_disjoint(&before), "gateways have had the lead");
+}
+
+#[test]
 fn what_others_add_is_undone() {
     let mut play = Play::of_payment();
     play.pass(60);
