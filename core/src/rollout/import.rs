@@ -179,6 +179,7 @@ impl Rollout {
                     } else if until.is_none() && refused <= now && is_taken_over {
                         let values = newest.import.as_ref().map(|import| import.steering_values()).unwrap_or_default();
                         newest.missing = values.difference(&known).cloned().collect();
+                        versions.late = Some(StageProgress::begin(now));
                         newest.stage = Stage::Ready;
                         (is_news, is_ready) = (true, true);
                     } else if is_taken_over {
@@ -239,7 +240,7 @@ impl Rollout {
     pub(super) fn istiod_on(&self, key: &ReconcileKey) -> Istiod {
         let objects = &self.objects;
         let routes = objects.desired.objects_of(key).iter().filter(|id| id.kind == Kind::HttpRoute);
-        let states = routes.filter_map(|id| objects.observed.get(id)).map(|live| live.istiod);
+        let states = routes.map(|id| objects.observed.get(id).map_or(Istiod::Silent, |live| live.istiod));
         states.filter(|istiod| self.world.has_istiod || *istiod != Istiod::Silent).min().unwrap_or(Istiod::UpToDate)
     }
 
@@ -265,7 +266,8 @@ impl Versions {
         let mut is_other = false;
         for version in &mut self.list {
             match &mut version.stage {
-                Stage::Backing(progress) => progress.look(backing, Istiod::UpToDate, now),
+                // Nobody says of these whether gateways know them.
+                Stage::Backing(progress) => progress.look(backing, Istiod::Silent, now),
                 // Where one drains, other routes may have been on the way to the same Services: gateways must know that
                 // they are not any more.
                 Stage::Routed(progress) | Stage::Draining(progress) => progress.look(routes, istiod, now),

@@ -72,8 +72,8 @@ impl StageProgress {
         Self { since: now, written: None, heard: None }
     }
 
-    /// Takes note of whether everything is written, and istiod has heard of it. What it has heard of once it knows: what is
-    /// written later, for other versions, has that, too, and begins no wait anew.
+    /// Takes note of whether everything is written, and what istiod says of it. Once it has heard, that holds: what is written
+    /// later is for other versions, and keeps this. An object of which it says nothing was made anew.
     pub(super) fn look(&mut self, is_written: bool, istiod: Istiod, now: Moment) {
         if self.heard.is_some() && istiod != Istiod::Silent {
             return;

@@ -124,3 +124,21 @@ fn clients_keep_what_they_call_while_routes_are_refused() {
     );
     holds(Pace::Kept, &[(SECOND, export(0)), (SECOND, refused()), (SOON, wish(1)), (90 * SECOND, wish(1))]);
 }
+
+/// A route that is refused for the second time is as unknown to gateways as at the first time, though the change that needed
+/// it then was taken back.
+#[test]
+fn a_route_that_is_refused_again_is_waited_for_again() {
+    let refused = || Step::Refuse(Kind::HttpRoute, Some(0), 60 * SECOND);
+    let wish = |timeout| import(0, &[rule(0, Backend::Tier(0), Extra::Timeout(timeout))]);
+    let steps = [
+        (SECOND, export(0)),
+        (SECOND, wish(1)),
+        (10 * SECOND, refused()),
+        (SOON, wish(2)),
+        (40 * SECOND, wish(1)),
+        (150 * SECOND, refused()),
+        (SOON, wish(3)),
+    ];
+    holds(Pace::Kept, &steps);
+}
