@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::event::Command;
 use super::safeguard::Safeguard;
+use super::world::Knowledge;
 use super::{Leadership, Rollout, Work};
 use crate::api::TIER_NAMESPACE;
 use crate::emit::kubernetes::{guarded_by, names};
@@ -23,8 +24,13 @@ impl Rollout {
         if self.objects.desired.owner_of(&id).is_some() {
             return;
         }
-        if id.kind == Kind::ExportedService && !self.world.knows_exports {
-            return;
+        match self.world.exports {
+            Knowledge::Lost if names::is_of_exports(&id) => return,
+            Knowledge::Back(since) if names::is_of_exports(&id) && now < since + self.timing.grace => {
+                self.queue.add_at(Work::Prune(id), since + self.timing.grace);
+                return;
+            }
+            Knowledge::Whole | Knowledge::Lost | Knowledge::Back(_) => {}
         }
         if self.is_held(&id) {
             self.queue.add_at(Work::Prune(id), now + self.timing.grace);

@@ -29,11 +29,21 @@ pub(super) struct World {
     unsynced: BTreeSet<Watched>,
     /// Whether istiod has said anything of a route of ours: where nobody does, nobody is waited for.
     pub(super) has_istiod: bool,
-    /// Whether the `ServiceExport`s of this cluster have ever been listed. While their kind is not installed it is not known
-    /// which there are: the API server may have lost it, and get it back.
-    pub(super) knows_exports: bool,
+    /// What is known of the `ServiceExport`s of this cluster.
+    pub(super) exports: Knowledge,
     /// The objects in the registry that cannot be read.
     pub(super) unreadable: BTreeSet<(Watched, Arc<str>)>,
+}
+
+/// What is known of objects of a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Knowledge {
+    /// Everything.
+    Whole,
+    /// Nothing: the kind is not installed, and was not since the start. The API server may have lost it, and get it back.
+    Lost,
+    /// The kind has come back then; its objects may follow.
+    Back(Moment),
 }
 
 /// What an event means.
@@ -57,7 +67,7 @@ impl World {
             reach: Reach::new(lease, now),
             unsynced: Watched::all().collect(),
             has_istiod: false,
-            knows_exports: false,
+            exports: Knowledge::Whole,
             unreadable: BTreeSet::new(),
         }
     }
@@ -120,14 +130,20 @@ impl World {
                 if self.unsynced.remove(&kind) {
                     tracing::debug!(kind = kind.name(), "synced");
                 }
-                if kind == Watched::ServiceExport && !std::mem::replace(&mut self.knows_exports, true) {
-                    // What of them was only kept may go by now.
-                    news.touched.extend(observed.ours(Kind::ExportedService));
+                if kind == Watched::ServiceExport && matches!(self.exports, Knowledge::Lost) {
+                    self.exports = Knowledge::Back(now);
+                    // What of them was only kept is looked at again.
+                    news.touched.extend(Kind::ALL.into_iter().flat_map(|kind| observed.ours(kind)));
                 }
             }
             WatchEvent::NotInstalled { kind } => {
                 news.touched.extend(kind.emitted().into_iter().flat_map(|kind| observed.listed(kind)));
-                self.unsynced.remove(&kind);
+                if self.unsynced.remove(&kind) && kind == Watched::ServiceExport {
+                    tracing::info!(
+                        "ServiceExport is not installed: what this cluster has exported before stays as it is"
+                    );
+                    self.exports = Knowledge::Lost;
+                }
             }
             WatchEvent::Failed { kind, error } => {
                 tracing::warn!(kind = kind.name(), error, "cannot watch");

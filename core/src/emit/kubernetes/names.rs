@@ -8,6 +8,8 @@ use mcwan_policy::limits;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::emit::object::{Kind, ObjectId};
+
 pub use crate::translate::gateway_pods::{EGRESS_GATEWAY, INGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY};
 
 /// The `WasmPlugin` of an importing namespace.
@@ -75,6 +77,12 @@ pub fn listener_ports(gateway: &Value) -> Vec<u16> {
 /// An `HTTPRoute` of an export; the first has number 0.
 pub(super) fn export_route(name: &str, number: usize) -> String {
     numbered(format!("{name}.export"), number)
+}
+
+/// Whether an object of ours is made of what this cluster exports.
+pub fn is_of_exports(id: &ObjectId) -> bool {
+    let is_route = || id.kind == Kind::HttpRoute && id.key.name.split('.').nth(1) == Some("export");
+    id.kind == Kind::ExportedService || *id.key.name == *INGRESS_GATEWAY || is_route()
 }
 
 /// The listener of a Gateway on a port.
