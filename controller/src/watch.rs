@@ -4,7 +4,8 @@
 //! that is away, lists anew where it has lost its place, and finds a kind that is installed later. All report to one
 //! consumer, which needs no more than this to be right:
 //!
-//! - Until every kind of [`Watched::all`] has had its first [`WatchEvent::Synced`] or [`WatchEvent::NotInstalled`], absence means nothing.
+//! - Until every kind of [`Watched::all`] has had its first [`WatchEvent::Synced`] or [`WatchEvent::NotInstalled`],
+//!   absence means nothing.
 //! - [`WatchEvent::Deleted`] is said of objects that [`WatchEvent::Changed`] told of, and of no others: also of those that went
 //!   while nobody watched.
 //! - The same [`WatchEvent::Changed`] may come again. One between [`WatchEvent::Listing`] and [`WatchEvent::Synced`] may be of

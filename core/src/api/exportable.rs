@@ -7,8 +7,6 @@ use mcwan_policy::{is_label, limits};
 
 /// The domains of those who steer by labels and annotations.
 const RESERVED: [&str; 5] = ["kubernetes.io", "k8s.io", "x-k8s.io", "istio.io", super::GROUP];
-/// The bytes of a name, and of a label's value (Kubernetes, "Labels and Selectors", syntax).
-const NAME_BYTES: usize = 63;
 
 /// Whether Kubernetes takes it as the key of a label or an annotation ("Labels and Selectors", syntax).
 pub fn is_key(key: &str) -> bool {
@@ -35,11 +33,12 @@ fn split(key: &str) -> (Option<&str>, &str) {
     key.split_once('/').map_or((None, key), |(domain, name)| (Some(domain), name))
 }
 
+/// Whether it is a name, or a label's value (Kubernetes, "Labels and Selectors", syntax).
 fn is_name(text: &str) -> bool {
     let is_end = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
     let bytes = text.as_bytes();
     let is_inner = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
-    bytes.len() <= NAME_BYTES && bytes.iter().all(is_inner) && is_end(bytes.first()) && is_end(bytes.last())
+    bytes.len() <= limits::LABEL_BYTES && bytes.iter().all(is_inner) && is_end(bytes.first()) && is_end(bytes.last())
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube_derive::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::{cel, limits, pattern};
 
@@ -95,6 +96,7 @@ pub struct ServiceProperties {
     pub session_affinity: SessionAffinity,
     /// For how many seconds after the last one, as a Service has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 86_400))]
     pub session_affinity_seconds: Option<u32>,
     /// Which pods clients of the cluster reach.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -106,10 +108,12 @@ pub struct ServiceProperties {
     /// The exported labels.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = limits::EXPORTED_KEYS, "x-kubernetes-map-type" = "atomic"))]
+    #[schemars(extend("additionalProperties" = texts(63)))]
     pub labels: BTreeMap<String, String>,
     /// The exported annotations.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = limits::EXPORTED_KEYS, "x-kubernetes-map-type" = "atomic"))]
+    #[schemars(extend("additionalProperties" = texts(limits::EXPORTED_BYTES)))]
     pub annotations: BTreeMap<String, String>,
 }
 
@@ -170,6 +174,11 @@ impl Protocol {
             Self::Sctp => "SCTP",
         }
     }
+}
+
+/// The schema of texts of so many characters.
+fn texts(most: usize) -> Value {
+    json!({"type": "string", "maxLength": most})
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

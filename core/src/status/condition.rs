@@ -162,7 +162,11 @@ impl Saying {
     fn news(&self, observed: Option<&Condition>) -> Option<News> {
         let news_type = self.news_type();
         let same_status = observed.is_some_and(|observed| observed.status == status_text(self.status));
-        let same_reason = observed.is_some_and(|observed| observed.reason == self.reasons());
+        let same_reason = observed.is_some_and(|observed| {
+            // Who holds, where clusters disagree, stands in the message alone.
+            observed.reason == self.reasons()
+                && (self.condition != ServiceExport::CONFLICT || observed.message == self.message)
+        });
         let is_news = match news_type {
             NewsType::Normal => {
                 let is_over =

@@ -76,26 +76,25 @@ fn ready(outgoing: &Outgoing, delivery: &Delivery) -> Saying {
     }
 }
 
-/// What the clusters disagree about, and who holds: every export says so, not only those that lose (KEP-1645).
+/// What the clusters disagree about, and who holds: every export says so, not only those that lose (KEP-1645). An export that
+/// the registry does not have takes no part.
 fn conflict(outgoing: &Outgoing, exports: &Exports) -> Saying {
-    let own = outgoing.is_exported().then(|| outgoing.declared());
-    let declared = exports.declared(&outgoing.key.namespace, &outgoing.key.name).chain(own).collect();
-    let merged = merge(declared).filter(|_| own.is_some());
-    let Some(Merged { oldest, conflicts, .. }) = merged.filter(|merged| !merged.conflicts.is_empty()) else {
-        return Saying::new(ServiceExport::CONFLICT, false, Reason::NoConflicts, "no other cluster disagrees");
-    };
-    let Precedence { cluster, since, .. } = oldest;
+    let declared: Vec<_> = exports.declared(&outgoing.key.namespace, &outgoing.key.name).collect();
+    let is_told = declared.iter().any(|one| exports.is_own(&one.precedence.cluster));
+    let merged = merge(declared).filter(|_| is_told);
+    let none = || Saying::new(ServiceExport::CONFLICT, false, Reason::NoConflicts, "no other cluster disagrees");
+    let Some(Merged { oldest: Precedence { cluster, since, .. }, conflicts, .. }) = merged else { return none() };
+    let Some((first, more)) = conflicts.split_first() else { return none() };
     let fields = conflicts.iter().map(|conflict| conflict.field).collect::<Vec<_>>().join(", ");
     let mut message = format!(
-        "the clusters differ in {fields}: what {cluster} says holds, as its export is the oldest, since {}",
+        "the clusters differ in {fields}; the oldest export holds, that of {cluster}, which counts from {}",
         since.0
     );
-    if conflicts.iter().any(|conflict| conflict.reason == Reason::PortConflict) {
-        message += "; the ports of all are served, and of equal names or numbers the older's";
+    if first.reason == Reason::PortConflict {
+        message += "; of ports all are served, and of equal names or numbers the older's";
     }
-    let mut reasons = conflicts.iter().map(|conflict| conflict.reason);
-    let reason = reasons.next().unwrap_or(Reason::NoConflicts);
-    Saying { more: reasons.collect(), ..Saying::new(ServiceExport::CONFLICT, true, reason, message) }
+    let more = more.iter().map(|conflict| conflict.reason).collect();
+    Saying { more, ..Saying::new(ServiceExport::CONFLICT, true, first.reason, message) }
 }
 
 #[cfg(test)]
@@ -134,6 +133,18 @@ metadata: {name: c2.secure.payment, namespace: mc-wan-registry}
 spec: {cluster: c2, namespace: secure, name: payment, exportedAt: '2026-11-20T08:00:00Z', ports: [{port: 9090}]}
 ---
 ";
+    const TOLD: &str = "
+apiVersion: mc-wan.l7mp.io/v1alpha1
+kind: WANCluster
+metadata: {name: c1, namespace: mc-wan-registry}
+spec: {}
+---
+apiVersion: mc-wan.l7mp.io/v1alpha1
+kind: ExportedService
+metadata: {name: c1.secure.payment, namespace: mc-wan-registry}
+spec: {cluster: c1, namespace: secure, name: payment, exportedAt: '2026-11-20T09:00:00Z', ports: [{port: 8080}]}
+---
+";
     const EXPORT: &str = "
 apiVersion: multicluster.x-k8s.io/v1beta1
 kind: ServiceExport
@@ -163,13 +174,17 @@ metadata: {name: payment, namespace: secure}
             ),
             (unknown_tier, "Valid=True/Valid Ready=False/Failed Conflict=False/NoConflicts", "an unknown default tier"),
             (
-                format!("{SERVICE}{POD}{OTHER}{EXPORT}"),
+                format!("{SERVICE}{POD}{TOLD}{OTHER}{EXPORT}"),
                 "Valid=True/Valid Ready=True/Exported Conflict=True/PortConflict",
                 "other ports",
             ),
-            (format!("{SERVICE}{POD}{}{EXPORT}", OTHER.replace("9090", "8080")), fine, "the same ports"),
+            (format!("{SERVICE}{POD}{OTHER}{EXPORT}"), fine, "other ports, but the registry does not have ours yet"),
+            (format!("{SERVICE}{POD}{TOLD}{}{EXPORT}", OTHER.replace("9090", "8080")), fine, "the same ports"),
             (
-                format!("{SERVICE}{POD}{}{EXPORT}", OTHER.replace("ports:", "properties: {type: Headless}, ports:")),
+                format!(
+                    "{SERVICE}{POD}{TOLD}{}{EXPORT}",
+                    OTHER.replace("ports:", "properties: {type: Headless}, ports:")
+                ),
                 "Valid=True/Valid Ready=True/Exported Conflict=True/PortConflict,TypeConflict",
                 "other ports and another type",
             ),
@@ -196,7 +211,7 @@ metadata: {name: payment, namespace: secure}
 
     #[test]
     fn who_reads_a_condition_learns_who_holds_and_what_stays_here() {
-        let world = format!("{SERVICE}{POD}{OTHER}{}", labelled("team: a, istio.io/rev: b"));
+        let world = format!("{SERVICE}{POD}{TOLD}{OTHER}{}", labelled("team: a, istio.io/rev: b"));
         let told = said(&world, &Delivery::default());
         let message = |condition: &str| {
             told.body["status"]["conditions"].as_array().unwrap().iter().find(|one| one["type"] == condition).unwrap()
@@ -204,9 +219,8 @@ metadata: {name: payment, namespace: secure}
         };
         assert_eq!(
             message("Conflict"),
-            "the clusters differ in ports, exportedLabels: what this cluster says holds, as its export is the oldest, since \
-             1970-01-01T00:00:00Z; the \
-             ports of all are served, and of equal names or numbers the older's"
+            "the clusters differ in ports; the oldest export holds, that of c2, which counts from 2026-11-20T08:00:00Z; of \
+             ports all are served, and of equal names or numbers the older's"
         );
         assert_eq!(
             message("Ready"),
@@ -235,7 +249,7 @@ metadata: {name: payment, namespace: secure}
     fn said(world: &str, delivery: &Delivery) -> StatusPatch {
         let gathered = Gathered::from_text("test.yaml", world);
         let mut translator = Translator::new(Options {
-            cluster: None,
+            cluster: Some("c1".to_owned()),
             steering_key: "a key of many letters".parse().unwrap(),
             steering: Steering::RouteHeader,
             mcs_version: McsVersion::V1Alpha1,

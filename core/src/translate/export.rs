@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::api::{ExportedPort, ExportedService, Protocol, ServiceProperties, WanCluster, validate};
 use crate::liveness::Liveness;
@@ -22,6 +22,8 @@ pub struct Exports {
     shared_tiers: BTreeMap<String, Vec<String>>,
     /// The oldest first.
     services: Keyed<Vec<Export>>,
+    /// This cluster, where it has a name.
+    own_cluster: Option<String>,
     /// Since when the registry has each cluster.
     joined: BTreeMap<String, Time>,
     /// The clusters that do not show that they are alive.
@@ -33,7 +35,7 @@ pub struct Exports {
     problems: Vec<Problem>,
 }
 
-/// One service of one other cluster.
+/// One service of one cluster.
 #[derive(Clone, Debug, PartialEq)]
 struct Export {
     precedence: Precedence,
@@ -44,6 +46,9 @@ struct Export {
     properties: ServiceProperties,
     /// What is wrong with it; an export with an error is not used.
     problems: Vec<Problem>,
+    /// Whether its cluster takes part.
+    is_known: bool,
+    /// Whether requests go there: not where the cluster is our own.
     is_used: bool,
 }
 
@@ -79,11 +84,11 @@ pub struct Tier {
 
 impl Exports {
     /// Knows of no export yet.
-    pub(super) fn none(trust: Trust) -> Self {
-        Self { trust, ..Self::default() }
+    pub(super) fn none(own_cluster: Option<String>, trust: Trust) -> Self {
+        Self { own_cluster, trust, ..Self::default() }
     }
 
-    /// Everything that other clusters than `own_cluster` export.
+    /// Everything that clusters export.
     pub(super) fn new(snapshot: &Snapshot, own_cluster: Option<&str>, trust: Trust) -> Self {
         let (tiers, mut problems) = validate::tiers(snapshot.wan_policies.by_age());
         let named = tiers.iter().filter_map(|tier| Some((tier.metadata.name.clone()?, tier.spec.port.get())));
@@ -96,34 +101,23 @@ impl Exports {
         let shared_tiers = shared_tiers.collect();
         let stale = snapshot.stale_clusters.clone();
         let api_servers = trust::api_servers(snapshot);
-        let joined = snapshot.wan_clusters.iter();
-        let joined = joined.filter_map(|cluster| {
-            let ObjectMeta { name, creation_timestamp, .. } = cluster.metadata.clone();
-            Some((name?, creation_timestamp?))
+        let joined = snapshot.wan_clusters.iter().filter_map(|WanCluster { metadata, .. }| {
+            Some((metadata.name.clone()?, metadata.creation_timestamp.clone()?))
         });
-        let joined = joined.collect();
-        let services = Keyed::default();
-        let mut all = Self { tiers, shared_tiers, services, joined, stale, trust, api_servers, problems };
-        for export in snapshot.exported_services.iter().filter(|export| is_foreign(export, own_cluster)) {
-            all.add(export);
-        }
+        let (joined, services, own_cluster) = (joined.collect(), Keyed::default(), own_cluster.map(str::to_owned));
+        let mut all = Self { tiers, shared_tiers, services, own_cluster, joined, stale, trust, api_servers, problems };
+        snapshot.exported_services.iter().for_each(|export| all.add(export));
         all
     }
 
     /// Looks again at the exports of one service, and at no other. `export` is the one that changed.
-    pub(super) fn update(
-        &mut self,
-        service: &Key,
-        export: &Key,
-        now: Option<&ExportedService>,
-        own_cluster: Option<&str>,
-    ) {
+    pub(super) fn update(&mut self, service: &Key, export: &Key, now: Option<&ExportedService>) {
         let exports = self.services.entry(service);
         exports.retain(|known| known.key != *export);
         if exports.is_empty() {
             self.services.remove(service);
         }
-        if let Some(now) = now.filter(|export| is_foreign(export, own_cluster)) {
+        if let Some(now) = now {
             self.add(now);
         }
     }
@@ -155,7 +149,8 @@ impl Exports {
         let mut problems = Vec::new();
         let is_known = self.shared_tiers.contains_key(&spec.cluster);
         let is_admitted = self.trust.import_namespaces.admits(&spec.namespace);
-        let is_used = is_known && is_admitted;
+        let is_own = self.own_cluster.as_ref() == Some(&spec.cluster);
+        let is_used = is_known && is_admitted && !is_own;
         if !is_admitted {
             let message = format!("nothing of other clusters is imported into namespace {}", spec.namespace);
             let hint = "the controller's --import-namespaces and --denied-import-namespaces say where";
@@ -176,6 +171,10 @@ impl Exports {
             let message = format!("nothing is sent to {address}: it is an API server's");
             Problem::error(object.clone(), Reason::InvalidAddress, message).at("spec.gateways")
         }));
+        if is_own {
+            // Its own ServiceExport tells what is wrong.
+            problems.clear();
+        }
         let source = Source {
             cluster: spec.cluster.clone(),
             liveness: if self.stale.contains(&spec.cluster) { Liveness::Stale } else { Liveness::Live },
@@ -188,7 +187,7 @@ impl Exports {
         let (ports, properties) = (spec.ports.clone(), spec.properties.clone());
         let exports = self.services.entry(&Key::new(spec.namespace.as_str(), spec.name.as_str()));
         let key = Key::of(&export.metadata);
-        exports.push(Export { precedence, key, source, ports, properties, problems, is_used });
+        exports.push(Export { precedence, key, source, ports, properties, problems, is_known, is_used });
         exports.sort_by(|left, right| left.precedence.cmp(&right.precedence));
     }
 
@@ -224,13 +223,18 @@ impl Exports {
         self.all(namespace, name).iter().filter(|export| export.is_used).map(|export| &export.source)
     }
 
-    /// What other clusters say of a service.
+    /// What clusters say of a service, this one among them: as the registry has it.
     pub fn declared(&self, namespace: &str, name: &str) -> impl Iterator<Item = Declared<'_>> {
-        self.all(namespace, name).iter().filter(|export| export.is_used).map(|export| Declared {
+        self.all(namespace, name).iter().filter(|export| export.is_known).map(|export| Declared {
             precedence: &export.precedence,
             ports: &export.ports,
             properties: &export.properties,
         })
+    }
+
+    /// Whether a cluster is this one.
+    pub fn is_own(&self, cluster: &str) -> bool {
+        self.own_cluster.as_deref() == Some(cluster)
     }
 
     /// The names of the tiers here.
@@ -260,17 +264,13 @@ impl Exports {
     }
 
     /// When a service was first exported.
-    pub(super) fn first_exported(&self, namespace: &str, name: &str) -> Option<&Time> {
-        self.all(namespace, name).iter().find(|export| export.is_used).map(|export| &export.precedence.since)
+    pub(super) fn first_exported(&self, namespace: &str, name: &str) -> Option<&Precedence> {
+        self.all(namespace, name).iter().find(|export| export.is_used).map(|export| &export.precedence)
     }
 
     fn all(&self, namespace: &str, name: &str) -> &[Export] {
         self.services.get(namespace, name).map_or(&[], Vec::as_slice)
     }
-}
-
-fn is_foreign(export: &ExportedService, own_cluster: Option<&str>) -> bool {
-    own_cluster != Some(export.spec.cluster.as_str())
 }
 
 fn tcp_ports(export: &ExportedService) -> Vec<u16> {

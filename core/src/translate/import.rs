@@ -200,12 +200,14 @@ impl Import {
 
 /// The ports of the service in any cluster, ascending. Of more than a Gateway has listeners, those of the oldest exports.
 fn exported_ports(exports: &Exports, namespace: &str, name: &str, problems: &mut Vec<Problem>) -> Vec<u16> {
-    let Some(merged) = merge(exports.declared(namespace, name).collect()) else { return Vec::new() };
+    let used: BTreeSet<_> = exports.sources(namespace, name).map(|source| source.cluster.as_str()).collect();
+    let declared = exports.declared(namespace, name).filter(|one| used.contains(one.precedence.cluster.as_str()));
+    let Some(merged) = merge(declared.collect()) else { return Vec::new() };
     let mut ports = merged.ports.iter().filter(|port| port.protocol == Protocol::Tcp).map(|port| port.port.get());
     let served: BTreeSet<_> = ports.by_ref().take(limits::PORTS).collect();
-    let refused: BTreeSet<_> = ports.collect();
+    let mut left: BTreeSet<_> = ports.collect();
     for source in exports.sources(namespace, name) {
-        let refused: Vec<_> = refused.iter().filter(|port| source.ports.contains(port)).map(u16::to_string).collect();
+        let refused: Vec<_> = source.ports.iter().filter(|port| left.remove(port)).map(u16::to_string).collect();
         if !refused.is_empty() {
             let export = format!("{}.{namespace}.{name}", source.cluster);
             let object = ObjectRef::namespaced("ExportedService", REGISTRY_NAMESPACE, export);

@@ -16,7 +16,6 @@ use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 use crate::snapshot::{Key, Snapshot};
 
 use super::gateway_pods::{INGRESS_GATEWAY, ready_addresses};
-use super::merge::{Declared, Precedence};
 use super::{Exports, Options, owner};
 
 /// A Service that this cluster exports, or should.
@@ -28,8 +27,9 @@ pub struct Outgoing {
     pub key: Key,
     /// The `ServiceExport`, as the owner of what is made of it; none: it is not in a cluster.
     pub owner: Option<OwnerReference>,
-    /// How old it is; a `ServiceExport` that is in no cluster was created in 1970.
-    pub precedence: Precedence,
+    /// When the `ServiceExport` was created, or what the registry was told of that before, if it is later; of one in a
+    /// file: 1970.
+    pub exported_at: Time,
     /// The ports of the Service; none: it is not exported.
     pub ports: Vec<ExportedPort>,
     /// What else it is to its clients.
@@ -86,7 +86,7 @@ impl Outgoing {
         let exported_at = exported_at.unwrap_or(Time(Timestamp::UNIX_EPOCH));
         Self {
             owner: owner(export, &options.mcs_version),
-            precedence: exports.precedence(options.cluster.as_deref().unwrap_or("this cluster"), &exported_at),
+            exported_at,
             ports,
             properties,
             default_tier: default_tier.map(str::to_owned),
@@ -96,11 +96,6 @@ impl Outgoing {
             object,
             key,
         }
-    }
-
-    /// What this cluster says of the Service.
-    pub fn declared(&self) -> Declared<'_> {
-        Declared { precedence: &self.precedence, ports: &self.ports, properties: &self.properties }
     }
 
     /// Whether other clusters can have it.

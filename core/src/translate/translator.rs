@@ -48,7 +48,7 @@ impl Translator {
     /// Knows nothing yet.
     pub fn new(options: Options) -> Self {
         Self {
-            exports: Exports::none(options.trust.clone()),
+            exports: Exports::none(options.cluster.clone(), options.trust.clone()),
             options,
             imports: Keyed::default(),
             outgoing: Keyed::default(),
@@ -148,7 +148,7 @@ impl Translator {
                 let before = rivals(&self.exports);
                 let now = snapshot.exported_services.get(&export.namespace, &export.name);
                 let now = now.filter(|now| now.spec.namespace == *service.namespace && now.spec.name == *service.name);
-                self.exports.update(service, export, now, self.options.cluster.as_deref());
+                self.exports.update(service, export, now);
                 let rivals = before.into_iter().chain(rivals(&self.exports));
                 for (namespace, name) in rivals.filter(|(namespace, name)| self.imports.get(namespace, name).is_some())
                 {

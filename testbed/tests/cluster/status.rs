@@ -232,7 +232,7 @@ async fn diff_shows_what_applying_files_would_change() -> Result<()> {
     cluster.apply(&odd).await?;
     let ran = mcwan(&cluster, &["diff", "-"], IMPORT).await?;
     let warning = "warning: ExportedService mc-wan-registry/c9.secure.odd: it cannot be read, and is not used: \
-        spec.properties.labels[bad key!]: ";
+        spec.properties.labels.bad key!: ";
     assert!(ran.status == Some(0) && ran.log.starts_with(warning), "{ran:?}");
 
     let new = IMPORT.replace("name: payment,", "name: other,").replace(", namespace: secure", "");

@@ -82,6 +82,10 @@ impl Check {
         is_value: fn(&str) -> bool,
     ) {
         self.count(field, pairs.len(), bounds::EXPORTED_KEYS);
+        let bytes: usize = pairs.iter().map(|(key, value)| key.len() + value.len()).sum();
+        if bytes > bounds::EXPORTED_BYTES {
+            self.error(field, Reason::TooLarge, format!("{bytes} bytes, over the bound of {}", bounds::EXPORTED_BYTES));
+        }
         for (key, _) in pairs.iter().filter(|(key, value)| !(is_key(key) && is_value(value))) {
             let message = "Kubernetes takes no such key or value";
             self.error(FieldPath::from(field).key(key), Reason::InvalidName, message);

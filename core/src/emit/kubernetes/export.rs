@@ -74,7 +74,7 @@ fn published(export: &Outgoing, cluster: &str, settings: &Settings) -> Object {
         cluster: cluster.to_owned(),
         namespace: namespace.to_owned(),
         name: name.to_owned(),
-        exported_at: export.precedence.exported_at.clone(),
+        exported_at: export.exported_at.clone(),
         ports: export.ports.clone(),
         properties: export.properties.clone(),
         default_tier: export.default_tier.clone(),

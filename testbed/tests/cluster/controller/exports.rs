@@ -121,7 +121,10 @@ async fn conditions_say_what_is_so(scene: &Scene) -> Result<()> {
     differing["spec"]["properties"] = json!({"type": "Headless"});
     scene.put(&differing).await?;
     let message = scene.until_condition(EXPORT, "Conflict=True/PortConflict,TypeConflict").await?;
-    ensure!(message.starts_with("the clusters differ in ports, type: what cluster-"), "{message}");
+    ensure!(
+        message.starts_with("the clusters differ in ports, type; the oldest export holds, that of cluster-"),
+        "{message}"
+    );
 
     scene.delete("Service secure/ledger").await?;
     let message = scene.until_condition(EXPORT, "Valid=False/NoService").await?;
