@@ -5,6 +5,7 @@
 //! everything behind it is common to all front ends.
 
 mod backend;
+mod clusterset;
 mod export;
 mod families;
 mod filters;
@@ -22,6 +23,7 @@ mod tier_service;
 mod translator;
 mod trust;
 
+pub use clusterset::Clusterset;
 pub use export::{Exports, Source, Tier};
 pub use families::Families;
 pub(crate) use filters::in_turn;
@@ -56,7 +58,7 @@ pub enum Steering {
 /// What the translation depends on beside the resources.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The name of this cluster, whose own exports it does not import; none: there are no own exports.
+    /// The name of this cluster, whose exports it serves itself; none: there are no own exports.
     pub cluster: Option<String>,
     /// The key of the digests in steering values.
     pub steering_key: SteeringKey,

@@ -8,7 +8,7 @@ use mcwan_policy::wire;
 /// What a gateway is like.
 #[derive(Debug, Args)]
 pub(super) struct Gateway {
-    /// The name of this cluster, whose own exports it does not import
+    /// The name of this cluster, whose own pods take their share of what it exports
     #[arg(long, value_name = "NAME")]
     cluster: Option<String>,
     /// How a request names its target to the route behind the filter

@@ -16,8 +16,8 @@ use super::report;
 use crate::files;
 
 /// Reasons that an object which could not be read may have given.
-const ABSENCES: [Reason; 4] =
-    [Reason::BackendNotFound, Reason::ClusterNotFound, Reason::NoBackend, Reason::RefNotPermitted];
+const ABSENCES: [Reason; 5] =
+    [Reason::BackendNotFound, Reason::ClusterNotFound, Reason::NoBackend, Reason::NoTier, Reason::RefNotPermitted];
 
 /// The files of a command.
 #[derive(Debug, Args)]

@@ -2,7 +2,6 @@
 
 mod age;
 mod chain;
-mod exported;
 mod found;
 mod import;
 mod leader;
@@ -20,13 +19,12 @@ use serde::Serialize;
 
 use super::cluster::{Cluster, World};
 use chain::Chain;
-use exported::Exported;
 use import::ImportStatus;
 use leader::Leader;
 
 /// Show what a cluster imports, and whether it works
 ///
-/// With a name, every step of that import is looked at: the export in another cluster, the tier services here, their
+/// With a name, every step of that import is looked at: the exports of the clusters, the tier services here, their
 /// endpoints, the routes, the plugin and the gateway; and what to do where one is broken.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
@@ -109,10 +107,7 @@ impl Status {
     /// Says why there may be nothing.
     fn nothing(&self, world: &World, namespace: &str, log: &mut impl Write) -> io::Result<()> {
         if self.all_namespaces {
-            writeln!(log, "nothing is imported: no other cluster exports a service of a namespace that is here")?;
-            if let Some(cluster) = &world.options.cluster {
-                writeln!(log, "  this cluster is {cluster}; what it exports itself, it does not import")?;
-            }
+            writeln!(log, "nothing is imported: no cluster exports a service of a namespace that is here")?;
             return writeln!(
                 log,
                 "  what all export: kubectl get exportedservices -n {}",
@@ -137,13 +132,6 @@ impl Status {
         namespace: &str,
         name: &str,
     ) -> anyhow::Result<ExitCode> {
-        if let Some(exported) = Exported::of(world, &leader, namespace, name) {
-            match self.output {
-                Form::Table | Form::Wide => exported.text(&leader, &mut anstream::stdout().lock())?,
-                Form::Json | Form::Yaml => self.print(&exported)?,
-            }
-            return Ok(if exported.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE });
-        }
         let Some(import) = world.translator.imports().get(namespace, name) else {
             let others: Vec<_> =
                 world.translator.imports().in_namespace(namespace).map(|import| import.wire.name.as_str()).collect();
@@ -151,8 +139,14 @@ impl Status {
                 [] => "nothing is imported there".to_owned(),
                 others => format!("there are {}", others.join(", ")),
             };
+            if world.live.snapshot.service_exports.get(namespace, name).is_some() {
+                bail!(
+                    "there is no import {name} in namespace {namespace}: its ServiceExport is not in the registry, see \
+                     `kubectl describe serviceexport {name} -n {namespace}`"
+                );
+            }
             bail!(
-                "there is no import {name} in namespace {namespace}, as no other cluster exports such a service and \
+                "there is no import {name} in namespace {namespace}, as no cluster exports such a service and \
                  there is no ServiceImport; {others}"
             );
         };

@@ -61,6 +61,8 @@ pub enum Reason {
     RefNotPermitted,
     /// A rule has no backend, or none that takes requests.
     NoBackend,
+    /// Nobody says which tier requests take.
+    NoTier,
     /// There is no tier of that name.
     UnknownTier,
     /// A port is another's already.

@@ -81,7 +81,7 @@ fn over_tier(name: &str, port: Option<u16>, referrer: Referrer<'_>, exports: &Ex
     }
     let Some(tier) = exports.tier(referrer.namespace, referrer.name, name) else {
         let message = if exports.sources(referrer.namespace, referrer.name).next().is_none() {
-            format!("no other cluster exports {}/{}", referrer.namespace, referrer.name)
+            format!("no cluster exports {}/{}", referrer.namespace, referrer.name)
         } else {
             format!("no cluster that exports {}/{} has tier {name} on the same port", referrer.namespace, referrer.name)
         };

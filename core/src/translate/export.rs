@@ -1,4 +1,4 @@
-//! What other clusters export, and over which tiers it can be had.
+//! What the clusters export, and over which tiers it can be had.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -14,7 +14,7 @@ use super::merge::{Declared, Precedence};
 use super::tier_service;
 use super::trust::{self, Trust};
 
-/// The exports of other clusters by service, and the tiers of this one.
+/// The exports of all clusters by service, and the tiers of this one.
 #[derive(Clone, Debug, Default)]
 pub struct Exports {
     tiers: BTreeMap<String, u16>,
@@ -48,7 +48,7 @@ struct Export {
     problems: Vec<Problem>,
     /// Whether its cluster takes part.
     is_known: bool,
-    /// Whether requests go there: not where the cluster is our own.
+    /// Whether requests go there.
     is_used: bool,
 }
 
@@ -57,6 +57,8 @@ struct Export {
 pub struct Source {
     /// The cluster.
     pub cluster: String,
+    /// Whether it is this one: then requests go to the Service itself.
+    pub is_own: bool,
     /// Whether it shows that it is alive.
     pub liveness: Liveness,
     /// The addresses of its ingress gateways.
@@ -80,6 +82,13 @@ pub struct Tier {
     pub port: u16,
     /// The clusters that it can be had from.
     pub sources: Vec<Source>,
+}
+
+impl Tier {
+    /// The other clusters that it can be had from: whose requests cross the WAN.
+    pub fn remote(&self) -> impl Iterator<Item = &Source> {
+        self.sources.iter().filter(|source| !source.is_own)
+    }
 }
 
 impl Exports {
@@ -150,7 +159,7 @@ impl Exports {
         let is_known = self.shared_tiers.contains_key(&spec.cluster);
         let is_admitted = self.trust.import_namespaces.admits(&spec.namespace);
         let is_own = self.own_cluster.as_ref() == Some(&spec.cluster);
-        let is_used = is_known && is_admitted && !is_own;
+        let is_used = is_known && is_admitted;
         if !is_admitted {
             let message = format!("nothing of other clusters is imported into namespace {}", spec.namespace);
             let hint = "the controller's --import-namespaces and --denied-import-namespaces say where";
@@ -177,6 +186,7 @@ impl Exports {
         }
         let source = Source {
             cluster: spec.cluster.clone(),
+            is_own,
             liveness: if self.stale.contains(&spec.cluster) { Liveness::Stale } else { Liveness::Live },
             gateways: spec.gateways.iter().filter(|address| !is_refused(address)).copied().collect(),
             ready_pods: spec.ready_pods,
@@ -247,16 +257,13 @@ impl Exports {
         self.tiers.iter().map(|(name, port)| (name.as_str(), *port))
     }
 
-    /// The port of a tier here.
-    pub(super) fn tier_port(&self, tier: &str) -> Option<u16> {
-        self.tiers.get(tier).copied()
-    }
-
-    /// A service over a tier; none if this cluster has no such tier or no source has it on the same port.
+    /// A service over a tier; none if this cluster has no such tier, or no source has it on the same port. This cluster's own
+    /// pods need none.
     pub fn tier(&self, namespace: &str, name: &str, tier: &str) -> Option<Tier> {
         let port = *self.tiers.get(tier)?;
         let has_tier = |source: &&Source| {
-            self.shared_tiers.get(&source.cluster).is_some_and(|tiers| tiers.iter().any(|known| known == tier))
+            let shared = self.shared_tiers.get(&source.cluster);
+            source.is_own || shared.is_some_and(|tiers| tiers.iter().any(|known| known == tier))
         };
         let sources: Vec<_> = self.sources(namespace, name).filter(has_tier).cloned().collect();
         let service = || tier_service::name(self, namespace, name, tier);

@@ -10,6 +10,7 @@ use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 use crate::snapshot::{Age, Key, Snapshot};
 
 use super::backend::Referrer;
+use super::clusterset::Clusterset;
 use super::export::{Exports, Tier};
 use super::families::Families;
 use super::merge::merge;
@@ -36,6 +37,8 @@ pub struct Import {
     pub targets: Vec<Target>,
     /// The tiers that it can be had over.
     pub tiers: Vec<Tier>,
+    /// What it is in every cluster; none: nobody exports it.
+    pub clusterset: Option<Clusterset>,
     /// The addresses that its egress gateways can send requests to.
     pub families: Families,
     /// Who applies its rules; none: as the gateway is made.
@@ -95,6 +98,7 @@ impl Import {
             unserved: BTreeSet::new(),
             targets,
             tiers: exports.tiers().filter_map(|tier| exports.tier(namespace, name, tier)).collect(),
+            clusterset: Clusterset::of(exports, namespace, name),
             families: Families::of_egress(snapshot, namespace),
             data_plane,
             age,

@@ -44,9 +44,15 @@ impl Rules<'_> {
         let Referrer { namespace, name, .. } = self.referrer;
         let mut sources = self.exports.sources(namespace, name);
         let Some(tier) = sources.find_map(|source| source.default_tier.as_deref()) else {
+            if self.exports.sources(namespace, name).all(|source| source.is_own) {
+                // Nothing of it crosses the WAN.
+                let own = Destination::Service { namespace: namespace.to_owned(), name: name.to_owned(), port: None };
+                let action = self.forward(own, Forwarding::default(), None, 1);
+                return wire::Rule { matches: Vec::new(), actions: vec![action] };
+            }
             let message = "there are no rules, and no export names a default tier";
             let hint = "annotate the ServiceExport with `mc-wan.l7mp.io/wan-policy`, or write rules";
-            self.problems.push(Problem::error(self.object.clone(), Reason::NoBackend, message).hint(hint));
+            self.problems.push(Problem::error(self.object.clone(), Reason::NoTier, message).hint(hint));
             return wire::Rule::default();
         };
         let reference = Reference { group: api::GROUP, kind: "WANPolicy", namespace: None, name: tier, port: None };
@@ -169,8 +175,13 @@ impl Rules<'_> {
     /// What a target means now.
     fn meaning(&self, target: &str, destination: &Destination, forwarding: &Forwarding) -> String {
         let destinations = iter::once(destination).chain(forwarding.mirrors.iter().map(|mirror| &mirror.destination));
+        let Referrer { namespace, name, .. } = self.referrer;
+        // The port that routes name: none, where all requests stay in this cluster.
         let port = |destination: &Destination| match destination {
-            Destination::Tier { name } => self.exports.tier_port(name),
+            Destination::Tier { name: tier } => {
+                let tier = self.exports.tier(namespace, name, tier)?;
+                tier.remote().next().map(|_| tier.port)
+            }
             Destination::Service { .. } => None,
         };
         target::meaning(target, destinations.filter_map(port))

@@ -8,6 +8,7 @@ mod import;
 mod ingress;
 mod names;
 mod native;
+mod own;
 mod provenance;
 mod stale;
 mod trust;

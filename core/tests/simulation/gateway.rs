@@ -105,7 +105,9 @@ fn leads_to(host: &str, value: &str, services: &[String]) -> Result<(), String> 
         Some(service) => service.to_owned(),
         None => format!("{name}-{namespace}-{target}"),
     };
-    match services.iter().find(|service| !service.starts_with(&wanted)) {
+    // Of a tier, this cluster's share goes to the Service itself.
+    let is_wanted = |service: &String| service.starts_with(&wanted) || service == name;
+    match services.iter().find(|service| !is_wanted(service)) {
         _ if services.is_empty() => Err("500: no backend".to_owned()),
         None => Ok(()),
         Some(service) => panic!("{value} of {host} leads to {service}"),

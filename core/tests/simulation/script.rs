@@ -138,8 +138,8 @@ pub(crate) const SERVICES: [(&str, &str); 4] = [("a", "x"), ("a", "y"), ("a", "w
 pub(crate) const NAMESPACES: [&str; 2] = ["a", "b"];
 /// The hosts that imports may claim beside their own.
 pub(crate) const HOSTS: [&str; 2] = ["one.example", "two.example"];
-/// The services of this cluster that it may export.
-pub(crate) const OWN: [&str; 2] = ["shop", "bank"];
+/// Those of them that this cluster may export, too: in the first namespace.
+pub(crate) const OWN: [&str; 2] = [SERVICES[0].1, SERVICES[1].1];
 /// The clusters that export.
 pub(crate) const CLUSTERS: [&str; 2] = ["c1", "c2"];
 /// The tiers.

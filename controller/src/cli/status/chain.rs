@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::Client;
-use mcwan_core::api::{REGISTRY_NAMESPACE, TIER_NAMESPACE};
+use mcwan_core::api::{REGISTRY_NAMESPACE, ServiceExport, TIER_NAMESPACE};
 use mcwan_core::emit::kubernetes::FilterKind;
 use mcwan_core::emit::kubernetes::names::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY};
 use mcwan_core::liveness::Liveness;
@@ -25,6 +25,9 @@ use crate::cli::report::printable;
 
 const OK: Style = AnsiColor::Green.on_default();
 const BROKEN: Style = AnsiColor::Red.on_default().bold();
+
+/// The conditions that are bad news where they are true.
+const WHERE_BAD: [&str; 3] = ["PartiallyInvalid", "Stale", ServiceExport::CONFLICT];
 
 /// What to do where something that the controller makes is not there.
 const SEE_THE_LOG: &str = "the controller makes it: see its log, and the condition Programmed";
@@ -59,7 +62,7 @@ impl Chain {
         let found = Found::read(client, namespace, name, gateway, filter).await?;
         let mut steps = vec![controller(leader)];
         steps.extend(exports(world, import));
-        for tier in &import.tiers {
+        for tier in import.tiers.iter().filter(|tier| tier.remote().next().is_some()) {
             steps.push(tier_service(&found, &tier.service, tier.port));
             steps.push(endpoints(&found, &tier.service));
         }
@@ -108,13 +111,20 @@ fn controller(leader: &Leader) -> Step {
     }
 }
 
-/// What other clusters export, and over which tiers.
+/// What the clusters export, and over which tiers.
 fn exports(world: &World, import: &Import) -> Vec<Step> {
     let (namespace, name) = (&import.wire.namespace, &import.wire.name);
     let exports = world.translator.exports();
     let mut steps: Vec<_> = exports
         .sources(namespace, name)
         .map(|source| {
+            if source.is_own {
+                let what = format!("{}, this cluster: {} ready pods", source.cluster, source.ready_pods);
+                return match source.ready_pods {
+                    0 => Step::broken("export", what, format!("start the pods of {name}")),
+                    _ => Step::ok("export", what),
+                };
+            }
             let gateways: Vec<_> = source.gateways.iter().map(ToString::to_string).collect();
             let what =
                 format!("{}: {} ready pods, gateways at {}", source.cluster, source.ready_pods, gateways.join(", "));
@@ -146,9 +156,9 @@ fn exports(world: &World, import: &Import) -> Vec<Step> {
     } else if steps.is_empty() {
         let hint =
             format!("create a ServiceExport {name} in namespace {namespace} of the cluster that runs the service");
-        steps.push(Step::broken("export", format!("no other cluster exports {namespace}/{name}"), hint));
+        steps.push(Step::broken("export", format!("no cluster exports {namespace}/{name}"), hint));
     }
-    if has_source && import.tiers.is_empty() {
+    if has_source && !is_local && import.tiers.is_empty() {
         let hint = "create a WANPolicy of the same name and port here and there";
         steps.push(Step::broken("tier service", "no tier is the same here and in an exporting cluster", hint));
     }
@@ -239,20 +249,28 @@ fn pods(world: &World, found: &Found, namespace: &str, gateway: &str) -> Step {
     Step::broken("gateway", message, hint)
 }
 
-/// What the controller says of it.
+/// What the controller says of it, and of the export that this cluster has of the name.
 fn conditions(world: &World, import: &Import) -> Vec<Step> {
-    let Some(written) = world.live.snapshot.service_imports.get(&import.wire.namespace, &import.wire.name) else {
+    let (namespace, name) = (&import.wire.namespace, &import.wire.name);
+    let export = world.live.snapshot.service_exports.get(namespace, name);
+    let of_export = export.map(|export| status("ServiceExport", Subject::service_export(export)));
+    let of_import = if let Some(written) = world.live.snapshot.service_imports.get(namespace, name) {
+        status("ServiceImport", Subject::service_import(written))
+    } else {
         let problems = import::problems(import).into_iter();
-        return problems.map(|problem| Step { stage: "rules", ok: false, message: problem, hint: None }).collect();
+        problems.map(|problem| Step { stage: "rules", ok: false, message: problem, hint: None }).collect()
     };
-    let subject = Subject::service_import(written);
+    of_export.into_iter().flatten().chain(of_import).collect()
+}
+
+/// What the controller says of an object.
+fn status(kind: &str, subject: Subject<'_>) -> Vec<Step> {
     if subject.conditions.is_empty() {
         let hint = "the controller writes it: see its log";
-        return vec![Step::broken("status", "the ServiceImport has none", hint)];
+        return vec![Step::broken("status", format!("the {kind} has none"), hint)];
     }
     let step = |condition: &Condition| {
-        let is_bad =
-            (condition.status == "True") == (["PartiallyInvalid", "Stale"].contains(&condition.type_.as_str()));
+        let is_bad = (condition.status == "True") == WHERE_BAD.contains(&condition.type_.as_str());
         let is_old = condition.observed_generation != subject.metadata.generation;
         let old = if is_old { ", of an earlier generation" } else { "" };
         let message =

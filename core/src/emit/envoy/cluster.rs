@@ -36,7 +36,14 @@ pub(super) fn add(
         return;
     }
     let endpoints = match destination {
-        Destination::Tier { name } => import.tier(name).map(tier_endpoints).unwrap_or_default(),
+        Destination::Tier { name } => {
+            let tier = import.tier(name);
+            if tier.is_some_and(|tier| tier.sources.iter().any(|source| source.is_own)) {
+                let message = "a tier's requests all leave this cluster here: its own pods take no share of them";
+                problems.push(Problem::warning(import.object.clone(), Reason::NoAddress, message));
+            }
+            tier.map(tier_endpoints).unwrap_or_default()
+        }
         Destination::Service { namespace, name, port: own } => {
             let endpoints = service_endpoints(scene.snapshot, namespace, name, own.unwrap_or(port));
             if endpoints.is_empty() {
@@ -72,12 +79,12 @@ fn render(name: &str, endpoints: &Endpoints) -> Value {
     })
 }
 
-/// The ingress gateways of the exporting clusters on the tier's port, by the pods behind them. Clusters
+/// The ingress gateways of the other clusters that export, on the tier's port, by the pods behind them. Clusters
 /// without a ready pod take part only where none has one.
 fn tier_endpoints(tier: &Tier) -> Endpoints {
-    let any_ready = tier.sources.iter().any(|source| source.ready_pods > 0);
+    let any_ready = tier.remote().any(|source| source.ready_pods > 0);
     let mut endpoints = Endpoints::new();
-    for source in tier.sources.iter().filter(|source| source.ready_pods > 0 || !any_ready) {
+    for source in tier.remote().filter(|source| source.ready_pods > 0 || !any_ready) {
         let gateways = u32::try_from(source.gateways.len()).unwrap_or(u32::MAX).max(1);
         let weight = source.ready_pods.min(MOST_PODS) * PARTS / gateways;
         for gateway in &source.gateways {

@@ -4,7 +4,6 @@ use mcwan_policy::wire::{Header, HeaderModifier};
 use mcwan_policy::{PORT_HEADER, STEERING_HEADER};
 use serde_json::{Value, json};
 
-use crate::api::TIER_NAMESPACE;
 use crate::translate::{Destination, HeaderChanges, Import};
 
 use super::forwarding::{self, Unsayable};
@@ -63,9 +62,7 @@ pub(super) fn refs(import: &Import, backends: &[Backend<'_>], port: u16) -> Resu
 fn shares(import: &Import, destination: &Destination, port: u16) -> Vec<(Service, u32)> {
     match destination {
         Destination::Tier { name } => {
-            let Some(tier) = import.tier(name) else { return Vec::new() };
-            let service = |(service, share)| ((TIER_NAMESPACE.to_owned(), service, tier.port), share);
-            tier::shares(import, tier, port).into_iter().map(service).collect()
+            import.tier(name).map(|tier| tier::shares(import, tier, port)).unwrap_or_default()
         }
         Destination::Service { .. } => vec![(service(import, destination, port), 1)],
     }

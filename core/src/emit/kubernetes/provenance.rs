@@ -24,7 +24,8 @@ pub struct Provenance<'p> {
 
 impl Provenance<'_> {
     /// Whether a rule is the import's: it takes what is steered to one of its targets, and nothing else, and in the
-    /// namespace of tiers it leads to Services of the import only.
+    /// namespace of tiers it leads to Services of the import only. A tier's share for this cluster goes to the Service of
+    /// the import's own name.
     ///
     /// The digest of a steering value is over the target's name and the ports of its tiers, which the rule names. What
     /// else the rule does is in the target's name as a hash of what users asked for, which a rule does not tell: changes
@@ -32,22 +33,24 @@ impl Provenance<'_> {
     pub fn is_own(&self, rule: &Value) -> bool {
         let Self { namespace, name, steering_key, services } = self;
         let Some(value) = steering_value_of(rule) else { return false };
-        let Some(ports) = tier_ports(rule) else { return false };
+        let Some(ports) = self.tier_ports(rule) else { return false };
         rule.get("matches") == Some(&route::steered_to(value))
             && tier_services_of(rule).all(|service| services.contains(service))
             && steering_key.made(value, namespace, name, ports.into_iter())
     }
-}
 
-/// The ports of the tiers that a rule leads to: that of its destination, then those of its mirrors. None if it has no
-/// backend, or backends that are not one destination.
-fn tier_ports(rule: &Value) -> Option<Vec<u16>> {
-    let mut backends = backends_of(rule).map(tier_port);
-    let destination = backends.next()?;
-    if !backends.all(|backend| backend == destination) {
-        return None;
+    /// The ports of the tiers that a rule leads to: that of its destination, then those of its mirrors. None if it has no
+    /// backend, or backends that are not one destination.
+    fn tier_ports(&self, rule: &Value) -> Option<Vec<u16>> {
+        backends_of(rule).next()?;
+        let is_own_share = |backend: &&Value| backend["namespace"] == self.namespace && backend["name"] == self.name;
+        let mut remote = backends_of(rule).filter(|backend| !is_own_share(backend)).map(tier_port);
+        let destination = remote.next().flatten();
+        if !remote.all(|backend| backend == destination) {
+            return None;
+        }
+        Some(destination.into_iter().chain(mirrors_of(rule).filter_map(tier_port)).collect())
     }
-    Some(destination.into_iter().chain(mirrors_of(rule).filter_map(tier_port)).collect())
 }
 
 /// The port of a reference into the namespace of tiers.

@@ -12,9 +12,10 @@ use crate::api::{REGISTRY_NAMESPACE, TIER_NAMESPACE};
 use crate::emit::object::{Kind, Object};
 use crate::liveness::Liveness;
 use crate::problem::{ObjectRef, Problem, Reason};
-use crate::translate::{Import, Source, Tier};
+use crate::translate::{Clusterset, Import, Source, Tier};
 
 use super::draft::Draft;
+use super::service::Service;
 use super::{MANAGER, SOURCE_CLUSTER_LABEL, names};
 
 /// References of one `ReferenceGrant` (Gateway API, `ReferenceGrantSpec`).
@@ -51,59 +52,76 @@ pub(super) fn objects(versions: &[&Import], recovered: &BTreeSet<String>, proble
 
 /// The names of the tier services of an import.
 pub(super) fn services(import: &Import) -> BTreeSet<String> {
-    let of_tier = |tier: &Tier| std::iter::once(tier.service.clone()).chain(source_services(import, tier));
-    import.tiers.iter().flat_map(of_tier).collect()
+    import.tiers.iter().flat_map(|tier| led_to(import, tier)).map(|(name, _)| name).collect()
 }
 
 /// The Services for a tier, each with its slices behind it.
-fn of_tier(import: &Import, tier: &Tier) -> Vec<(String, Vec<Object>)> {
-    let with_slices = |name: &str, sources: &mut dyn Iterator<Item = &Source>| {
-        let mut objects = vec![service(import, name, tier.port)];
-        sources.for_each(|source| slices(import, name, tier.port, source, &mut objects));
-        (name.to_owned(), objects)
-    };
-    let mut all = vec![with_slices(&tier.service, &mut taking_part(import, tier))];
-    for (source, name) in tier.sources.iter().zip(source_services(import, tier)) {
-        all.push(with_slices(&name, &mut std::iter::once(source)));
+fn of_tier(import: &Import, tier: &Tier) -> impl Iterator<Item = (String, Vec<Object>)> {
+    led_to(import, tier).into_iter().map(|(name, sources)| {
+        let mut objects = vec![service(import, &name, tier.port)];
+        for source in sources {
+            slices(import, &name, tier.port, source, &mut objects);
+        }
+        (name, objects)
+    })
+}
+
+/// The names of the Services for a tier, each with the clusters that it leads to: one to all other clusters, if there are
+/// any, and one to each.
+fn led_to<'t>(import: &Import, tier: &'t Tier) -> Vec<(String, Vec<&'t Source>)> {
+    let mut all = Vec::new();
+    if tier.remote().next().is_some() {
+        all.push((tier.service.clone(), taking_part(import, tier).collect()));
+    }
+    if has_one_each(tier) {
+        all.extend(tier.remote().map(|source| (source_service(import, tier, source), vec![source])));
     }
     all
 }
 
-/// The clusters behind the tier service that stands for all of them, where nothing is weighed and every port goes
+/// The clusters behind the tier service that stands for all other ones, where nothing is weighed and every port goes
 /// everywhere: those that are live and have ready pods, an address and all ports of the oldest. Where there is none, all.
 fn taking_part<'t>(import: &Import, tier: &'t Tier) -> impl Iterator<Item = &'t Source> {
-    let ports = tier.sources.first().map(|oldest| &*oldest.ports).unwrap_or_default();
+    let ports = tier.remote().next().map(|oldest| &*oldest.ports).unwrap_or_default();
     let is_whole = |source: &Source| {
         let is_ready = is_live(source) && source.ready_pods > 0 && is_reachable(import, source);
         is_ready && ports.iter().all(|port| source.ports.contains(port))
     };
-    let any = tier.sources.iter().any(is_whole);
-    tier.sources.iter().filter(move |source| !any || is_whole(source))
+    let any = tier.remote().any(is_whole);
+    tier.remote().filter(move |source| !any || is_whole(source))
 }
 
 /// The Services that requests for a port are shared between over a tier, by the pods behind them. Clusters without the
 /// port take no part; stale ones only where no other has a ready pod and an address, and clusters without these only
-/// where none has them.
-pub(super) fn shares(import: &Import, tier: &Tier, port: u16) -> Vec<(String, u32)> {
-    let services = source_services(import, tier);
-    if services.is_empty() {
-        return vec![(tier.service.clone(), 1)];
-    }
+/// where none has them. What is to stay close goes elsewhere only where this cluster has no ready pod.
+pub(super) fn shares(import: &Import, tier: &Tier, port: u16) -> Vec<(Service, u32)> {
     let has_port = |source: &Source| source.ports.contains(&port);
     let ready = |source: &Source| {
         if has_port(source) && is_reachable(import, source) { source.ready_pods.min(MOST_WEIGHT) } else { 0 }
     };
     let live = |source: &Source| if is_live(source) { ready(source) } else { 0 };
+    let stays_close = import.clusterset.as_ref().is_some_and(Clusterset::stays_close);
+    let close = |source: &Source| if source.is_own && stays_close { live(source) } else { 0 };
     let known = |source: &Source| u32::from(has_port(source));
-    let any = |share: &dyn Fn(&Source) -> u32| tier.sources.iter().any(|source| share(source) > 0);
-    let share: &dyn Fn(&Source) -> u32 = if any(&live) {
-        &live
-    } else if any(&ready) {
-        &ready
-    } else {
-        &known
-    };
-    services.into_iter().zip(tier.sources.iter().map(share)).collect()
+    let shares: [&dyn Fn(&Source) -> u32; 4] = [&close, &live, &ready, &known];
+    let is_any = |share: &&dyn Fn(&Source) -> u32| tier.sources.iter().any(|source| share(source) > 0);
+    let share = shares.into_iter().find(is_any).unwrap_or(&known);
+    let mut parts: Vec<(Service, u32)> = Vec::new();
+    for source in &tier.sources {
+        let service = if source.is_own {
+            (import.wire.namespace.clone(), import.wire.name.clone(), port)
+        } else {
+            (TIER_NAMESPACE.to_owned(), source_service(import, tier, source), tier.port)
+        };
+        match parts.iter_mut().find(|(known, _)| *known == service) {
+            Some((_, weight)) => *weight = weight.saturating_add(share(source)).min(MOST_WEIGHT),
+            None => parts.push((service, share(source))),
+        }
+    }
+    if let [(_, weight)] = &mut *parts {
+        *weight = 1;
+    }
+    parts
 }
 
 fn is_live(source: &Source) -> bool {
@@ -112,7 +130,7 @@ fn is_live(source: &Source) -> bool {
 
 /// Whether requests can be sent to a cluster.
 fn is_reachable(import: &Import, source: &Source) -> bool {
-    addresses(import, source).next().is_some()
+    source.is_own || addresses(import, source).next().is_some()
 }
 
 /// Where the egress gateways of an import can send requests to a cluster.
@@ -120,14 +138,19 @@ fn addresses(import: &Import, source: &Source) -> impl Iterator<Item = IpAddr> {
     source.gateways.iter().copied().filter(|address| is_usable(*address) && import.families.have(*address))
 }
 
-/// The tier service of each cluster, where several export the service, but no more than a route can name.
-fn source_services(import: &Import, tier: &Tier) -> Vec<String> {
-    if !(2..=RULE_BACKENDS).contains(&tier.sources.len()) {
-        return Vec::new();
-    }
+/// Whether each other cluster has a tier service of its own: where there are several, but no more than a route can name.
+fn has_one_each(tier: &Tier) -> bool {
+    tier.remote().nth(1).is_some() && tier.sources.len() <= RULE_BACKENDS
+}
+
+/// The tier service that leads to another cluster.
+fn source_service(import: &Import, tier: &Tier, source: &Source) -> String {
     let wire = &import.wire;
-    let name = |source: &Source| names::source_service(&wire.namespace, &wire.name, &tier.name, &source.cluster);
-    tier.sources.iter().map(name).collect()
+    if has_one_each(tier) {
+        names::source_service(&wire.namespace, &wire.name, &tier.name, &source.cluster)
+    } else {
+        tier.service.clone()
+    }
 }
 
 fn service(import: &Import, name: &str, port: u16) -> Object {
@@ -195,7 +218,7 @@ fn is_usable(address: IpAddr) -> bool {
 
 fn unusable_addresses(import: &Import, problems: &mut Vec<Problem>) {
     let mut sources: Vec<&Source> = Vec::new();
-    for source in import.tiers.iter().flat_map(|tier| &tier.sources) {
+    for source in import.tiers.iter().flat_map(Tier::remote) {
         if sources.iter().all(|known| known.cluster != source.cluster) {
             sources.push(source);
         }

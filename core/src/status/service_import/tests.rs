@@ -193,7 +193,7 @@ fn every_problem_is_told_in_its_condition() {
                 .replace("c1.secure.payment", "c1.secure.stats"),
             rules(SOUND),
             unresolved("BackendNotFound"),
-            "no other cluster exports secure/payment",
+            "no cluster exports secure/payment",
             "no export",
         ),
     ];

@@ -15,7 +15,7 @@ use super::{Happening, INGRESS, LONG, RECONCILED, STEPS, WRITES, World};
 use crate::gateway::{Pod, Stage};
 use crate::istiod::Plugin;
 use crate::replica::{Lack, Replica, Request};
-use crate::script::Pace;
+use crate::script::{OWN, Pace};
 
 /// How soon who leads knows of a pod that has become ready.
 const KNOWN: Duration = Duration::from_secs(5);
@@ -158,6 +158,7 @@ impl World {
                     if id.kind == Kind::ExportedService && uid.is_none() && result.is_ok() {
                         self.announced(&id);
                     }
+                    self.registered(&id);
                     if id.kind == Kind::WasmPlugin && result.is_ok() {
                         self.plugin_written(&id, self.replicas[place].term == term);
                     }
@@ -180,6 +181,7 @@ impl World {
                         self.check.wrongs.push(format!("unreachable: clients have no {}", id.key));
                     }
                     let result = self.api.delete(&id, &live);
+                    self.registered(&id);
                     if id.kind == Kind::WasmPlugin {
                         self.plugin_written(&id, self.replicas[place].term == term);
                     }
@@ -243,6 +245,20 @@ impl World {
             if !knows {
                 self.check.wrongs.push(format!("announced too soon: {} has no route for it", pod.name));
             }
+        }
+    }
+
+    /// What we have told the registry everybody hears, this cluster among them.
+    fn registered(&mut self, id: &ObjectId) {
+        let watched = Watched::Emitted(id.kind);
+        let Some(kind) = watched.input().filter(|_| watched.is_in_registry()) else { return };
+        let changed = match self.api.emitted(id).map(|stored| stored.read()) {
+            Some(told) => self.told.put(kind, &told),
+            None => self.told.remove(kind, &id.key),
+        };
+        self.check.told(&changed);
+        if !changed.is_empty() {
+            self.excuse(OWN.iter().position(|own| id.key.name.ends_with(&format!(".{own}"))));
         }
     }
 
