@@ -62,6 +62,7 @@ fn render(example: &str, data_plane: DataPlane) -> Result<String> {
         data_plane,
         filter: FilterKind::default(),
         access_log: AccessLog::default(),
+        has_mcs_imports: true,
     };
     let mut translator = Translator::new(options);
     translator.update(&gathered.snapshot, &[Change::Everything]);

@@ -121,11 +121,7 @@ async fn work(
     let mut steering_keys = steering_secret::follow(client.clone(), &config.namespace).await?;
     let mut module = config.module.clone().watch();
     let place = if registry.is_some() { Place::Elsewhere } else { Place::Here };
-    let source = Source {
-        client: client.clone(),
-        registry: registry.unwrap_or_else(|| client.clone()),
-        cluster: config.cluster.as_str().into(),
-    };
+    let source = Source::new(client.clone(), registry.unwrap_or_else(|| client.clone()), &config.cluster);
     let mut watches = Watches::start(&source);
     let options = Options {
         cluster: Some(config.cluster.clone()),
@@ -142,6 +138,7 @@ async fn work(
         data_plane: config.data_plane,
         filter: config.filter,
         access_log: config.access_log,
+        has_mcs_imports: false, // as far as is known
     };
     let lease = config.cluster_lease;
     let mut registry = Registry::new(&source, place, lease, leading.clone(), Arc::clone(&metrics));

@@ -13,7 +13,7 @@ use serde_json::Value;
 /// What an API server has of the kinds that are read.
 #[derive(Debug, Default)]
 pub struct Live {
-    /// The objects, but for those that mcwan wrote itself.
+    /// The objects; of those that mcwan wrote itself, what the API server has made of them.
     pub snapshot: Snapshot,
     /// The kinds that are not installed.
     pub missing: Vec<&'static KindInfo>,
@@ -40,22 +40,23 @@ impl Live {
     /// An API server does not answer, or does not let us list a kind.
     pub async fn list(client: &Client, registry: &Client) -> Result<Self, LiveError> {
         let mut live = Self::default();
-        for (watched, kind) in Watched::inputs() {
+        let is_listed = |kind: &Watched| kind.is_read() && *kind != Watched::Lease;
+        for watched in Watched::all().filter(is_listed) {
             let info = watched.info();
             let in_registry = watched.is_in_registry();
             let error = |source: kube::Error| LiveError { kind: info.name, in_registry, source: Box::new(source) };
             let mut objects = None;
             for mcs_version in McsVersion::ALL {
                 objects = list(client, registry, watched, mcs_version).await.map_err(error)?;
-                if kind == InputKind::ServiceExport && objects.is_some() {
+                if info.is_of_mcs() && objects.is_some() {
                     live.mcs_version = mcs_version;
                 }
-                if kind != InputKind::ServiceExport || objects.is_some() {
+                if !info.is_of_mcs() || objects.is_some() {
                     break;
                 }
             }
             match objects {
-                Some(objects) => objects.iter().for_each(|object| live.put(kind, info.name, object)),
+                Some(objects) => objects.iter().for_each(|(kind, object)| live.put(*kind, info.name, object)),
                 None => live.missing.push(info),
             }
         }
@@ -75,13 +76,13 @@ impl Live {
     }
 }
 
-/// Lists a kind; none if it is not installed.
+/// Lists a kind, and what its objects are to the snapshot; none if it is not installed.
 async fn list(
     client: &Client,
     registry: &Client,
     kind: Watched,
     mcs: McsVersion,
-) -> Result<Option<Vec<Value>>, kube::Error> {
+) -> Result<Option<Vec<(InputKind, Value)>>, kube::Error> {
     let api: Api<DynamicObject> = if kind.is_in_registry() {
         Api::namespaced_with(registry.clone(), REGISTRY_NAMESPACE, &kind.resource(mcs))
     } else {
@@ -91,8 +92,6 @@ async fn list(
     if let Some(selector) = kind.selector() {
         page = page.labels(selector);
     }
-    // What we wrote ourselves is no input, but that clusters tell each other of it.
-    let may_be_ours = kind.emitted().is_some() && !kind.is_in_registry();
     let mut all = Vec::new();
     loop {
         let list = match api.list(&page).await {
@@ -102,9 +101,8 @@ async fn list(
         };
         for object in list.items {
             let object = serde_json::to_value(object).map_err(kube::Error::SerdeError)?;
-            if !(may_be_ours && Observed::of(&object).is_ours()) {
-                all.push(object);
-            }
+            let is_ours = kind.emitted().is_some() && Observed::of(&object).is_ours();
+            all.extend(kind.input_of(is_ours).map(|input| (input, object)));
         }
         match list.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => page = page.continue_token(&token),

@@ -16,9 +16,10 @@ mod reading;
 mod served;
 mod task;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use kube::Client;
+use mcwan_core::api::McsVersion;
 use mcwan_core::rollout::WatchEvent;
 use mcwan_core::watched::Watched;
 use tokio::sync::mpsc;
@@ -40,6 +41,30 @@ pub struct Source {
     pub registry: Client,
     /// This cluster, by its name in the registry.
     pub cluster: Arc<str>,
+    /// The version of the Multi-Cluster Services API that its API server serves, as watches find: writers use the same.
+    pub mcs: McsServed,
+}
+
+impl Source {
+    /// The API servers of a cluster and of its registry. No version is known yet.
+    pub fn new(client: Client, registry: Client, cluster: &str) -> Self {
+        Self { client, registry, cluster: cluster.into(), mcs: McsServed::default() }
+    }
+}
+
+/// The version of the Multi-Cluster Services API that is served.
+#[derive(Clone, Debug, Default)]
+pub struct McsServed(Arc<Mutex<McsVersion>>);
+
+impl McsServed {
+    /// The version that was found last.
+    pub fn get(&self) -> McsVersion {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, version: McsVersion) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = version;
+    }
 }
 
 /// All watches. They end when this is dropped.

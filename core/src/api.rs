@@ -1,5 +1,5 @@
-//! The resources of the group `mc-wan.l7mp.io`, the rules that they share with Gateway API, and the `ServiceExport` of
-//! the Multi-Cluster Services API.
+//! The resources of the group `mc-wan.l7mp.io`, the rules that they share with Gateway API, and those of the Multi-Cluster
+//! Services API.
 //!
 //! A value of our types satisfies the schema of its CRD except for what [`validate`] checks.
 
@@ -11,6 +11,7 @@ pub mod http_filter;
 pub mod http_match;
 pub mod http_route;
 pub mod limits;
+pub mod mcs_service_import;
 pub mod pattern;
 pub mod service_export;
 pub mod service_import;
@@ -29,6 +30,7 @@ pub use http_filter::{
 };
 pub use http_match::{HeaderMatch, HttpMatch, Method, PathMatch, PathMatchType, QueryParamMatch, ValueMatchType};
 pub use http_route::{BackendRef, HttpRule, Timeouts};
+pub use mcs_service_import::{ClusterStatus, McsServiceImport};
 pub use service_export::{MCS_GROUP, McsVersion, ServiceExport, WAN_POLICY_ANNOTATION};
 pub use service_import::{
     DataPlane, Http, ImportFields, NoMatch, NoMatchStatus, ServiceImport, ServiceImportSpec, ServiceImportStatus,
@@ -42,6 +44,8 @@ pub const GROUP: &str = "mc-wan.l7mp.io";
 pub const VERSION: &str = "v1alpha1";
 /// The namespace of the tier services.
 pub const TIER_NAMESPACE: &str = "mc-wan";
+/// The label of what belongs to one import: its name.
+pub const IMPORT_LABEL: &str = "mc-wan.l7mp.io/import";
 /// The namespace of the registry.
 pub const REGISTRY_NAMESPACE: &str = "mc-wan-registry";
 

@@ -16,7 +16,7 @@ pub struct KindInfo {
     /// The API group; empty for the core group.
     pub group: &'static str,
     /// Versions with the same fields. Files may have any of them, the first preferred; the last is the one that API
-    /// servers are asked for, where they have no say in it.
+    /// servers are asked for, but of the Multi-Cluster Services API the first that they serve.
     pub versions: &'static [&'static str],
     /// As in `kind: Service`.
     pub name: &'static str,
@@ -74,6 +74,20 @@ impl KindInfo {
         self.group == GROUP
     }
 
+    /// What people are told: the name, with the group, as kubectl takes it, of the one that has a name of ours.
+    pub fn title(&self) -> &'static str {
+        if self.is_of_mcs() && self.name == SERVICE_IMPORT.name {
+            "ServiceImport.multicluster.x-k8s.io"
+        } else {
+            self.name
+        }
+    }
+
+    /// Whether it is of the Multi-Cluster Services API, of which API servers serve different versions.
+    pub fn is_of_mcs(&self) -> bool {
+        self.group == MCS_GROUP
+    }
+
     /// Whether clusters tell each other by it.
     pub const fn is_in_registry(&self) -> bool {
         matches!(self.rights, [Right { place: Registry, .. }, ..])
@@ -101,6 +115,8 @@ const WRITE: &[&str] = &["create", "patch", "delete"];
 const WATCH: Right = may(READ, Everywhere, ANY);
 
 const SAID: &[Right] = &[WATCH, Right { subresource: Some("status"), ..may(&["patch"], Everywhere, ANY) }];
+const SHOWN: &[Right] =
+    &[WATCH, may(WRITE, Everywhere, ANY), Right { subresource: Some("status"), ..may(&["patch"], Everywhere, ANY) }];
 const TOLD: &[Right] = &[may(READ, Registry, ANY), may(WRITE, Registry, ANY)];
 const NAMED: &[Right] = &[WATCH, may(WRITE, Everywhere, ANY)];
 const OF_TIERS: &[Right] = &[WATCH, may(WRITE, Tiers, ANY)];
@@ -133,6 +149,8 @@ pub const EXPORTED_SERVICE: KindInfo = kind(GROUP, VERSIONS, "ExportedService", 
 pub const OURS: [&KindInfo; 4] = [&WAN_POLICY, &SERVICE_IMPORT, &EXPORTED_SERVICE, &WAN_CLUSTER];
 /// In the version that is served.
 pub const SERVICE_EXPORT: KindInfo = kind(MCS_GROUP, MCS, "ServiceExport", "serviceexports", SAID);
+/// What clients see of a service of several clusters, in the version that is served.
+pub const MCS_SERVICE_IMPORT: KindInfo = kind(MCS_GROUP, MCS, "ServiceImport", "serviceimports", SHOWN);
 /// Where imports and exports are.
 pub const NAMESPACE: KindInfo = kind("", V1, "Namespace", "namespaces", &[WATCH]);
 /// The pods of Gateways.
@@ -178,6 +196,8 @@ pub const EVENT: KindInfo = kind("events.k8s.io", V1, "Event", "events", &[may(&
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use k8s_openapi::api::coordination::v1::Lease;
     use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, Secret, Service};
     use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -208,6 +228,8 @@ mod tests {
             assert_eq!(kind.resource(), resource);
         }
         assert_eq!(MCS, McsVersion::ALL.map(McsVersion::as_str));
+        let titles: BTreeSet<_> = Watched::all().map(|watched| watched.info().title()).collect();
+        assert_eq!(titles.len(), Watched::all().count(), "each is told from all others: {titles:?}");
     }
 
     #[test]

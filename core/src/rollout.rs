@@ -265,6 +265,14 @@ impl Rollout {
             self.conditions.mcs_version = version;
             self.model.translator.serve_mcs(version);
         }
+        if let Some(has_them) = news.has_mcs_imports.filter(|has_them| *has_them != self.model.settings.has_mcs_imports)
+        {
+            self.model.settings.has_mcs_imports = has_them;
+            let imports: Vec<_> = self.model.translator.imports().iter().map(|(key, _)| key).collect();
+            for import in imports {
+                self.queue.add(Work::Reconcile(ReconcileKey::import(&import)));
+            }
+        }
         if matches!(self.leadership, Leadership::Following) {
             return;
         }

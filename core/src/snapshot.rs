@@ -18,6 +18,7 @@ mod typed;
 mod yaml;
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use gateway_api::referencegrants::ReferenceGrant;
 use k8s_openapi::api::core::v1::{Namespace, Service, ServicePort};
@@ -29,7 +30,7 @@ pub use keyed::{Key, Keyed};
 pub use objects::{Age, Objects};
 use pod::Pod;
 
-use crate::api::{ExportedService, ServiceExport, ServiceImport, WanCluster, WanPolicy};
+use crate::api::{ExportedService, McsServiceImport, ServiceExport, ServiceImport, WanCluster, WanPolicy};
 
 /// Everything that the rest is computed from. Every namespaced object has its namespace.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -54,6 +55,10 @@ pub struct Snapshot {
     pub services: Objects<Service>,
     /// The endpoints of these Services.
     pub endpoint_slices: Objects<EndpointSlice>,
+    /// What the API server has made of the Services that clients of imports call.
+    pub client_services: Keyed<ClientService>,
+    /// What it has of the `ServiceImport`s of the Multi-Cluster Services API that we wrote.
+    pub mcs_service_imports: Keyed<McsServiceImport>,
     /// Who may refer to Services of other namespaces.
     pub reference_grants: Objects<ReferenceGrant>,
     /// The pods of gateways.
@@ -71,6 +76,17 @@ pub struct Unreadable {
     pub conditions: Vec<Condition>,
     /// What is wrong with it.
     pub error: String,
+}
+
+/// A Service of ours that clients of an import call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientService {
+    /// The Service.
+    pub key: Key,
+    /// The import.
+    pub import: Key,
+    /// Its addresses, one of each family.
+    pub addresses: Vec<IpAddr>,
 }
 
 /// The TCP port of a Service that has a number.

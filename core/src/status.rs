@@ -6,6 +6,7 @@
 
 mod condition;
 mod delivery;
+mod mcs_service_import;
 mod message;
 mod service_export;
 mod service_import;
@@ -13,6 +14,7 @@ mod wan_policy;
 
 pub use condition::{News, NewsType, Subject};
 pub use delivery::{Delivery, GatewayState, ModuleState};
+pub use mcs_service_import::{address_taken, mcs_service_import};
 pub use service_export::{refusal_ahead, service_export};
 pub use service_import::service_import;
 pub use wan_policy::wan_policy;
@@ -32,6 +34,8 @@ pub enum StatusKind {
     WanPolicy,
     /// In the version that is served.
     ServiceExport(McsVersion),
+    /// Of the Multi-Cluster Services API, in the version that is served.
+    McsServiceImport(McsVersion),
 }
 
 /// A status that differs from what is there.
@@ -56,6 +60,7 @@ impl StatusKind {
             Self::ServiceImport => kind::SERVICE_IMPORT.resource(),
             Self::WanPolicy => kind::WAN_POLICY.resource(),
             Self::ServiceExport(version) => kind::SERVICE_EXPORT.resource_of(version.as_str()),
+            Self::McsServiceImport(version) => kind::MCS_SERVICE_IMPORT.resource_of(version.as_str()),
         }
     }
 }

@@ -23,7 +23,7 @@ mod tier_service;
 mod translator;
 mod trust;
 
-pub use clusterset::Clusterset;
+pub use clusterset::{Clusterset, clusterset_service};
 pub use export::{Exports, Source, Tier};
 pub use families::Families;
 pub(crate) use filters::in_turn;
@@ -32,6 +32,7 @@ pub use merge::{Conflict, Declared, Merged, Precedence, merge};
 pub use origin::Origin;
 pub use outgoing::Outgoing;
 pub use steering_key::{SteeringKey, SteeringKeyError};
+pub(crate) use target::hashed;
 pub use target::{Destination, Forwarding, HeaderChanges, Mirror, Target};
 pub use translator::{Affected, Translator};
 pub use trust::{NamespaceList, NamespacePattern, NamespacePatternError, NamespaceRule, Trust};

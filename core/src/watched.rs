@@ -32,12 +32,12 @@ impl Watched {
             .chain(Kind::ALL.map(Self::Emitted))
     }
 
-    /// Every kind that is input, and what it is to the snapshot.
+    /// Every kind of which users' objects, or other clusters', are input, and what it is to the snapshot.
     pub fn inputs() -> impl Iterator<Item = (Self, InputKind)> {
         Self::all().filter_map(|watched| Some((watched, watched.input()?)))
     }
 
-    /// What the objects are to the snapshot, if they are input.
+    /// What objects that others write are to the snapshot, if they are input.
     pub const fn input(self) -> Option<InputKind> {
         match self {
             Self::WanPolicy => Some(InputKind::WanPolicy),
@@ -58,15 +58,28 @@ impl Watched {
                 | Kind::WasmPlugin
                 | Kind::TrafficExtension
                 | Kind::Gateway
-                | Kind::HttpRoute,
+                | Kind::HttpRoute
+                | Kind::McsServiceImport,
             )
             | Self::Lease => None,
         }
     }
 
+    /// What objects of ours are to the snapshot, or those of others. What we write is input in the registry, where clusters
+    /// tell each other of it, and where the API server makes something of it that we need to know.
+    pub const fn input_of(self, is_ours: bool) -> Option<InputKind> {
+        match self {
+            Self::Emitted(Kind::Service) if is_ours => Some(InputKind::ClientService),
+            Self::Emitted(Kind::McsServiceImport) if is_ours => Some(InputKind::McsServiceImport),
+            Self::Emitted(Kind::WanCluster | Kind::ExportedService) => self.input(),
+            Self::Emitted(_) if is_ours => None,
+            _ => self.input(),
+        }
+    }
+
     /// Whether what an object says is read, and not only that it is there.
-    pub const fn is_read(self) -> bool {
-        self.input().is_some() || matches!(self, Self::Lease)
+    pub fn is_read(self) -> bool {
+        [true, false].into_iter().any(|is_ours| self.input_of(is_ours).is_some()) || matches!(self, Self::Lease)
     }
 
     /// The kind of what we write.
@@ -92,9 +105,9 @@ impl Watched {
         }
     }
 
-    /// The name of the kind.
-    pub const fn name(self) -> &'static str {
-        self.info().name
+    /// What people are told of the kind.
+    pub fn name(self) -> &'static str {
+        self.info().title()
     }
 
     /// Whether the objects are in the registry.
@@ -128,7 +141,7 @@ impl Watched {
     /// What kube needs to know. `mcs` is the version of the Multi-Cluster Services API that is served.
     pub fn resource(self, mcs: McsVersion) -> ApiResource {
         match self {
-            Self::ServiceExport => self.info().resource_of(mcs.as_str()),
+            _ if self.info().is_of_mcs() => self.info().resource_of(mcs.as_str()),
             _ => self.info().resource(),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::net::Ipv6Addr;
 use std::str::FromStr;
 
 use crate::limits;
@@ -14,7 +15,8 @@ const CLUSTERSET_ZONE: &str = "svc.clusterset.local";
 const CLUSTERSET_SUFFIX: &str = "-clusterset";
 
 /// A hostname that an import claims beside its own names: exact, or `*.` and the rest, which stands
-/// for one label or more (Gateway API, `Hostname`). Lower case, as Kubernetes has it.
+/// for one label or more (Gateway API, `Hostname`). Lower case, as Kubernetes has it. An address is one, too: of version 6 in
+/// brackets (RFC 3986, section 3.2.2), in the form of RFC 5952.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HostPattern(Box<str>);
 
@@ -46,12 +48,18 @@ impl FromStr for HostPattern {
 
     fn from_str(text: &str) -> Result<Self, HostPatternError> {
         let labels = text.strip_prefix("*.").unwrap_or(text);
-        if text.len() <= limits::HOST_BYTES && labels.split('.').all(is_label) {
+        if is_ipv6(text) || text.len() <= limits::HOST_BYTES && labels.split('.').all(is_label) {
             Ok(Self(text.into()))
         } else {
             Err(HostPatternError(text.to_owned()))
         }
     }
+}
+
+/// Whether a text is an address of version 6 as a host, in its one form.
+fn is_ipv6(text: &str) -> bool {
+    let address = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+    address.is_some_and(|address| address.parse::<Ipv6Addr>().is_ok_and(|parsed| parsed.to_string() == address))
 }
 
 impl fmt::Display for HostPattern {
@@ -162,10 +170,12 @@ mod tests {
 
     #[test]
     fn patterns_print_as_they_were_read() {
-        for text in ["a", "pay.example.com", "*.example.com", "*.a"] {
+        for text in ["a", "pay.example.com", "*.example.com", "*.a", "10.96.0.9", "[fd00::1]"] {
             assert_eq!(text.parse::<HostPattern>().unwrap().to_string(), text);
         }
-        for text in ["", "*", "*.", "a.*.b", "A.example.com", "-a", "a-", "a..b", "a.", "a b", "*a.b"] {
+        for text in
+            ["", "*", "*.", "a.*.b", "A.example.com", "-a", "a-", "a..b", "a.", "a b", "*a.b", "fd00::1", "[FD00::1]"]
+        {
             assert!(text.parse::<HostPattern>().is_err(), "{text:?} is refused");
         }
     }

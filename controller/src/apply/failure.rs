@@ -17,6 +17,8 @@ fn answered(status: &Status) -> WriteError {
     let lasting = |reason| WriteError::Lasting { reason, message: message.clone() };
     match status.code {
         409 => WriteError::Conflict,
+        // It may be on its way back from a Service that has just gone.
+        422 if has_cause("FieldValueInvalid", "spec.clusterIPs") => WriteError::passing(Reason::AddressTaken, message),
         // The object has another uid than the one that was meant.
         422 if has_cause("FieldValueInvalid", "metadata.uid") => WriteError::Conflict,
         404 if details.is_some_and(|details| details.kind == "namespaces") => {
@@ -72,6 +74,7 @@ mod tests {
         let table = [
             (409, "", json!({}), "Conflict", "somebody else's"),
             (422, "", another_uid, "Conflict", "another object of the name"),
+            (422, "", cause("FieldValueInvalid", "spec.clusterIPs"), "Passing AddressTaken", "an address is not free"),
             (422, "", cause("FieldValueInvalid", "spec.ports"), "Lasting Invalid", "what cannot be"),
             (403, "", json!({}), "Lasting Forbidden", "our rights do not suffice"),
             (403, "", terminating, "Passing NamespaceTerminating", "the namespace goes"),

@@ -45,7 +45,7 @@ impl Applier {
             match self.merge(object, &patch).await {
                 Ok(now) => live = now,
                 Err(error) => {
-                    tracing::warn!(kind = object.id.kind.name(), key = %object.id.key, ?error, "what others added stays");
+                    tracing::warn!(kind = object.id.kind.title(), key = %object.id.key, ?error, "what others added stays");
                     break;
                 }
             }
@@ -56,7 +56,7 @@ impl Applier {
     async fn merge(&self, object: &Object, patch: &Value) -> Result<Value, WriteError> {
         let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
         let (kind, key) = (object.id.kind, &object.id.key);
-        let request = at(&kind.api_resource(), key).patch(&key.name, &params, &Patch::Merge(patch));
+        let request = at(&self.resource(kind), key).patch(&key.name, &params, &Patch::Merge(patch));
         self.ask(kind, request).await
     }
 }

@@ -9,6 +9,7 @@ use kube::api::{DeleteParams, GetParams, Patch, PatchParams, Preconditions, Vali
 use kube::core::{DynamicObject, Request, Resource, request};
 use kube::discovery::ApiResource;
 use mcwan_core::emit::object::{Kind, Object, ObjectId};
+use mcwan_core::json::put;
 use mcwan_core::observed::FIELD_MANAGER;
 use mcwan_core::observed::{Live, registry_writer};
 use mcwan_core::outcome::WriteError;
@@ -37,6 +38,7 @@ const DELETE_TRIES: usize = 3;
 impl Applier {
     /// Applies an object: to the one of ours with this uid, or else creates it.
     pub(super) async fn write(&self, mut object: Object, uid: Option<&str>) -> Result<Live, WriteError> {
+        put(&mut object.body, "apiVersion", self.resource(object.id.kind).api_version);
         let metadata = object.body.get_mut("metadata").and_then(Value::as_object_mut);
         let (field, value) = uid.map_or(("resourceVersion", NO_VERSION), |uid| ("uid", uid));
         metadata.map(|metadata| metadata.insert(field.to_owned(), value.into()));
@@ -50,6 +52,11 @@ impl Applier {
         }
     }
 
+    /// What kube needs to know of a kind, in the version that is served.
+    pub(super) fn resource(&self, kind: Kind) -> ApiResource {
+        Watched::Emitted(kind).resource(self.source.mcs.get())
+    }
+
     /// Applies a body as it is; with `force` the fields of others, too.
     pub(super) async fn send(&self, object: &Object, force: bool) -> Result<Value, WriteError> {
         let params = PatchParams {
@@ -58,7 +65,7 @@ impl Applier {
             ..PatchParams::apply(FIELD_MANAGER)
         };
         let ObjectId { kind, key } = &object.id;
-        let request = at(&kind.api_resource(), key).patch(&key.name, &params, &Patch::Apply(&object.body));
+        let request = at(&self.resource(*kind), key).patch(&key.name, &params, &Patch::Apply(&object.body));
         self.ask(*kind, request).await
     }
 
@@ -81,7 +88,7 @@ impl Applier {
         let now = Timestamp::now().to_string();
         let patch = serde_json::json!({"metadata": {"annotations": {TOUCHED: now}}});
         let params = PatchParams { field_manager: Some(TOUCHER.to_owned()), ..PatchParams::default() };
-        let request = at(&id.kind.api_resource(), &id.key).patch(&id.key.name, &params, &Patch::Merge(&patch));
+        let request = at(&self.resource(id.kind), &id.key).patch(&id.key.name, &params, &Patch::Merge(&patch));
         if let Err(error) = self.ask(id.kind, request).await {
             tracing::debug!(key = %id.key, ?error, "cannot touch");
         }
@@ -92,7 +99,7 @@ impl Applier {
     /// # Errors
     /// It is not ours any more, or was not deleted.
     pub async fn delete(&self, id: &ObjectId, live: &Live) -> Result<(), WriteError> {
-        let request = at(&id.kind.api_resource(), &id.key);
+        let request = at(&self.resource(id.kind), &id.key);
         let mut version = live.version;
         for _ in 0..DELETE_TRIES {
             let preconditions =
@@ -123,7 +130,7 @@ impl Applier {
     /// # Errors
     /// It cannot be read now, or we do not lead.
     pub async fn read(&self, id: &ObjectId) -> Result<Option<Value>, WriteError> {
-        let request = at(&id.kind.api_resource(), &id.key).get(&id.key.name, &GetParams::default());
+        let request = at(&self.resource(id.kind), &id.key).get(&id.key.name, &GetParams::default());
         match self.ask(id.kind, request).await {
             Ok(object) => Ok(Some(object)),
             Err(WriteError::NotFound { .. }) => Ok(None),

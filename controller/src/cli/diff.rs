@@ -78,6 +78,7 @@ impl Diff {
             data_plane: environment.data_plane(),
             filter: environment.filter_kind(),
             access_log: environment.access_log(),
+            has_mcs_imports: !live.missing.contains(&&mcwan_core::kind::MCS_SERVICE_IMPORT),
         };
         let (before, known) = outcome(&translator, &live.snapshot, &settings);
         let Overlay { snapshot, mut changes } =

@@ -8,7 +8,7 @@ use crate::admin::Metrics;
 
 /// Counts what became of an object that was to be written, read or deleted.
 pub(super) fn count(metrics: &Metrics, id: &ObjectId, outcome: &WriteOutcome) {
-    let (kind, key) = (id.kind.name(), &id.key);
+    let (kind, key) = (id.kind.title(), &id.key);
     match outcome {
         WriteOutcome::Retry { reason, message, after: _ } | WriteOutcome::Refused { reason, message } => {
             metrics.api_error(*reason);

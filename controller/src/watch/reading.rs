@@ -25,7 +25,8 @@ pub(super) struct Reading<const WRITTEN: bool> {
     live: Live,
     /// The cluster that wrote it into the registry.
     writer: Option<Box<str>>,
-    /// Without what no part of us reads; none of what is ours, outside the registry.
+    /// Without what no part of us reads; none of what is ours, outside the registry, but for what the API server gives an
+    /// address.
     object: Value,
 }
 
@@ -39,7 +40,7 @@ impl<const WRITTEN: bool> Reading<WRITTEN> {
         let text = |field| object.get("metadata")?.get(field)?.as_str();
         let key = Key::new(text("namespace").unwrap_or_default(), text("name").unwrap_or_default());
         let resource_version = text("resourceVersion").map(str::to_owned);
-        if live.is_ours() && writer.is_none() {
+        if live.is_ours() && writer.is_none() && !has_addresses(&object) {
             object = Value::Null;
         } else {
             strip(&mut object);
@@ -52,13 +53,20 @@ impl<const WRITTEN: bool> Reading<WRITTEN> {
         self.live.version
     }
 
-    /// What of it is ours, and the object where it is not or in the registry: what is told there depends on what was.
+    /// What of it is ours, and the object where it is not, where it is in the registry, as what is told there depends on what
+    /// was, and where it has addresses.
     pub(super) fn seen_from(self, cluster: &str) -> (Live, Option<Value>) {
         let live = self.live.seen_from(cluster, self.writer.as_deref());
         let is_told = self.writer.is_some();
-        let object = (is_told || !live.is_ours()).then_some(self.object);
-        (live, object)
+        let is_kept = is_told || !live.is_ours() || !self.object.is_null();
+        (live, is_kept.then_some(self.object))
     }
+}
+
+/// Whether it is a Service with an address, or tells clients of one: the API server's to give.
+fn has_addresses(object: &Value) -> bool {
+    let addresses = ["/spec/clusterIPs/0", "/spec/ips/0"].iter().find_map(|place| object.pointer(place)?.as_str());
+    addresses.is_some_and(|address| address != "None")
 }
 
 /// Takes away what is large and nobody reads.

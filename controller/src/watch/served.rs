@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use kube::Client;
-use mcwan_core::api::ServiceExport;
 use mcwan_core::api::service_export::{MCS_GROUP, McsVersion};
+use mcwan_core::kind::KindInfo;
 use mcwan_core::watched::Watched;
 use tokio::time::sleep;
 
@@ -20,10 +20,10 @@ pub(super) enum Served {
     Nothing,
 }
 
-/// The newest version of `ServiceExport` that is served.
-pub(super) async fn newest(client: &Client) -> kube::Result<Served> {
+/// The newest version of a kind of the Multi-Cluster Services API that is served.
+pub(super) async fn newest(client: &Client, kind: &KindInfo) -> kube::Result<Served> {
     for version in McsVersion::ALL {
-        if is_served(client, version).await? {
+        if is_served(client, kind, version).await? {
             return Ok(Served::Version(version));
         }
     }
@@ -32,20 +32,20 @@ pub(super) async fn newest(client: &Client) -> kube::Result<Served> {
 
 /// Ends when a newer version than the one in use is served; never for what has only one.
 pub(super) async fn superseded(client: Client, kind: Watched, used: McsVersion) {
-    if kind != Watched::ServiceExport || used == McsVersion::ALL[0] {
+    if !kind.info().is_of_mcs() || used == McsVersion::ALL[0] {
         return std::future::pending().await;
     }
     loop {
         sleep(PERIOD).await;
-        if newest(&client).await.is_ok_and(|served| served != Served::Version(used)) {
+        if newest(&client, kind.info()).await.is_ok_and(|served| served != Served::Version(used)) {
             return;
         }
     }
 }
 
-async fn is_served(client: &Client, version: McsVersion) -> kube::Result<bool> {
+async fn is_served(client: &Client, kind: &KindInfo, version: McsVersion) -> kube::Result<bool> {
     match client.list_api_group_resources(&format!("{MCS_GROUP}/{}", version.as_str())).await {
-        Ok(list) => Ok(list.resources.iter().any(|resource| resource.kind == ServiceExport::KIND)),
+        Ok(list) => Ok(list.resources.iter().any(|resource| resource.kind == kind.name)),
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
         Err(error) => Err(error),
     }

@@ -104,10 +104,11 @@ impl Task {
     }
 
     async fn served(&self) -> Result<Served, WatchError> {
-        match self.kind {
-            Watched::ServiceExport => {
-                let served = timeout(LIST_TIMEOUT, served::newest(&self.source.client)).await??;
+        match self.kind.info() {
+            info if info.is_of_mcs() => {
+                let served = timeout(LIST_TIMEOUT, served::newest(&self.source.client, info)).await??;
                 if let Served::Version(version) = served {
+                    self.source.mcs.set(version);
                     // That nobody listens any more shows with the next event.
                     let _ = self.events.send(WatchEvent::McsVersion(version)).await;
                 }

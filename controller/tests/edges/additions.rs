@@ -51,7 +51,7 @@ async fn what_an_apply_leaves_of_others_is_taken_away() {
     let server = axum::serve(listener, Router::new().fallback(answer));
     tokio::spawn(async move { server.await });
     let client = Client::try_from(Config::new(format!("http://{address}").parse().expect("a URI"))).expect("a client");
-    let source = Source { client: client.clone(), registry: client, cluster: "own".into() };
+    let source = Source::new(client.clone(), client, "own");
     let (_leading, is_leading) = watch::channel(true);
     let applier = Applier::new(&source, is_leading);
     let id = ObjectId { kind: Kind::ConfigMap, key: Key::new("secure", "mcwan-egress") };

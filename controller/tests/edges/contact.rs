@@ -41,7 +41,7 @@ async fn reason(applier: &Applier, object: Object) -> Reason {
 #[tokio::test]
 async fn what_waits_for_the_registry_is_let_go_once_it_is_silent() {
     let (_listener, client) = silent().await;
-    let source = Source { client: client.clone(), registry: client, cluster: "own".into() };
+    let source = Source::new(client.clone(), client, "own");
     let (_leading, is_leading) = watch::channel(true);
     let (sender, contact) = watch::channel(Contact::Answers);
     let applier = Applier::new(&source, is_leading).in_contact(contact);

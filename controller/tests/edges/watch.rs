@@ -79,7 +79,7 @@ async fn an_object_is_ours_only_if_we_write_its_kind() {
     ];
     let lists = table.iter().map(|(kind, plural, version, more, ..)| (*plural, mk_list(*kind, version, more)));
     let client = serving(lists.collect()).await;
-    let source = Source { client: client.clone(), registry: client, cluster: "own".into() };
+    let source = Source::new(client.clone(), client, "own");
     let mut watches = Watches::start(&source);
     let mut read = Vec::new();
     let mut listing = Vec::new();

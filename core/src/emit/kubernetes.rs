@@ -7,6 +7,7 @@
 mod access_log;
 mod backend;
 mod cluster;
+mod clusterset;
 mod draft;
 mod egress;
 mod everything;
@@ -33,8 +34,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use crate::api::DataPlane;
 use crate::translate::Import;
 
+pub use crate::api::IMPORT_LABEL;
 pub use access_log::AccessLog;
 pub use cluster::{cluster_object, common_objects};
+pub use clusterset::clusterset_object;
 pub use egress::{EgressImport, egress_gateways, egress_objects, native_objects};
 pub use everything::everything;
 pub use export::export_objects;
@@ -49,8 +52,6 @@ pub use recovered::{Places, Recovered, RecoveredRule, steering_value_of, tier_se
 pub const MANAGED_BY_LABEL: &str = "app.kubernetes.io/managed-by";
 /// Who manages what mcwan writes.
 pub const MANAGER: &str = "mcwan";
-/// The label of what belongs to one import: its name.
-pub const IMPORT_LABEL: &str = "mc-wan.l7mp.io/import";
 /// The label of what belongs to one export: its name.
 pub const EXPORT_LABEL: &str = "mc-wan.l7mp.io/export";
 /// The label of what belongs to an import or export of another namespace: that namespace.
@@ -77,6 +78,8 @@ pub struct Settings {
     pub filter: FilterKind,
     /// Who is told of the requests through egress gateways.
     pub access_log: AccessLog,
+    /// Whether this cluster has the `ServiceImport` of the Multi-Cluster Services API.
+    pub has_mcs_imports: bool,
 }
 
 /// Where gateways get the module of the filter.

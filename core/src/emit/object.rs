@@ -22,6 +22,7 @@ pub enum Kind {
     TrafficExtension,
     Gateway,
     HttpRoute,
+    McsServiceImport,
     WanCluster,
     ExportedService,
 }
@@ -47,7 +48,7 @@ pub struct Object {
 
 impl Kind {
     /// Every kind, in order.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::ReferenceGrant,
         Self::DestinationRule,
         Self::Service,
@@ -59,6 +60,7 @@ impl Kind {
         Self::TrafficExtension,
         Self::Gateway,
         Self::HttpRoute,
+        Self::McsServiceImport,
         Self::WanCluster,
         Self::ExportedService,
     ];
@@ -77,6 +79,7 @@ impl Kind {
             Self::TrafficExtension => &kind::TRAFFIC_EXTENSION,
             Self::Gateway => &kind::GATEWAY,
             Self::HttpRoute => &kind::HTTP_ROUTE,
+            Self::McsServiceImport => &kind::MCS_SERVICE_IMPORT,
             Self::WanCluster => &kind::WAN_CLUSTER,
             Self::ExportedService => &kind::EXPORTED_SERVICE,
         }
@@ -85,6 +88,11 @@ impl Kind {
     /// The name of the kind, as in `kind: Service`.
     pub const fn name(self) -> &'static str {
         self.info().name
+    }
+
+    /// What people are told of the kind.
+    pub fn title(self) -> &'static str {
+        self.info().title()
     }
 
     /// The group and version, as in `apiVersion: discovery.k8s.io/v1`.

@@ -113,6 +113,10 @@ pub enum Reason {
     ModuleNotFetched,
     /// A gateway does not take the filter's config.
     ConfigNotLoaded,
+    /// Of a condition: clients reach a service.
+    Ready,
+    /// A Service cannot have the address that it asks for.
+    AddressTaken,
     /// Of a condition: a Service can be exported.
     Valid,
     /// Of a condition: the registry has an export.

@@ -11,7 +11,8 @@ use super::event::{Command, ModuleVerdict};
 use super::key::{Part, ReconcileKey};
 use super::version::{Stage, Versions};
 use super::{Leadership, Rollout, Work};
-use crate::api::{McsVersion, ServiceImportStatus, WanPolicyStatus};
+use crate::api::mcs_service_import::McsServiceImportStatus;
+use crate::api::{DataPlane, McsVersion, ServiceImportStatus, WanPolicyStatus};
 use crate::emit::object::ObjectId;
 use crate::liveness::RegistryState;
 use crate::moment::Moment;
@@ -46,6 +47,8 @@ pub(super) struct Conditions {
 pub(super) enum Subject {
     Policy(Key),
     Import(Key),
+    /// The `ServiceImport` of the Multi-Cluster Services API for an import.
+    Clusterset(Key),
     Export(Key),
 }
 
@@ -59,6 +62,7 @@ impl Rollout {
     pub(super) fn report_affected(&mut self, changes: &[Change], affected: &Affected) {
         let touched = changes.iter().filter_map(|change| match change {
             Change::ImportStatus(key) => Some(Subject::Import(key.clone())),
+            Change::McsImportStatus(key) => Some(Subject::Clusterset(key.clone())),
             _ => None,
         });
         let touched: Vec<_> = touched.chain(affected.exports.iter().cloned().map(Subject::Export)).collect();
@@ -73,7 +77,9 @@ impl Rollout {
         let named = |name| Key { namespace: std::sync::Arc::clone(&key.namespace), name: std::sync::Arc::clone(name) };
         match &key.part {
             Part::Common | Part::Cluster => {}
-            Part::Import(name) => self.report_later([Subject::Import(named(name))]),
+            Part::Import(name) => {
+                self.report_later([Subject::Import(named(name)), Subject::Clusterset(named(name))]);
+            }
             Part::Export(name) => self.report_later([Subject::Export(named(name))]),
             Part::Egress => self.report_namespace(&key.namespace),
             Part::Ingress => {
@@ -90,8 +96,10 @@ impl Rollout {
         let snapshot = &self.world.snapshot;
         let readable = snapshot.service_imports.in_namespace(namespace).map(|import| &import.metadata);
         let unreadable = snapshot.unreadable_imports.in_namespace(namespace).map(|import| &import.metadata);
-        let imports: Vec<_> = readable.chain(unreadable).map(Key::of).map(Subject::Import).collect();
-        self.report_later(imports);
+        let imports = readable.chain(unreadable).map(Key::of).map(Subject::Import);
+        let clustersets = snapshot.mcs_service_imports.in_namespace(namespace).map(|import| &import.metadata);
+        let subjects: Vec<_> = imports.chain(clustersets.map(Key::of).map(Subject::Clusterset)).collect();
+        self.report_later(subjects);
     }
 
     /// What is said of every import may have changed.
@@ -99,8 +107,10 @@ impl Rollout {
         let snapshot = &self.world.snapshot;
         let readable = snapshot.service_imports.iter().map(|import| &import.metadata);
         let unreadable = snapshot.unreadable_imports.values().map(|import| &import.metadata);
-        let imports: Vec<_> = readable.chain(unreadable).map(Key::of).map(Subject::Import).collect();
-        self.report_later(imports);
+        let imports = readable.chain(unreadable).map(Key::of).map(Subject::Import);
+        let clustersets = snapshot.mcs_service_imports.iter().map(|(key, _)| Subject::Clusterset(key));
+        let subjects: Vec<_> = imports.chain(clustersets).collect();
+        self.report_later(subjects);
     }
 
     /// What is said of every import and export may have changed.
@@ -152,6 +162,7 @@ impl Rollout {
             StatusKind::ServiceImport => Subject::Import(patch.key.clone()),
             StatusKind::WanPolicy => Subject::Policy(patch.key.clone()),
             StatusKind::ServiceExport(_) => Subject::Export(patch.key.clone()),
+            StatusKind::McsServiceImport(_) => Subject::Clusterset(patch.key.clone()),
         };
         self.conditions.under_way.remove(&subject);
         let wait = match result {
@@ -196,7 +207,7 @@ impl Rollout {
                     || self.objects_of_keys(&keys).iter().any(|id| self.objects.failure(id).is_some());
                 (!is_told || keys.iter().any(is_moving)).then_some(Moment::START)
             }
-            Subject::Import(key) => {
+            Subject::Import(key) | Subject::Clusterset(key) => {
                 let own = ReconcileKey::import(key);
                 let egress = ReconcileKey::egress(&key.namespace);
                 if [&own, &egress].into_iter().any(is_moving) {
@@ -256,6 +267,14 @@ impl Rollout {
                 let delivery = self.delivery_of_import(import);
                 status::service_import(said, import, exports, &self.problems_of(key), &delivery, clock)
             }
+            Subject::Clusterset(key) => {
+                let written = snapshot.mcs_service_imports.get(&key.namespace, &key.name)?;
+                let import = translator.imports().get(&key.namespace, &key.name)?;
+                let delivery = self.delivery_of_import(import);
+                let is_native = self.model.settings.data_plane(import) == DataPlane::Native;
+                let version = self.conditions.mcs_version;
+                status::mcs_service_import(written, version, import, &delivery, is_native, clock)
+            }
             Subject::Export(key) => {
                 let export = snapshot.service_exports.get(&key.namespace, &key.name)?;
                 let outgoing = translator.outgoing().get(&key.namespace, &key.name)?;
@@ -284,6 +303,13 @@ fn remember(snapshot: &mut Snapshot, patch: &StatusPatch) {
         StatusKind::WanPolicy => {
             if let Some(policy) = snapshot.wan_policies.get_mut(namespace, name) {
                 policy.status = Some(WanPolicyStatus { conditions: written });
+            }
+        }
+        StatusKind::McsServiceImport(_) => {
+            if let Some(import) = snapshot.mcs_service_imports.get_mut(namespace, name)
+                && let Some(Ok(status)) = patch.body.get("status").map(McsServiceImportStatus::deserialize)
+            {
+                import.status = status;
             }
         }
         StatusKind::ServiceExport(_) => {

@@ -42,8 +42,8 @@ pub enum WatchEvent {
         key: Key,
         /// What [`Observed`](crate::observed::Observed) keeps of it; none for a kind that we do not write.
         live: Option<Live>,
-        /// The object, for the snapshot, without `managedFields`. None for a kind that is not read, and for what we wrote
-        /// ourselves, except into the registry: that is no input (any more).
+        /// The object, for the snapshot, without `managedFields`. None where it is no input (any more):
+        /// [`Watched::input_of`].
         input: Option<Value>,
     },
     /// An object is gone.
@@ -80,7 +80,7 @@ pub enum WatchEvent {
         /// Why.
         error: String,
     },
-    /// Which version the [`Watched::ServiceExport`]s that follow have.
+    /// Which version the objects of the Multi-Cluster Services API that follow have.
     McsVersion(McsVersion),
 }
 

@@ -1,5 +1,9 @@
 //! An import: each of its versions comes in stages, and goes in stages.
 
+use std::time::Duration;
+
+use serde_json::Value;
+
 use super::event::Command;
 use super::key::{Part, ReconcileKey};
 use super::safeguard::Safeguard;
@@ -7,11 +11,17 @@ use super::take_over::Found;
 use super::version::{MOST_VERSIONS, Stage, StageProgress, Version, Versions};
 use super::{Rollout, Timing, Work};
 use crate::api::DataPlane;
-use crate::emit::kubernetes::{ImportObjects, ImportVersions, Places, Recovered, missing_grants};
-use crate::emit::object::{Kind, ObjectId};
+use crate::emit::kubernetes::{ImportObjects, ImportVersions, Places, Recovered, clusterset_object, missing_grants};
+use crate::emit::object::{Kind, Object, ObjectId};
 use crate::moment::Moment;
 use crate::observed::Istiod;
+use crate::outcome::WriteOutcome;
+use crate::problem::Reason;
 use crate::snapshot::Key;
+use crate::status::address_taken;
+
+/// For how long an address is asked for that somebody else has: one that a Service gives back is free a moment after it.
+const ADDRESS_WAIT: Duration = Duration::from_secs(5);
 
 /// What is known of an import.
 #[derive(Debug, Default)]
@@ -19,6 +29,8 @@ pub(super) struct ImportState {
     pub(super) versions: Versions,
     /// What its live routes say, for one who takes over.
     pub(super) found: Found,
+    /// Since when its Service cannot be made again, as somebody else has the address that clients know.
+    refused_address: Option<Moment>,
 }
 
 /// How far the objects of an import are.
@@ -87,11 +99,12 @@ impl Rollout {
         let objects = self.objects_of(&state.versions, is_taken_over, &mut places);
         let newest = state.versions.newest().and_then(|newest| newest.import.clone());
         let ImportObjects { backing, routes, client, mut problems } = objects;
-        if let Some(newest) = newest {
-            problems.extend(missing_grants(&newest, &self.world.snapshot.reference_grants));
+        if let Some(newest) = &newest {
+            problems.extend(missing_grants(newest, &self.world.snapshot.reference_grants));
         }
-        let mut ids: Vec<ObjectId> =
-            backing.iter().chain(&routes).chain(&client).map(|object| object.id.clone()).collect();
+        let clusterset = newest.as_ref().and_then(|newest| clusterset_object(newest, &self.model.settings));
+        let objects = backing.iter().chain(&routes).chain(&client).chain(&clusterset);
+        let mut ids: Vec<ObjectId> = objects.map(|object| object.id.clone()).collect();
         if !is_taken_over || state.versions.keeps_clients() {
             // What there is for clients stays as it is until it is known what gateways have, and until they have something
             // newer.
@@ -100,18 +113,41 @@ impl Rollout {
         }
         self.keep_problems(key, problems);
         self.consists_of(key, &ids, now);
-        let client = client.filter(|_| is_taken_over);
+        let client = client.filter(|_| is_taken_over).map(|client| self.with_free_address(client, import, now, out));
         let written = Written {
             backing: self.write_each(key, backing, now, out) && self.has_listeners(import),
             client: self.write_each(key, client.into_iter().collect(), now, out),
             routes: self.write_each(key, routes, now, out),
         };
+        self.write_each(key, clusterset.into_iter().collect(), now, out);
         let istiod = self.istiod_on(key);
         if let Some(state) = self.imports.get_mut(&import.namespace, &import.name) {
             state.versions.places = places;
             return state.versions.look(written, istiod, now);
         }
         false
+    }
+
+    /// The Service that clients call. One that is made again asks for the address that they know; where somebody else has it
+    /// for long, it gets another one.
+    fn with_free_address(&mut self, mut client: Object, import: &Key, now: Moment, out: &mut Vec<Command>) -> Object {
+        let refused = self.objects.failure(&client.id);
+        let is_refused = matches!(refused, Some(WriteOutcome::Retry { reason: Reason::AddressTaken, .. }));
+        let is_there = self.is_there(&client.id);
+        let state = self.imports.entry(import);
+        let known = state.refused_address.filter(|_| !is_there);
+        state.refused_address = known.or(is_refused.then_some(now));
+        if state.refused_address.is_none_or(|since| now < since + ADDRESS_WAIT) {
+            return client;
+        }
+        let asked =
+            client.body.get_mut("spec").and_then(Value::as_object_mut).and_then(|spec| spec.remove("clusterIP"));
+        let address = asked.as_ref().and_then(|address| address.as_str()?.parse().ok()).filter(|_| is_refused);
+        let told = self.world.snapshot.mcs_service_imports.get(&import.namespace, &import.name);
+        if let (Some(address), Some(told)) = (address, told) {
+            out.push(Command::Tell { patch: address_taken(told, self.conditions.mcs_version, address) });
+        }
+        client
     }
 
     /// The objects of an import, and where its rules stand.

@@ -207,7 +207,7 @@ impl Objects {
                 self.failures.remove(id);
                 if !self.observed.applied(id, desired, live) && self.unsettled.insert(id.kind) {
                     // The manifest lacks a default. It is applied once more after each start, and no harm is done.
-                    tracing::warn!(kind = id.kind.name(), key = %id.key, "the API server makes something else of what we apply");
+                    tracing::warn!(kind = id.kind.title(), key = %id.key, "the API server makes something else of what we apply");
                 }
                 WriteOutcome::Applied
             }
@@ -329,7 +329,7 @@ impl Objects {
             }
             WriteError::NotFound { message } => {
                 let after = backoff.failed(self.rng.f64());
-                let message = format!("{} is not installed: {message}", id.kind.name());
+                let message = format!("{} is not installed: {message}", id.kind.title());
                 (WriteOutcome::Retry { after, reason: Reason::NotInstalled, message }, after)
             }
             WriteError::Lasting { reason, message } => (WriteOutcome::Refused { reason, message }, REFUSED_WAIT),

@@ -86,6 +86,7 @@ fn is_behind_a_filter(kind: Kind) -> bool {
         | Kind::WasmPlugin
         | Kind::TrafficExtension
         | Kind::Gateway
+        | Kind::McsServiceImport
         | Kind::WanCluster
         | Kind::ExportedService => false,
     }

@@ -11,7 +11,7 @@ use crate::api::McsVersion;
 use crate::emit::object::{Kind, ObjectId};
 use crate::liveness::{Judge, Lease, Reach};
 use crate::moment::Moment;
-use crate::observed::{Istiod, Observed};
+use crate::observed::{Istiod, Live, Observed};
 use crate::snapshot::change::{Change, InputKind};
 use crate::snapshot::{Key, Objects, Snapshot, input};
 use crate::watched::Watched;
@@ -55,6 +55,8 @@ pub(super) struct News {
     pub(super) touched: Vec<ObjectId>,
     /// The version of the Multi-Cluster Services API, where it is told.
     pub(super) mcs_version: Option<McsVersion>,
+    /// Whether the cluster has the `ServiceImport` of that API, where it is told.
+    pub(super) has_mcs_imports: Option<bool>,
 }
 
 impl World {
@@ -99,6 +101,7 @@ impl World {
         self.update_clusters(&event, &mut news, now);
         match event {
             WatchEvent::Changed { kind, key, live, input } => {
+                let is_ours = live.as_ref().is_some_and(Live::is_ours);
                 self.has_istiod |= live.as_ref().is_some_and(|live| live.is_ours() && live.istiod != Istiod::Silent);
                 if let (Some(emitted), Some(live)) = (kind.emitted(), live)
                     && observed.changed(emitted, &key, live)
@@ -106,7 +109,11 @@ impl World {
                     news.touched.push(ObjectId { kind: emitted, key: key.clone() });
                 }
                 self.unreadable.remove(&(kind, Arc::clone(&key.name)));
-                if let Some(input_kind) = kind.input() {
+                let [now, otherwise] = [is_ours, !is_ours].map(|is_ours| kind.input_of(is_ours));
+                if otherwise != now {
+                    news.changes.extend(otherwise.into_iter().flat_map(|kind| self.snapshot.remove(kind, &key)));
+                }
+                if let Some(input_kind) = now {
                     news.changes.extend(match input {
                         Some(object) => self.read(kind, input_kind, &key, &object),
                         None => self.snapshot.remove(input_kind, &key),
@@ -120,11 +127,14 @@ impl World {
                     news.touched.push(ObjectId { kind: emitted, key: key.clone() });
                 }
                 self.unreadable.remove(&(kind, Arc::clone(&key.name)));
-                if let Some(input) = kind.input() {
-                    news.changes.extend(self.snapshot.remove(input, &key));
-                }
+                let inputs: BTreeSet<_> =
+                    [true, false].into_iter().filter_map(|is_ours| kind.input_of(is_ours)).collect();
+                news.changes.extend(inputs.into_iter().flat_map(|input| self.snapshot.remove(input, &key)));
             }
-            WatchEvent::Listing { kind } => kind.emitted().into_iter().for_each(|kind| observed.listing(kind)),
+            WatchEvent::Listing { kind } => {
+                kind.emitted().into_iter().for_each(|kind| observed.listing(kind));
+                news.has_mcs_imports = (kind == Watched::Emitted(Kind::McsServiceImport)).then_some(true);
+            }
             WatchEvent::Synced { kind } => {
                 news.touched.extend(kind.emitted().into_iter().flat_map(|kind| observed.listed(kind)));
                 if self.unsynced.remove(&kind) {
@@ -137,6 +147,7 @@ impl World {
                 }
             }
             WatchEvent::NotInstalled { kind } => {
+                news.has_mcs_imports = (kind == Watched::Emitted(Kind::McsServiceImport)).then_some(false);
                 news.touched.extend(kind.emitted().into_iter().flat_map(|kind| observed.listed(kind)));
                 if self.unsynced.remove(&kind) && kind == Watched::ServiceExport {
                     tracing::info!(

@@ -9,9 +9,10 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_core::{Resource, ResourceExt};
 
 use super::pod::Pod;
-use super::{Key, Objects, Snapshot, Unreadable};
+use super::{ClientService, Key, Objects, Snapshot, Unreadable};
 use crate::api::{
-    EgressGateway, ExportedService, REGISTRY_NAMESPACE, ServiceExport, ServiceImport, WanCluster, WanPolicy,
+    EgressGateway, ExportedService, McsServiceImport, REGISTRY_NAMESPACE, ServiceExport, ServiceImport, WanCluster,
+    WanPolicy,
 };
 
 /// An object that a [`Snapshot`] holds.
@@ -30,10 +31,12 @@ pub enum Input {
     ReferenceGrant(ReferenceGrant),
     GatewayPod(Pod),
     Namespace(Namespace),
+    ClientService(ClientService),
+    McsServiceImport(McsServiceImport),
 }
 
 /// The kind of an [`Input`] that is gone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "as in `Input`")]
 pub enum InputKind {
     WanPolicy,
@@ -46,6 +49,8 @@ pub enum InputKind {
     ReferenceGrant,
     GatewayPod,
     Namespace,
+    ClientService,
+    McsServiceImport,
 }
 
 /// What may mean something else than before.
@@ -80,6 +85,10 @@ pub enum Change {
     GatewayPods(Arc<str>),
     /// A namespace has come, or goes.
     Namespace(Arc<str>),
+    /// The addresses that clients call an import by.
+    Addresses(Key),
+    /// The status of the `ServiceImport` of the Multi-Cluster Services API that we wrote for an import.
+    McsImportStatus(Key),
 }
 
 impl Snapshot {
@@ -147,6 +156,26 @@ impl Snapshot {
                 self.namespaces.get_or_insert_default().insert(namespace);
                 if was_there == self.has_namespace(&name) { Vec::new() } else { vec![Change::Namespace(name)] }
             }
+            Input::ClientService(service) => {
+                let (key, import) = (service.key.clone(), service.import.clone());
+                if service.addresses.is_empty() {
+                    return self.remove(InputKind::ClientService, &key);
+                }
+                let before = self.client_services.insert(&key, service);
+                let is_same = self.client_services.get(&key.namespace, &key.name) == before.as_ref();
+                let moved = before.map(|before| before.import).filter(|before| *before != import);
+                if is_same {
+                    return Vec::new();
+                }
+                moved.into_iter().chain([import]).map(Change::Addresses).collect()
+            }
+            Input::McsServiceImport(import) => {
+                let key = Key::of(&import.metadata);
+                let ips = import.spec.ips.clone();
+                let before = self.mcs_service_imports.insert(&key, import);
+                let is_same = before.is_some_and(|before| before.spec.ips == ips);
+                vec![if is_same { Change::McsImportStatus(key) } else { Change::Addresses(key) }]
+            }
         }
     }
 
@@ -178,6 +207,11 @@ impl Snapshot {
                 let known = self.namespaces.as_mut().and_then(|all| all.remove(&key));
                 (known.is_some(), Change::Namespace(key.name))
             }
+            InputKind::ClientService => {
+                let Some(service) = self.client_services.remove(&key) else { return Vec::new() };
+                (true, Change::Addresses(service.import))
+            }
+            InputKind::McsServiceImport => (self.mcs_service_imports.remove(&key).is_some(), Change::Addresses(key)),
         };
         was_there.then_some(change).into_iter().collect()
     }

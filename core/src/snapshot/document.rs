@@ -131,7 +131,7 @@ impl Collected {
                     self.snapshot.gateway_pods.insert(pod);
                 }
             }
-            InputKind::Namespace => {}
+            InputKind::Namespace | InputKind::ClientService | InputKind::McsServiceImport => {}
         }
     }
 

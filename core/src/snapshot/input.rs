@@ -1,11 +1,14 @@
 //! From an object of an API server to an [`Input`].
 
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Service;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::change::{Input, InputKind};
-use super::{Unreadable, typed};
-use crate::api::validate;
+use super::{ClientService, Key, Unreadable, typed};
+use crate::api::{IMPORT_LABEL, validate};
 use crate::problem::{ObjectRef, Problem};
 
 /// Reads an object. A `ServiceImport` that cannot be read is an input, too: what it should forbid must not be open.
@@ -27,7 +30,18 @@ pub fn read(kind: InputKind, object: &Value) -> Result<Input, Box<Unreadable>> {
         InputKind::ReferenceGrant => typed(object).map(Input::ReferenceGrant),
         InputKind::GatewayPod => typed(object).map(Input::GatewayPod),
         InputKind::Namespace => typed(object).map(Input::Namespace),
+        InputKind::ClientService => typed(object).map(|service| Input::ClientService(client_service(&service))),
+        InputKind::McsServiceImport => typed(object).map(Input::McsServiceImport),
     }
+}
+
+/// What is kept of a Service of ours. One that clients of an import call has the import's name on a label.
+fn client_service(service: &Service) -> ClientService {
+    let key = Key::of(&service.metadata);
+    let import = service.metadata.labels.as_ref().and_then(|labels| labels.get(IMPORT_LABEL));
+    let import = Key::new(Arc::clone(&key.namespace), import.map(String::as_str).unwrap_or_default());
+    let addresses = service.spec.iter().flat_map(|spec| &spec.cluster_ips).flatten();
+    ClientService { key, import, addresses: addresses.filter_map(|address| address.parse().ok()).collect() }
 }
 
 /// Reads an object of ours in which nothing is wrong.

@@ -4,7 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta, Time
 use serde_json::json;
 
 use super::{StatusKind, StatusPatch};
-use crate::api::{ServiceExport, ServiceImport, WanPolicy};
+use crate::api::{McsServiceImport, ServiceExport, ServiceImport, WanPolicy};
 use crate::json::put_at;
 use crate::problem::Reason;
 use crate::snapshot::Key;
@@ -82,6 +82,11 @@ impl<'o> Subject<'o> {
         Self { metadata: &export.metadata, conditions: &export.status.conditions }
     }
 
+    /// A `ServiceImport` of the Multi-Cluster Services API.
+    pub fn mcs_service_import(import: &'o McsServiceImport) -> Self {
+        Self { metadata: &import.metadata, conditions: &import.status.conditions }
+    }
+
     /// What changes where the conditions of types `ours` are to say this and nothing else.
     pub(super) fn patch(
         self,
@@ -90,6 +95,12 @@ impl<'o> Subject<'o> {
         sayings: Vec<Saying>,
         now: &Time,
     ) -> Option<StatusPatch> {
+        let (patch, is_same) = self.said(kind, ours, sayings, now);
+        (!is_same).then_some(patch)
+    }
+
+    /// The same whether it changes or not, which is told, too.
+    pub(super) fn said(self, kind: StatusKind, ours: &[&str], sayings: Vec<Saying>, now: &Time) -> (StatusPatch, bool) {
         let observed = |condition: &str| self.conditions.iter().find(|observed| observed.type_ == condition);
         let was_stale = ours.contains(&STALE) && observed(STALE).is_some();
         let is_over = was_stale && !sayings.iter().any(|saying| saying.condition == STALE);
@@ -99,9 +110,7 @@ impl<'o> Subject<'o> {
         let conditions: Vec<_> =
             sayings.into_iter().map(|saying| saying.into_condition(generation, observed, now)).collect();
         let said = |condition: &str| conditions.iter().find(|said| said.type_ == condition);
-        if ours.iter().all(|condition| observed(condition) == said(condition)) {
-            return None;
-        }
+        let is_same = ours.iter().all(|condition| observed(condition) == said(condition));
         let (key, resource) = (Key::of(self.metadata), kind.api_resource());
         let mut body = json!({
             "apiVersion": resource.api_version,
@@ -112,7 +121,7 @@ impl<'o> Subject<'o> {
         if !key.namespace.is_empty() {
             put_at(&mut body, &["metadata", "namespace"], &*key.namespace);
         }
-        Some(StatusPatch { kind, key, uid: self.metadata.uid.clone(), body, news })
+        (StatusPatch { kind, key, uid: self.metadata.uid.clone(), body, news }, is_same)
     }
 }
 

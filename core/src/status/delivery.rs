@@ -98,5 +98,5 @@ impl Delivery {
 
 /// `HTTPRoute secure/payment.8080`.
 fn name(object: &ObjectId) -> String {
-    format!("{} {}", object.kind.name(), object.key)
+    format!("{} {}", object.kind.title(), object.key)
 }

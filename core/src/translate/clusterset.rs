@@ -1,8 +1,16 @@
 //! What a service is to clients in every cluster, as the Multi-Cluster Services API has it.
 
-use crate::api::{ExportedPort, ServiceProperties};
+use std::net::IpAddr;
 
-use super::{Exports, Merged, merge};
+use mcwan_policy::limits;
+
+use crate::api::{ExportedPort, ServiceProperties};
+use crate::snapshot::Snapshot;
+
+use super::{Exports, Merged, merge, target};
+
+/// Hexadecimal digits of the hash that keeps names apart that clients use, in a namespace that is one tenant's.
+const HASH_DIGITS: usize = 8;
 
 /// What a service of one or several clusters is to clients: the same in every cluster.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,5 +37,26 @@ impl Clusterset {
     pub fn stays_close(&self) -> bool {
         let distribution = self.properties.traffic_distribution.as_deref();
         matches!(distribution, Some("PreferClose" | "PreferSameZone" | "PreferSameNode"))
+    }
+}
+
+/// The name of the Service that clients of an import call.
+pub fn clusterset_service(name: &str) -> String {
+    let joined = format!("{name}-clusterset");
+    if joined.len() <= limits::LABEL_BYTES { joined } else { target::hashed(&joined, name, HASH_DIGITS) }
+}
+
+/// The addresses of that Service: those that it has, or else those that clients were told of. They outlive it.
+pub(super) fn addresses(snapshot: &Snapshot, namespace: &str, name: &str) -> Vec<IpAddr> {
+    let service = snapshot.client_services.get(namespace, &clusterset_service(name));
+    let told = || snapshot.mcs_service_imports.get(namespace, name).map(|import| import.spec.ips.clone());
+    service.map(|service| service.addresses.clone()).or_else(told).unwrap_or_default()
+}
+
+/// An address as the host of a request (RFC 3986, section 3.2.2).
+pub(super) fn host(address: &IpAddr) -> String {
+    match address {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("[{address}]"),
     }
 }

@@ -1,6 +1,7 @@
 //! One import: what it claims, what its rules do, and where its targets are.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use mcwan_policy::wire::{self, Action, Forward, Refuse, RefuseReason};
 use mcwan_policy::{At, ImportError};
@@ -10,7 +11,7 @@ use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 use crate::snapshot::{Age, Key, Snapshot};
 
 use super::backend::Referrer;
-use super::clusterset::Clusterset;
+use super::clusterset::{self, Clusterset};
 use super::export::{Exports, Tier};
 use super::families::Families;
 use super::merge::merge;
@@ -39,6 +40,8 @@ pub struct Import {
     pub tiers: Vec<Tier>,
     /// What it is in every cluster; none: nobody exports it.
     pub clusterset: Option<Clusterset>,
+    /// The addresses that clients call it by, as soon as it has any. They are hosts of it.
+    pub addresses: Vec<IpAddr>,
     /// The addresses that its egress gateways can send requests to.
     pub families: Families,
     /// Who applies its rules; none: as the gateway is made.
@@ -81,10 +84,13 @@ impl Import {
             None => vec![translated.default_tier()],
         };
         let Rules { targets, services, .. } = translated;
+        let addresses = clusterset::addresses(snapshot, namespace, name);
+        // The hosts that users name come first, and too many of them are told as they are.
+        let most_hosts = mcwan_policy::limits::IMPORT_HOSTNAMES.max(hostnames.len());
         let wire = wire::Import {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
-            hostnames: hostnames.to_vec(),
+            hostnames: hostnames.iter().cloned().chain(address_hosts(&addresses)).take(most_hosts).collect(),
             no_match,
             targets: targets.iter().map(Target::wire).collect(),
             rules: wire_rules,
@@ -99,6 +105,7 @@ impl Import {
             targets,
             tiers: exports.tiers().filter_map(|tier| exports.tier(namespace, name, tier)).collect(),
             clusterset: Clusterset::of(exports, namespace, name),
+            addresses,
             families: Families::of_egress(snapshot, namespace),
             data_plane,
             age,
@@ -196,10 +203,19 @@ impl Import {
         mcwan_policy::canonical_host(&self.wire.namespace, &self.wire.name)
     }
 
+    /// Its addresses as hosts of requests.
+    pub fn address_hosts(&self) -> impl Iterator<Item = String> {
+        address_hosts(&self.addresses)
+    }
+
     /// A tier of this import by its name.
     pub fn tier(&self, name: &str) -> Option<&Tier> {
         self.tiers.iter().find(|tier| tier.name == name)
     }
+}
+
+fn address_hosts(addresses: &[IpAddr]) -> impl Iterator<Item = String> {
+    addresses.iter().map(clusterset::host)
 }
 
 /// The ports of the service in any cluster, ascending. Of more than a Gateway has listeners, those of the oldest exports.

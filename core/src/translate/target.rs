@@ -1,5 +1,6 @@
 //! Targets: a destination together with everything static that its route does.
 
+use mcwan_policy::limits;
 use mcwan_policy::wire::{self, HeaderModifier};
 use serde::Serialize;
 use serde_json::json;
@@ -139,6 +140,13 @@ pub(super) fn name(destination: &Destination, forwarding: &Forwarding, import_na
 pub(super) fn meaning(name: &str, ports: impl Iterator<Item = u16>) -> String {
     let ports = ports.map(|port| format!("@{port}"));
     std::iter::once(name.to_owned()).chain(ports).collect()
+}
+
+/// A label that begins as the joined parts do and ends in so many digits of a hash of what no other parts come to.
+pub(crate) fn hashed(joined: &str, parts: &str, digits: usize) -> String {
+    let hash = hash(parts, digits);
+    let kept = joined.get(..limits::LABEL_BYTES - hash.len() - 1).unwrap_or(joined);
+    format!("{}-{hash}", kept.trim_end_matches('-'))
 }
 
 /// Hexadecimal digits that tell contents apart, at most 64.

@@ -3,7 +3,7 @@
 use mcwan_policy::limits;
 
 use super::Exports;
-use super::target::hash;
+use super::target::hashed;
 
 /// Hexadecimal digits of the hash that keeps a name apart, in a namespace that tenants share: 80 bits, so that nobody
 /// finds a name of his own that another's hashes to.
@@ -33,9 +33,7 @@ fn named(exports: &Exports, namespace: &str, name: &str, tier: &str, digits: usi
     if joined.len() <= limits::LABEL_BYTES && !is_taken() {
         return joined;
     }
-    let hash = hash(&format!("{namespace}/{name}/{tier}"), digits);
-    let kept = joined.get(..limits::LABEL_BYTES - digits - 1).unwrap_or(&joined);
-    format!("{}-{hash}", kept.trim_end_matches('-'))
+    hashed(&joined, &format!("{namespace}/{name}/{tier}"), digits)
 }
 
 /// Namespace and name of the services, there or not, whose tier services could have one of these names.

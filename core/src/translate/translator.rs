@@ -14,7 +14,9 @@ use crate::snapshot::change::Change;
 use crate::snapshot::{Key, Keyed, Snapshot};
 
 use super::gateway_pods::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, known_addresses};
-use super::{Exports, Families, Import, Options, Outgoing, SteeringKey, service_import, tier_service, trust};
+use super::{
+    Exports, Families, Import, Options, Outgoing, SteeringKey, clusterset, service_import, tier_service, trust,
+};
 
 /// What the resources mean, kept up to date.
 #[derive(Debug)]
@@ -129,9 +131,15 @@ impl Translator {
     fn concern(&mut self, snapshot: &Snapshot, change: &Change, affected: &mut Affected) {
         match change {
             // The one is looked at by itself, the other says nothing of what is wanted.
-            Change::Everything | Change::ImportStatus(_) => {}
+            Change::Everything | Change::ImportStatus(_) | Change::McsImportStatus(_) => {}
             Change::RemoteEgress(namespace) => drop(affected.ingress.insert(Arc::clone(namespace))),
             Change::Import(key) => affected.import(key.clone()),
+            Change::Addresses(key) => {
+                let now = || clusterset::addresses(snapshot, &key.namespace, &key.name);
+                if self.imports.get(&key.namespace, &key.name).is_some_and(|import| import.addresses != now()) {
+                    affected.import(key.clone());
+                }
+            }
             Change::Liveness(cluster) => {
                 let is_stale = snapshot.stale_clusters.contains(&**cluster);
                 let liveness = if is_stale { Liveness::Stale } else { Liveness::Live };

@@ -258,6 +258,7 @@ pub(crate) fn mk_settings() -> Settings {
         data_plane: DataPlane::Wasm,
         filter: FilterKind::default(),
         access_log: AccessLog::default(),
+        has_mcs_imports: true,
     }
 }
 

@@ -182,6 +182,13 @@ impl ApiServer {
             self.trespasses.push(format!("{} {} of another is written", id.kind.name(), id.key));
         }
         let mut body = body.clone();
+        if id.kind == Kind::Service && body["spec"]["clusterIP"] != "None" {
+            let kept = known.as_ref().map(|known| known.body["spec"]["clusterIPs"].clone());
+            body["spec"]["clusterIPs"] = match kept {
+                Some(kept) => kept,
+                None => self.allocate(&id.key, &body["spec"]["clusterIP"])?,
+            };
+        }
         let uid = known.as_ref().map_or_else(|| format!("u{}", self.version + 1).into(), |known| known.uid.clone());
         body["metadata"]["uid"] = (*uid).into();
         let owner = body.pointer("/metadata/ownerReferences/0/uid").and_then(Value::as_str).map(Box::from);
@@ -192,12 +199,28 @@ impl ApiServer {
         Ok(self.emitted(id).map(|stored| stored.live()).unwrap_or_default())
     }
 
+    /// Gives a Service the address that it asks for, or one that nobody has.
+    fn allocate(&mut self, service: &Key, asked: &Value) -> Result<Value, ApplyError> {
+        let is_taken = |address: &Value| {
+            let mut services = self.list(Watched::Emitted(Kind::Service));
+            services.any(|(key, stored)| key != service && stored.body["spec"]["clusterIPs"][0] == *address)
+        };
+        if !asked.is_null() && is_taken(asked) {
+            let message = "spec.clusterIPs: provided IP is already allocated".to_owned();
+            return Err(ApplyError::Failed(WriteError::passing(Reason::AddressTaken, message)));
+        }
+        let free = (1..=u8::MAX).map(|last| Value::from(format!("10.96.0.{last}"))).find(|address| !is_taken(address));
+        let address = if asked.is_null() { free.unwrap_or_default() } else { asked.clone() };
+        Ok(Value::Array(vec![address]))
+    }
+
     /// We write the status of a user's object.
     pub(crate) fn write_status(&mut self, patch: &StatusPatch) -> Result<(), WriteError> {
         let kind = match patch.kind {
             StatusKind::ServiceImport => Watched::ServiceImport,
             StatusKind::WanPolicy => Watched::WanPolicy,
             StatusKind::ServiceExport(_) => Watched::ServiceExport,
+            StatusKind::McsServiceImport(_) => Watched::Emitted(Kind::McsServiceImport),
         };
         let known =
             self.get(kind, &patch.key).filter(|known| patch.uid.as_deref().is_none_or(|uid| *uid == *known.uid));

@@ -87,6 +87,7 @@ pub(crate) fn settings() -> Settings {
         data_plane: DataPlane::Wasm,
         filter: FilterKind::WasmPlugin,
         access_log: AccessLog::default(),
+        has_mcs_imports: true,
     }
 }
 
@@ -148,7 +149,7 @@ impl Replica {
 }
 
 fn changed(kind: Watched, key: &Key, stored: &Stored) -> WatchEvent {
-    let is_input = kind.is_read() && (kind.is_in_registry() || stored.ours.is_none());
+    let is_input = kind == Watched::Lease || kind.input_of(stored.ours.is_some()).is_some();
     WatchEvent::Changed {
         kind,
         key: key.clone(),

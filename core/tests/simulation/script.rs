@@ -76,6 +76,8 @@ pub(crate) enum Step {
     Module(Module),
     /// Somebody writes an object that has the name of one of ours, or deletes it.
     Rival(Service, bool),
+    /// Somebody deletes what clients of an import call, or what shows them its address.
+    NoClient(Service, Kind),
     /// By now the filter must have been told of an import as it is wanted.
     Expect(Service),
 }
@@ -202,10 +204,12 @@ fn step(rng: &mut Rng, services: usize) -> Step {
         61 => Step::Module(*[Module::Sound, Module::NotFetched, Module::Unsound].get(rng.usize(..3)).unwrap()),
         62 if rng.bool() => Step::Gateways(cluster, rng.u8(..4)),
         62 if rng.bool() => {
-            let kinds = [Kind::HttpRoute, Kind::Gateway, Kind::WasmPlugin, Kind::ReferenceGrant];
+            let kinds =
+                [Kind::HttpRoute, Kind::Gateway, Kind::WasmPlugin, Kind::ReferenceGrant, Kind::McsServiceImport];
             Step::Undefine(kinds[rng.usize(..kinds.len())], while_)
         }
         62 => Step::Silent(cluster, Duration::from_secs(40) + while_),
+        _ if rng.bool() => Step::NoClient(service, if rng.bool() { Kind::Service } else { Kind::McsServiceImport }),
         _ => Step::Rival(service, rng.bool()),
     }
 }

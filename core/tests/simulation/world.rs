@@ -260,11 +260,11 @@ impl World {
     }
 
     fn remove(&mut self, kind: Watched, key: &Key) {
-        if self.api.remove(kind, key)
-            && let Some(kind) = kind.input()
-        {
-            let changed = self.told.remove(kind, key);
-            self.check.told(&changed);
+        if self.api.remove(kind, key) {
+            for kind in [true, false].into_iter().filter_map(|is_ours| kind.input_of(is_ours)) {
+                let changed = self.told.remove(kind, key);
+                self.check.told(&changed);
+            }
         }
     }
 

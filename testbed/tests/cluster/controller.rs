@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod chaos;
+mod clusterset;
 mod data_plane;
 mod delivery;
 mod events;

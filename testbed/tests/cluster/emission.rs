@@ -49,6 +49,7 @@ fn unusual(data_plane: DataPlane) -> Vec<Value> {
         data_plane,
         filter: FilterKind::default(),
         access_log: AccessLog::default(),
+        has_mcs_imports: true,
     };
     let mut translator = Translator::new(options);
     translator.update(&gathered.snapshot, &[Change::Everything]);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 pub(crate) fn api_version(kind: &str) -> &'static str {
     match kind {
         "WANPolicy" | "ServiceImport" | "WANCluster" | "ExportedService" => "mc-wan.l7mp.io/v1alpha1",
-        "ServiceExport" => "multicluster.x-k8s.io/v1beta1",
+        "ServiceExport" | "ServiceImport.multicluster.x-k8s.io" => "multicluster.x-k8s.io/v1beta1",
         "Gateway" | "HTTPRoute" => "gateway.networking.k8s.io/v1",
         "ReferenceGrant" => "gateway.networking.k8s.io/v1beta1",
         "WasmPlugin" | "TrafficExtension" => "extensions.istio.io/v1alpha1",

@@ -214,7 +214,8 @@ impl Scene {
     pub(crate) fn find<'i>(&self, id: &'i str) -> (Api<DynamicObject>, &'i str) {
         let (kind, key) = id.split_once(' ').unwrap_or((id, ""));
         let (namespace, name) = key.split_once('/').unwrap_or(("", key));
-        (self.api(api_version(kind), kind, namespace), name)
+        let kind_name = kind.split('.').next().unwrap_or(kind);
+        (self.api(api_version(kind), kind_name, namespace), name)
     }
 
     /// Where objects of a kind are.

@@ -34,6 +34,7 @@ impl Render {
             data_plane: (*data_plane).into(),
             filter: (*filter_kind).into(),
             access_log: access_log.clone(),
+            has_mcs_imports: true,
         };
         let mut translator = Translator::new(options);
         translator.update(&gathered.snapshot, &[Change::Everything]);

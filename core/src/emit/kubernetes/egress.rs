@@ -93,7 +93,11 @@ fn native_routes(imports: &[&Import], objects: &mut Vec<Object>, problems: &mut 
     for (index, import) in imports.iter().enumerate() {
         let claims = plugin.table.claims(index).into_iter();
         // A set, as an import may name a host twice.
-        let hosts: BTreeSet<_> = claims.filter(|claim| claim.owner == Some(index)).map(|claim| claim.host).collect();
+        let mut hosts: BTreeSet<_> =
+            claims.filter(|claim| claim.owner == Some(index)).map(|claim| claim.host).collect();
+        // An HTTPRoute names no addresses (Gateway API, `Hostname`).
+        let addresses: BTreeSet<_> = import.address_hosts().collect();
+        hosts.retain(|host| !addresses.contains(host));
         if !hosts.is_empty() {
             let errors = plugin.errors(index, import);
             native::routes(import, errors, &hosts.into_iter().collect::<Vec<_>>(), objects, problems);

@@ -9,7 +9,8 @@ use crate::translate::{Import, Translator};
 
 use super::egress::egress_objects;
 use super::{
-    ImportVersions, Places, Settings, cluster_object, common_objects, export_objects, ingress_objects, missing_grants,
+    ImportVersions, Places, Settings, cluster_object, clusterset_object, common_objects, export_objects,
+    ingress_objects, missing_grants,
 };
 
 /// The objects of everything that was translated, in the order in which they are created, and what is wrong beside
@@ -21,6 +22,7 @@ pub fn everything(translator: &Translator, snapshot: &Snapshot, settings: &Setti
     imports.sort_by(|left, right| left.precedence().cmp(&right.precedence()));
     for import in imports {
         let (mut made, found) = ImportVersions::of(import).objects(settings, &mut Places::new()).into_all();
+        made.extend(clusterset_object(import, settings));
         problems.extend(claim(&mut made_of, &import.object, &mut made));
         objects.extend(made);
         problems.extend(found);
@@ -57,7 +59,7 @@ pub fn everything(translator: &Translator, snapshot: &Snapshot, settings: &Setti
 fn claim(made_of: &mut BTreeSet<ObjectId>, subject: &ObjectRef, objects: &mut Vec<Object>) -> Vec<Problem> {
     let refused = objects.extract_if(.., |object| !made_of.insert(object.id.clone()));
     let problems = refused.map(|Object { id: ObjectId { kind, key }, .. }| {
-        let message = format!("{} {key} is already made of something else, and is not made of this", kind.name());
+        let message = format!("{} {key} is already made of something else, and is not made of this", kind.title());
         Problem::error(subject.clone(), Reason::Conflict, message).hint("rename one of the two")
     });
     problems.collect()

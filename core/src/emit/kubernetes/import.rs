@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::api::DataPlane;
 use crate::emit::object::{Kind, Object};
+use crate::json::put_at;
 use crate::problem::{Problem, Reason};
 use crate::translate::Import;
 use crate::translate::gateway_pods::GATEWAY_LABEL;
@@ -88,13 +89,18 @@ impl<'v> ImportVersions<'v> {
         }
         let port = |(port, listener): (u16, u16)| json!({"name": names::listener(port), "protocol": "TCP", "port": port, "targetPort": listener});
         let draft = Draft::new(Kind::Service, namespace, name).of_import(namespace, import);
-        Some(draft.with(json!({
+        let mut service = draft.with(json!({
             "spec": {
                 "type": "ClusterIP",
                 "selector": {GATEWAY_LABEL: settings.egress_gateway(newest)},
                 "ports": ports.into_iter().map(port).collect::<Vec<_>>(),
             },
-        })))
+        }));
+        if let Some(address) = newest.addresses.first() {
+            // One that is made again has the address that clients know.
+            put_at(&mut service.body, &["spec", "clusterIP"], address.to_string());
+        }
+        Some(service)
     }
 }
 

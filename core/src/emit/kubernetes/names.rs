@@ -4,12 +4,12 @@
 //! Dots keep parts apart where the API server lets a name have them: no DNS label has one. The name of a Service is
 //! a label itself; where joined parts could be too long, or the same as others, it ends in a hash.
 
-use mcwan_policy::limits;
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use crate::emit::object::{Kind, ObjectId};
+use crate::translate::hashed;
 
+pub use crate::translate::clusterset_service;
 pub use crate::translate::gateway_pods::{EGRESS_GATEWAY, INGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY};
 
 /// The `WasmPlugin` of an importing namespace.
@@ -20,14 +20,6 @@ pub const TIER_RULE: &str = "mcwan-tiers";
 /// Hexadecimal digits of the hash that keeps names apart in a namespace that tenants share: 80 bits, so that nobody finds
 /// parts of his own that another's hash to.
 const HASH_DIGITS: usize = 20;
-/// The same for names that clients use, in a namespace that is one tenant's.
-const OWN_HASH_DIGITS: usize = 8;
-
-/// The Service that clients of an import call.
-pub fn clusterset_service(name: &str) -> String {
-    let joined = format!("{name}-clusterset");
-    if joined.len() <= limits::LABEL_BYTES { joined } else { hashed(&joined, name, OWN_HASH_DIGITS) }
-}
 
 /// The tier service of one of several clusters that export a service.
 pub(super) fn source_service(namespace: &str, name: &str, tier: &str, cluster: &str) -> String {
@@ -99,14 +91,6 @@ pub fn exported_service(cluster: &str, namespace: &str, name: &str) -> String {
 /// `.010` must come after `.002`.
 fn numbered(name: String, number: usize) -> String {
     if number == 0 { name } else { format!("{name}.{number:03}") }
-}
-
-/// A label that begins as the joined parts do and ends in so many digits of a hash of what no other parts come to.
-fn hashed(joined: &str, parts: &str, digits: usize) -> String {
-    let mut hash = hex::encode(Sha256::digest(parts));
-    hash.truncate(digits);
-    let kept = joined.get(..limits::LABEL_BYTES - hash.len() - 1).unwrap_or(joined);
-    format!("{}-{hash}", kept.trim_end_matches('-'))
 }
 
 #[cfg(test)]

@@ -107,6 +107,7 @@ pub(crate) fn settings(data_plane: DataPlane) -> Settings {
         data_plane,
         filter: FilterKind::default(),
         access_log: AccessLog::default(),
+        has_mcs_imports: true,
     }
 }
 

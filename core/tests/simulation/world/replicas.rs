@@ -158,7 +158,7 @@ impl World {
                     if id.kind == Kind::ExportedService && uid.is_none() && result.is_ok() {
                         self.announced(&id);
                     }
-                    self.registered(&id);
+                    self.is_heard(&id);
                     if id.kind == Kind::WasmPlugin && result.is_ok() {
                         self.plugin_written(&id, self.replicas[place].term == term);
                     }
@@ -181,7 +181,7 @@ impl World {
                         self.check.wrongs.push(format!("unreachable: clients have no {}", id.key));
                     }
                     let result = self.api.delete(&id, &live);
-                    self.registered(&id);
+                    self.is_heard(&id);
                     if id.kind == Kind::WasmPlugin {
                         self.plugin_written(&id, self.replicas[place].term == term);
                     }
@@ -248,16 +248,16 @@ impl World {
         }
     }
 
-    /// What we have told the registry everybody hears, this cluster among them.
-    fn registered(&mut self, id: &ObjectId) {
+    /// What we have written is input to us: in the registry, where everybody hears it, and where it has an address now.
+    fn is_heard(&mut self, id: &ObjectId) {
         let watched = Watched::Emitted(id.kind);
-        let Some(kind) = watched.input().filter(|_| watched.is_in_registry()) else { return };
+        let Some(kind) = watched.input_of(true) else { return };
         let changed = match self.api.emitted(id).map(|stored| stored.read()) {
             Some(told) => self.told.put(kind, &told),
             None => self.told.remove(kind, &id.key),
         };
         self.check.told(&changed);
-        if !changed.is_empty() {
+        if watched.is_in_registry() && !changed.is_empty() {
             self.excuse(OWN.iter().position(|own| id.key.name.ends_with(&format!(".{own}"))));
         }
     }

@@ -136,6 +136,7 @@ impl World {
                 let (namespace, name) = SERVICES[service];
                 self.rival(namespace, name, is_there);
             }
+            Step::NoClient(service, kind) => self.no_client(service, kind),
             Step::Expect(service) => self.check.expect(&self.told, service),
             Step::Import(..) | Step::Tier(..) | Step::Local | Step::OwnExport(_) => {}
         }
@@ -158,6 +159,15 @@ impl World {
         }
         self.excuse(None);
         self.check.move_tier(self.now.max(self.outage));
+    }
+
+    fn no_client(&mut self, service: usize, kind: Kind) {
+        let (namespace, name) = SERVICES[service];
+        let name = if kind == Kind::Service { format!("{name}-clusterset") } else { name.to_owned() };
+        let (watched, key) = (Watched::Emitted(kind), Key::new(namespace, name));
+        if self.api.get(watched, &key).is_some_and(|known| known.ours.is_some()) {
+            self.remove(watched, &key);
+        }
     }
 
     pub(super) fn rival(&mut self, namespace: &str, name: &str, is_there: bool) {

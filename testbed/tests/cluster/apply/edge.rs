@@ -43,7 +43,7 @@ pub(crate) struct Edge {
 impl Edge {
     /// Starts to watch, as the leader.
     pub(crate) fn new(client: &Client) -> Self {
-        let source = Source { client: client.clone(), registry: client.clone(), cluster: CLUSTER.into() };
+        let source = Source::new(client.clone(), client.clone(), CLUSTER);
         let (leading, is_leading) = watch::channel(true);
         Self {
             observed: Observed::default(),

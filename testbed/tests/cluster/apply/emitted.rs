@@ -54,6 +54,7 @@ fn of_example(manifests: &Path, data_plane: DataPlane, filter: FilterKind) -> Ve
         data_plane,
         filter,
         access_log: AccessLog::default(),
+        has_mcs_imports: true,
     };
     let mut translator = Translator::new(options);
     translator.update(&gathered.snapshot, &[Change::Everything]);

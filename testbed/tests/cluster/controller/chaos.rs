@@ -45,13 +45,21 @@ async fn kinds_that_come_later_are_used_without_a_restart() -> Result<()> {
     until(PATIENCE, "it is Valid", async || Ok(scene.cluster.kubectl(&valid).await? == "True")).await?;
 
     scene.cluster.install_crds(Crds::Istio).await?;
-    scene.cluster.install_crds(Crds::McsV1Beta1).await?;
     scene.until_delivered(IMPORT).await?;
+    let shown = "serviceimports.v1alpha1.multicluster.x-k8s.io/payment";
+    let uid = ["get", shown, "-n", "secure", "-o", "jsonpath={.metadata.uid}"];
+    let before = scene.cluster.kubectl(&uid).await?;
+    scene.cluster.install_crds(Crds::McsV1Beta1).await?;
     scene.until_there(PLUGIN).await?;
     scene.until_there("DestinationRule mc-wan/mcwan-tiers").await?;
     scene.until_there("AuthorizationPolicy secure/mcwan-ingress").await?;
     until(PATIENCE, "the newer ServiceExport is taken", async || Ok(owner().await? == "multicluster.x-k8s.io/v1beta1"))
         .await?;
+    let affinity = json!({"spec": {"sessionAffinity": "ClientIP"}});
+    let id = "ServiceImport.multicluster.x-k8s.io secure/payment";
+    scene.edit(id, &affinity).await?;
+    scene.until_field(id, "/spec/sessionAffinity", &json!("None")).await?;
+    ensure!(scene.cluster.kubectl(&uid).await? == before, "it is the same one");
     scene.end(controller).await
 }
 

@@ -32,10 +32,31 @@ impl Scene {
     /// Waits until everything that an import is made of by now is there. Here, no gateway runs that could do it.
     pub(crate) async fn until_delivered(&self, import: &str) -> Result<()> {
         self.settled().await?;
-        // What leads clients to it is made last.
-        self.until_there(&format!("{}-clusterset", import.replacen("ServiceImport", "Service", 1))).await?;
+        let name = import.split_once(' ').map_or("", |(_, key)| key);
+        self.until_called_in(name).await?;
         self.until_said(import, "Programmed=False/Pending", "no pod of Gateway").await?;
         Ok(())
+    }
+
+    /// Waits until clients are led to an import of namespace `secure`, which is done last, and the filter knows its address.
+    pub(crate) async fn until_called(&self, name: &str) -> Result<()> {
+        self.until_called_in(&format!("secure/{name}")).await?;
+        let service = self.get(&format!("Service secure/{name}-clusterset")).await?.context("no Service")?;
+        let host = service["spec"]["clusterIP"].to_string();
+        self.until("WasmPlugin secure/mcwan", "the address is a host", |plugin| plugin.to_string().contains(&host))
+            .await?;
+        self.settled().await
+    }
+
+    /// The same in any namespace. Its Service has an address then, Kubernetes a slice for it, and we know of the address.
+    async fn until_called_in(&self, key: &str) -> Result<()> {
+        let (namespace, name) = key.split_once('/').unwrap_or(("secure", key));
+        let service = format!("Service {namespace}/{name}-clusterset");
+        self.until(&service, "its address is known", |service| service.to_string().contains("\"f:clusterIP\"")).await?;
+        let of_service = format!("kubernetes.io/service-name={name}-clusterset");
+        let slices = ["get", "endpointslices", "-n", namespace, "-l", &of_service, "-o", "name"];
+        until(PATIENCE, "it has a slice", async || Ok(!self.cluster.kubectl(&slices).await?.is_empty())).await?;
+        self.settled().await
     }
 
     /// Waits until everything that the payment example is made of is there, with both of its tiers.

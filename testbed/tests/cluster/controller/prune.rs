@@ -69,7 +69,7 @@ async fn what_has_lost_its_cause_goes_away_and_its_neighbours_stay() -> Result<(
 }
 
 /// What the import adds.
-const IMPORT: [&str; 12] = [
+const IMPORT: [&str; 13] = [
     "ConfigMap secure/mcwan-egress",
     "EndpointSlice mc-wan/payment-secure-high.cluster-1.ipv4",
     "EndpointSlice mc-wan/payment-secure-sd-wan-priority-low.cluster-1.ipv4",
@@ -79,18 +79,26 @@ const IMPORT: [&str; 12] = [
     "Service mc-wan/payment-secure-high",
     "Service mc-wan/payment-secure-sd-wan-priority-low",
     "Service secure/payment-clusterset",
+    "ServiceImport.multicluster.x-k8s.io secure/payment",
     "Telemetry secure/mcwan-egress",
     "WasmPlugin secure/mcwan",
     "WANCluster mc-wan-registry/cluster-2",
 ];
 
-/// What the export adds.
-const EXPORT: [&str; 5] = [
+/// What the export adds: it is imported, too.
+const EXPORT: [&str; 12] = [
     "AuthorizationPolicy secure/mcwan-ingress",
+    "ConfigMap secure/mcwan-egress",
     "ConfigMap secure/mcwan-ingress",
     "ExportedService mc-wan-registry/cluster-2.secure.local",
+    "Gateway secure/mcwan-egress",
     "Gateway secure/mcwan-ingress",
+    "HTTPRoute secure/local.8080",
     "HTTPRoute secure/local.export",
+    "Service secure/local-clusterset",
+    "ServiceImport.multicluster.x-k8s.io secure/local",
+    "Telemetry secure/mcwan-egress",
+    "WasmPlugin secure/mcwan",
 ];
 
 /// An import and an export in a namespace of their own.
@@ -110,14 +118,13 @@ async fn neighbours(scene: &Scene) -> Result<()> {
     }
     scene.until_delivered(NEIGHBOUR).await?;
     scene.until_condition("ServiceExport retail/ledger", "Valid=True/Valid").await?;
-    scene.until_there("ExportedService mc-wan-registry/cluster-2.retail.ledger").await?;
+    scene.until_there("ServiceImport.multicluster.x-k8s.io retail/ledger").await?;
     scene.settled().await
 }
 
 async fn namespaces_and_definitions(scene: &Scene) -> Result<()> {
     scene.put(&mk_exported("secure", "payment")).await?;
-    // What leads clients to it is made last.
-    scene.until_there(IMPORT[8]).await?;
+    scene.until_called("payment").await?;
     scene.settled().await?;
     let all = ids(scene).await?;
     scene.delete("Namespace retail").await?;

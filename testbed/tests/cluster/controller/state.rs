@@ -29,7 +29,10 @@ impl Versions {
             for object in list(client, &resource).await? {
                 let metadata = &object.metadata;
                 let version = [&metadata.uid, &metadata.resource_version].map(|part| part.clone().unwrap_or_default());
-                versions.insert(id(&resource.kind, &object), version.join("@"));
+                let ours = Kind::ALL
+                    .into_iter()
+                    .find(|kind| kind.info().group == resource.group && kind.name() == resource.kind);
+                versions.insert(id(ours.map_or(&*resource.kind, |kind| kind.title()), &object), version.join("@"));
             }
         }
         Ok(Self(versions))
@@ -51,7 +54,7 @@ pub(crate) async fn emitted(client: &Client) -> Result<Emitted> {
     let mut emitted = BTreeMap::new();
     for kind in Kind::ALL {
         for object in list(client, &kind.api_resource()).await?.into_iter().filter(is_applied) {
-            emitted.insert(id(kind.name(), &object), essence(object)?);
+            emitted.insert(id(kind.title(), &object), essence(object)?);
         }
     }
     Ok(emitted)

@@ -30,6 +30,7 @@ async fn what_is_right_is_left_alone_and_what_changes_is_written_once() -> Resul
     scene.put(&mk_export("secure", "ledger")).await?;
     scene.until_delivered(IMPORT).await?;
     scene.until_condition("ServiceExport secure/ledger", "Valid=True/Valid").await?;
+    scene.until_called("ledger").await?;
     settled_routes(&scene, 2).await?;
     nothing_waits_for_us_to_go(&scene).await?;
     let versions = scene.versions().await?;
@@ -90,8 +91,8 @@ async fn unchanged(scene: &Scene, before: &Versions, why: &str) -> Result<()> {
 async fn applied(controller: &Controller) -> Result<Vec<(String, f64)>> {
     let mut applied = Vec::new();
     for kind in Kind::ALL {
-        let metric = format!("mcwan_objects_applied_total{{kind=\"{}\"}}", kind.name());
-        applied.extend(controller.metric(&metric).await?.map(|count| (kind.name().to_owned(), count)));
+        let metric = format!("mcwan_objects_applied_total{{kind=\"{}\"}}", kind.title());
+        applied.extend(controller.metric(&metric).await?.map(|count| (kind.title().to_owned(), count)));
     }
     Ok(applied)
 }

@@ -59,6 +59,7 @@ async fn its_rights_are_these(cluster: &TestCluster) -> Result<()> {
         ("delete mc-wan.l7mp.io/wanpolicies * sd-wan-priority-high", false),
         ("patch multicluster.x-k8s.io/serviceexports/status secure payment", true),
         ("create multicluster.x-k8s.io/serviceexports secure payment", false),
+        ("patch multicluster.x-k8s.io/serviceimports secure payment", true),
         // What is named after imports may be written everywhere, what has a fixed name under that only.
         ("patch core/services secure payment-clusterset", true),
         ("patch gateway.networking.k8s.io/httproutes secure payment.8080", true),

@@ -36,12 +36,10 @@ async fn a_registry_that_is_away_changes_nothing_but_what_is_said_of_it() -> Res
     until_metric(&controller, REACHABLE, 1.0).await?;
 
     wan.two.settled().await?;
-    // What leads clients to it is made last, and Kubernetes makes a slice of that.
-    mcwan_testbed::wait::until(PATIENCE, "clients are led to it", async || {
-        let emitted = emitted(&wan.two).await?;
-        Ok(emitted.keys().any(|id| id.starts_with("EndpointSlice secure/payment-clusterset-")))
-    })
-    .await?;
+    // What leads clients to them is made last.
+    for name in ["payment", "ledger"] {
+        wan.two.until_called(name).await?;
+    }
     let before = emitted(&wan.two).await?;
     wan.one.cluster.stop_api_server();
     wan.two.until_reason(IMPORT, "Stale", Some("RegistryUnreachable")).await?;

@@ -31,7 +31,7 @@ pub(crate) async fn emitted(scene: &Scene) -> Result<BTreeMap<String, String>> {
         for object in listed.items {
             let key = [object.metadata.namespace, object.metadata.name].map(Option::unwrap_or_default).join("/");
             let version = [object.metadata.uid, object.metadata.resource_version].map(Option::unwrap_or_default);
-            versions.insert(format!("{} {key}", kind.name()), version.join("@"));
+            versions.insert(format!("{} {key}", kind.title()), version.join("@"));
         }
     }
     Ok(versions)
