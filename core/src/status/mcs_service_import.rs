@@ -67,3 +67,88 @@ fn ready(import: &Import, delivery: &Delivery, is_native: bool) -> Saying {
         Saying::new(McsServiceImport::READY, true, Reason::Ready, message)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::jiff::Timestamp;
+
+    use super::*;
+    use crate::snapshot::Gathered;
+    use crate::snapshot::change::Change;
+    use crate::status::GatewayState;
+    use crate::translate::{Options, Steering, Translator, Trust};
+
+    const CLUSTER: &str = "
+apiVersion: mc-wan.l7mp.io/v1alpha1
+kind: WANCluster
+metadata: {name: NAME, namespace: mc-wan-registry}
+spec: {tiers: [{name: high, port: 31111}]}
+---
+apiVersion: mc-wan.l7mp.io/v1alpha1
+kind: ExportedService
+metadata: {name: NAME.secure.payment, namespace: mc-wan-registry}
+spec: {cluster: NAME, namespace: secure, name: payment, exportedAt: '2026-11-20T08:00:00Z', ports: [{port: 8080}], MORE}
+---
+";
+    const TIER: &str = "
+apiVersion: mc-wan.l7mp.io/v1alpha1
+kind: WANPolicy
+metadata: {name: high}
+spec: {port: 31111}
+";
+
+    fn mk_import(clusters: &[&str], more: &str) -> Import {
+        let clusters = clusters.iter().map(|name| CLUSTER.replace("NAME", name).replace("MORE", more));
+        let snapshot = Gathered::from_text("test.yaml", &(clusters.collect::<String>() + TIER)).snapshot;
+        let mut translator = Translator::new(Options {
+            cluster: None,
+            steering_key: "a key of many letters".parse().unwrap(),
+            steering: Steering::RouteHeader,
+            mcs_version: McsVersion::default(),
+            trust: Trust::default(),
+        });
+        translator.update(&snapshot, &[Change::Everything]);
+        Import::clone(translator.imports().get("secure", "payment").unwrap())
+    }
+
+    fn patch(written: &McsServiceImport, import: &Import, delivery: &Delivery, is_native: bool) -> Option<StatusPatch> {
+        let now = Time(Timestamp::UNIX_EPOCH);
+        mcs_service_import(written, McsVersion::V1Beta1, import, delivery, is_native, &now)
+    }
+
+    #[test]
+    fn it_says_whether_clients_reach_the_service() {
+        let high = "defaultTier: high, gateways: [10.20.0.7]";
+        let waiting = GatewayState::Waiting("no pod of Gateway secure/mcwan-egress is ready".to_owned());
+        let waiting = Delivery { gateways: waiting, ..Delivery::default() };
+        let table = [
+            (high, Delivery::default(), false, "True/Ready", "the egress gateway serves it", "all is well"),
+            (high, Delivery::default(), true, "True/Ready", "an HTTPRoute cannot name one", "natively"),
+            (high, waiting, false, "False/Pending", "no pod of Gateway", "no gateway is there"),
+            ("gateways: [10.20.0.7]", Delivery::default(), false, "False/NoTier", "default tier", "no tier is named"),
+        ];
+        for (more, delivery, is_native, expected, words, message) in table {
+            let patch =
+                patch(&McsServiceImport::default(), &mk_import(&["c2", "c1"], more), &delivery, is_native).unwrap();
+            let ready = &patch.body["status"]["conditions"][0];
+            let said = format!("{}/{}", ready["status"].as_str().unwrap(), ready["reason"].as_str().unwrap());
+            assert_eq!((ready["type"].as_str(), &*said), (Some("Ready"), expected), "{message}");
+            assert!(ready["message"].as_str().unwrap().contains(words), "{message}: {ready}");
+            assert_eq!(patch.body["status"]["clusters"], json!([{"cluster": "c1"}, {"cluster": "c2"}]), "{message}");
+            assert_eq!(patch.body["apiVersion"], "multicluster.x-k8s.io/v1beta1");
+        }
+    }
+
+    #[test]
+    fn what_is_so_already_is_not_said_again() {
+        let import = mk_import(&["c1"], "defaultTier: high, gateways: [10.20.0.7]");
+        let said = patch(&McsServiceImport::default(), &import, &Delivery::default(), false).unwrap();
+        let status = serde_json::from_value(said.body["status"].clone()).unwrap();
+        let written = McsServiceImport { status, ..McsServiceImport::default() };
+        assert_eq!(patch(&written, &import, &Delivery::default(), false), None);
+        let more = mk_import(&["c1", "c2"], "defaultTier: high, gateways: [10.20.0.7]");
+        let patch = patch(&written, &more, &Delivery::default(), false).unwrap();
+        assert_eq!(patch.body["status"]["clusters"], json!([{"cluster": "c1"}, {"cluster": "c2"}]));
+        assert_eq!(patch.news, [], "who exports it is no news");
+    }
+}

@@ -1,6 +1,7 @@
 //! What a cluster is told: what each unit of emission consists of, and what cannot be said.
 
 mod bounds;
+mod clusterset;
 mod egress;
 mod families;
 mod filters;

@@ -115,6 +115,19 @@ fn event() -> impl Strategy<Value = Event> {
             "to": [{"group": "", "kind": "Service"}]});
         (InputKind::ReferenceGrant, mk("ReferenceGrant", "b-c", "grant", &spec))
     });
+    let addressed =
+        (service(), r"10\.96\.0\.[1-3]", any::<bool>()).prop_map(|((namespace, name), address, is_service)| {
+            let labels = json!({"app.kubernetes.io/managed-by": "mcwan", "mc-wan.l7mp.io/import": name});
+            let (kind, mut object) = if is_service {
+                let spec = json!({"clusterIPs": [address]});
+                (InputKind::ClientService, mk("Service", namespace, &format!("{name}-clusterset"), &spec))
+            } else {
+                (InputKind::McsServiceImport, mk("ServiceImport", namespace, name, &json!({"ips": [address]})))
+            };
+            object["metadata"]["labels"] = labels;
+            (kind, object)
+        });
+    let grant = prop_oneof![grant, addressed];
     let object = prop_oneof![policy, cluster, export, import, local, own, own_export, slice, pod, namespace, grant];
     let object = (object, prop::bool::weighted(0.8)).prop_map(|((kind, object), put)| {
         let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
