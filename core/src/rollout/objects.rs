@@ -31,8 +31,8 @@ pub(super) struct Objects {
     pub(super) observed: Observed,
     /// What is to be.
     pub(super) desired: Desired,
-    /// What is under way, and who waits for it.
-    requests: HashMap<ObjectId, Option<ReconcileKey>>,
+    /// What is under way.
+    requests: HashMap<ObjectId, Request>,
     /// How many requests of a part are under way: when none is, it is looked at again.
     under_way: HashMap<ReconcileKey, usize>,
     failures: HashMap<ObjectId, Failure>,
@@ -41,6 +41,15 @@ pub(super) struct Objects {
     /// The kinds of which the API server has made something else than we applied.
     unsettled: BTreeSet<Kind>,
     rng: Rng,
+}
+
+/// Something that is under way.
+#[derive(Debug)]
+struct Request {
+    /// What is to be written; none: it is to be read or deleted.
+    wanted: Option<Digest>,
+    /// Who waits for it.
+    key: Option<ReconcileKey>,
 }
 
 /// What did not work.
@@ -103,10 +112,13 @@ impl Objects {
         out: &mut Vec<Command>,
     ) -> WriteState {
         let desired = Digest::of_desired(&object.body);
-        if self.requests.contains_key(&object.id) {
-            return WriteState::OnItsWay;
+        let comparison = self.observed.compare(&object.id, desired);
+        if let Some(request) = self.requests.get(&object.id) {
+            // An answer may get lost where the request was not.
+            let is_there = request.wanted == Some(desired) && comparison == Comparison::Same;
+            return if is_there { WriteState::Written } else { WriteState::OnItsWay };
         }
-        let uid = match self.observed.compare(&object.id, desired) {
+        let uid = match comparison {
             Comparison::Same => {
                 self.failures.remove(&object.id);
                 self.undo_additions(key, object, desired, now, out);
@@ -125,7 +137,7 @@ impl Objects {
         if let Some(until) = self.is_left_alone(&object.id, Some(desired), now) {
             return WriteState::Failed(until);
         }
-        self.begin(&object.id, key);
+        self.begin(&object.id, Some(desired), key);
         out.push(Command::Apply { object, desired, uid });
         WriteState::Sent
     }
@@ -146,7 +158,7 @@ impl Objects {
         if until <= now {
             let until = now + backoff.failed(self.rng.f64());
             self.additions.insert(object.id.clone(), (backoff, until));
-            self.begin(&object.id, key);
+            self.begin(&object.id, Some(desired), key);
             out.push(Command::Apply { object, desired, uid: Some(uid) });
         }
     }
@@ -171,7 +183,7 @@ impl Objects {
         if let Some(until) = self.is_left_alone(id, None, now) {
             return WriteState::Failed(until);
         }
-        self.begin(id, key);
+        self.begin(id, None, key);
         out.push(Command::Read { id: id.clone() });
         WriteState::Sent
     }
@@ -188,7 +200,7 @@ impl Objects {
         if let Some(until) = self.is_left_alone(id, None, now) {
             return WriteState::Failed(until);
         }
-        self.requests.insert(id.clone(), None);
+        self.requests.insert(id.clone(), Request { wanted: None, key: None });
         out.push(Command::Delete { id: id.clone(), live });
         WriteState::Sent
     }
@@ -287,14 +299,14 @@ impl Objects {
         self.failed(&object.id, Some(Digest::of_desired(&object.body)), WriteError::Conflict, now)
     }
 
-    fn begin(&mut self, id: &ObjectId, key: &ReconcileKey) {
-        self.requests.insert(id.clone(), Some(key.clone()));
+    fn begin(&mut self, id: &ObjectId, wanted: Option<Digest>, key: &ReconcileKey) {
+        self.requests.insert(id.clone(), Request { wanted, key: Some(key.clone()) });
         *self.under_way.entry(key.clone()).or_default() += 1;
     }
 
     /// A request was answered. Gives what it was of, and whether it was the last of it.
     fn end(&mut self, id: &ObjectId) -> Option<(ReconcileKey, bool)> {
-        let key = self.requests.remove(id)??;
+        let key = self.requests.remove(id)?.key?;
         let left = self.under_way.get_mut(&key)?;
         *left = left.saturating_sub(1);
         let is_last = *left == 0;

@@ -46,13 +46,18 @@ impl Rollout {
         }
     }
 
-    /// Whether gateways may be steered to an object that one who took over has found.
+    /// Whether gateways may be steered to an object that one who took over has found, or clients may call it.
     fn is_held(&self, id: &ObjectId) -> bool {
         if !self.has(Safeguard::Prune) {
             return false;
         }
         let Some(import) = self.objects.observed.get(id).and_then(|live| live.import.as_deref()) else { return false };
         let Some(state) = self.imports.get(&import.namespace, &import.name) else { return false };
+        let is_called = id.kind == Kind::Service && id.key.namespace == import.namespace;
+        if is_called && (state.versions.keeps_clients() || !self.is_taken_over(&import.namespace)) {
+            // It was seen after the import was looked at.
+            return true;
+        }
         let Some((recovered, _)) = state.versions.found() else { return false };
         let is_of = |service: &String| *id.key.name == **service || names::is_slice_of(&id.key.name, service);
         *id.key.namespace == *TIER_NAMESPACE && recovered.services.iter().any(is_of)

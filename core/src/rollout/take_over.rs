@@ -36,6 +36,8 @@ pub(super) enum Found {
     },
     /// Everything.
     Known,
+    /// Nothing: nobody wants the import. Should somebody again, they are looked at.
+    Gone,
 }
 
 impl Rollout {
@@ -46,7 +48,7 @@ impl Rollout {
         if !self.has(Safeguard::Recovery) {
             self.imports.entry(import).found = Found::Known;
         }
-        if matches!(self.imports.entry(import).found, Found::Unknown) {
+        if matches!(self.imports.entry(import).found, Found::Unknown | Found::Gone) {
             let left = self.differing_routes(import);
             let services = self.objects.observed.of_import(Kind::Service, crate::api::TIER_NAMESPACE, import);
             let services =
@@ -59,7 +61,7 @@ impl Rollout {
             state.found = Found::Reading { left, found: Box::new(found) };
         }
         let left = match &self.imports.entry(import).found {
-            Found::Unknown => return false,
+            Found::Unknown | Found::Gone => return false,
             Found::Known => return true,
             Found::Reading { left, .. } => left.clone(),
         };
@@ -184,7 +186,7 @@ impl Rollout {
 
     /// Whether live routes of imports of a namespace are being read.
     pub(super) fn is_reading(&self, namespace: &str) -> bool {
-        self.imports.in_namespace(namespace).any(|state| !matches!(state.found, Found::Known))
+        self.imports.in_namespace(namespace).any(|state| !matches!(state.found, Found::Known | Found::Gone))
     }
 
     /// What is wanted of the imports of a namespace whose rules the filter applies, the oldest first.
@@ -232,7 +234,13 @@ impl Rollout {
             egress.filter.found(config.revision.unwrap_or_default(), now);
         }
         for wire in config.imports {
-            let Some(state) = self.imports.get_mut(namespace, &wire.name) else { continue };
+            let Some(state) = self.imports.get_mut(namespace, &wire.name) else {
+                // Gateways go on with it until those that get its hosts are ready.
+                let state = self.imports.entry(&Key::new(Arc::clone(namespace), wire.name.as_str()));
+                state.found = Found::Gone;
+                state.versions.list.push(Version::told(Some(Arc::new(Import::gone(wire)))));
+                continue;
+            };
             let versions = &mut state.versions;
             let Some(newest) = versions.list.last_mut() else { continue };
             let Some(import) = newest.import.clone() else { continue };

@@ -27,7 +27,7 @@ pub(super) struct World {
     pub(super) reach: Reach,
     /// The kinds of which not everything is known yet.
     unsynced: BTreeSet<Watched>,
-    /// Whether istiod has said anything of a route of ours: where nobody does, nobody is waited for.
+    /// Whether there is an istiod, as far as it shows: where there is none, nobody is waited for.
     pub(super) has_istiod: bool,
     /// What is known of the `ServiceExport`s of this cluster.
     pub(super) exports: Knowledge,
@@ -102,7 +102,9 @@ impl World {
         match event {
             WatchEvent::Changed { kind, key, live, input } => {
                 let is_ours = live.as_ref().is_some_and(Live::is_ours);
-                self.has_istiod |= live.as_ref().is_some_and(|live| live.is_ours() && live.istiod != Istiod::Silent);
+                // It makes the pods of Gateways, too.
+                self.has_istiod |= kind == Watched::Pod
+                    || live.as_ref().is_some_and(|live| live.is_ours() && live.istiod != Istiod::Silent);
                 if let (Some(emitted), Some(live)) = (kind.emitted(), live)
                     && observed.changed(emitted, &key, live)
                 {

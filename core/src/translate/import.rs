@@ -16,7 +16,7 @@ use super::export::{Exports, Tier};
 use super::families::Families;
 use super::merge::merge;
 use super::rule::Rules;
-use super::service_import::FrontEnd;
+use super::service_import::{self, FrontEnd};
 use super::{Options, Origin, Target};
 
 /// An imported service as this cluster sees it.
@@ -168,6 +168,29 @@ impl Import {
         let nothing =
             Self { rules: Vec::new(), ports: Vec::new(), targets: Vec::new(), tiers: Vec::new(), ..self.clone() };
         Self { wire, problems: Vec::new(), export_problems: Vec::new(), services: BTreeSet::new(), ..nothing }
+    }
+
+    /// An import that is gone, as a filter is told of it that somebody told before.
+    pub fn gone(wire: wire::Import) -> Self {
+        let FrontEnd { object, fields, .. } = service_import::without_rules(&wire.namespace, &wire.name);
+        Self {
+            object,
+            fields,
+            wire,
+            rules: Vec::new(),
+            ports: Vec::new(),
+            unserved: BTreeSet::new(),
+            targets: Vec::new(),
+            tiers: Vec::new(),
+            clusterset: None,
+            addresses: Vec::new(),
+            families: Families::Both,
+            data_plane: None,
+            age: None,
+            problems: Vec::new(),
+            export_problems: Vec::new(),
+            services: BTreeSet::new(),
+        }
     }
 
     /// The same import, in which what takes one of these steering values is refused: nothing is behind it.

@@ -247,9 +247,12 @@ impl Check {
         now: Moment,
     ) -> bool {
         // The filter carries some version of each import, as if the changes had been made in another order.
-        let says_so = match outcome.import() {
-            Some(import) => told.says(import, self.held(import), place, outcome),
-            None => states.iter().any(|state| state.outcomes[place] == *outcome),
+        let says_so = if let Some(import) = outcome.import() {
+            told.says(import, self.held(import), place, outcome)
+        } else {
+            // Or nobody has had its host everywhere yet.
+            let held = told.versions.keys().map(|key| (key, self.held(key)));
+            states.iter().any(|state| state.outcomes[place] == *outcome) || told.is_nobodys(held, request, place)
         };
         if says_so {
             return true;

@@ -163,6 +163,20 @@ impl Told {
         self.outcomes[import].iter().skip(since).any(|outcomes| outcomes.get(place) == Some(outcome))
     }
 
+    /// Whether the host of a request is none of these versions'.
+    pub(crate) fn is_nobodys<'k>(
+        &self,
+        mut versions: impl Iterator<Item = (&'k Key, usize)>,
+        request: &Request,
+        place: usize,
+    ) -> bool {
+        versions.all(|(key, version)| {
+            let is_asked = self.namespaces[&*key.namespace].requests.get(place) == Some(request);
+            let said = self.outcomes[key].get(version).and_then(|outcomes| outcomes.get(place));
+            !is_asked || said.is_none_or(|outcome| *outcome == Outcome::Unknown)
+        })
+    }
+
     /// Takes in what a translation says by now. Gives the imports that are others.
     fn add(
         all: &mut BTreeMap<Key, Vec<Option<Arc<Import>>>>,

@@ -113,7 +113,8 @@ async fn status_leads_from_an_empty_cluster_to_one_that_works() -> Result<()> {
         "broken  route         there is no HTTPRoute of this import",
         "broken  plugin        there is no WasmPlugin in namespace secure",
         "broken  gateway       there is no Gateway secure/mcwan-egress",
-        "broken  status        the ServiceImport has none",
+        "broken  service       there is no Service secure/payment-clusterset",
+        "broken  status        the ServiceImport has no status",
     ] {
         assert!(ran.out.contains(line), "{line}\n{}", ran.out);
     }
@@ -128,6 +129,7 @@ async fn status_leads_from_an_empty_cluster_to_one_that_works() -> Result<()> {
         "ok      route         HTTPRoute payment.8080 is accepted",
         "ok      plugin        WasmPlugin secure/mcwan has 1 rules of it",
         "ok      gateway       1 of 1 pods of Gateway secure/mcwan-egress are ready",
+        "ok      service       secure/payment-clusterset has 10.",
         "ok      status        Programmed is True (Programmed): fine",
         "secure/payment works",
     ] {

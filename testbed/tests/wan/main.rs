@@ -5,6 +5,7 @@ mod attempt;
 mod audit;
 mod bypass;
 mod changes;
+mod clusterset;
 mod demo;
 mod examples;
 mod harness;

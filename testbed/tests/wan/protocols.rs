@@ -3,7 +3,7 @@
 mod body;
 mod grpc;
 mod hosts;
-mod services;
+pub(crate) mod services;
 mod websocket;
 
 use anyhow::Result;

@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::Client;
 use mcwan_core::api::{REGISTRY_NAMESPACE, ServiceExport, TIER_NAMESPACE};
 use mcwan_core::emit::kubernetes::FilterKind;
-use mcwan_core::emit::kubernetes::names::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY};
+use mcwan_core::emit::kubernetes::names::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, clusterset_service};
 use mcwan_core::liveness::Liveness;
 use mcwan_core::problem::Reason;
 use mcwan_core::status::Subject;
@@ -71,6 +71,7 @@ impl Chain {
             steps.push(plugin(&found, filter, namespace, name));
         }
         steps.push(pods(world, &found, namespace, gateway));
+        steps.extend(name_and_address(world, import));
         steps.extend(conditions(world, import));
         let ok = steps.iter().all(|step| step.ok);
         Ok(Self { namespace: namespace.clone(), name: name.clone(), ok, steps })
@@ -249,13 +250,31 @@ fn pods(world: &World, found: &Found, namespace: &str, gateway: &str) -> Step {
     Step::broken("gateway", message, hint)
 }
 
+/// What clients call it by.
+fn name_and_address(world: &World, import: &Import) -> Vec<Step> {
+    let (namespace, name) = (&import.wire.namespace, &import.wire.name);
+    let service = clusterset_service(name);
+    let Some(known) = world.live.snapshot.client_services.get(namespace, &service) else {
+        return vec![Step::broken("service", format!("there is no Service {namespace}/{service}"), SEE_THE_LOG)];
+    };
+    let addresses: Vec<_> = known.addresses.iter().map(ToString::to_string).collect();
+    let mut steps = vec![Step::ok("service", format!("{namespace}/{service} has {}", addresses.join(", ")))];
+    if let Some(shown) = world.live.snapshot.mcs_service_imports.get(namespace, name) {
+        let ips: Vec<_> = shown.spec.ips.iter().map(ToString::to_string).collect();
+        let host = mcwan_policy::clusterset_host(namespace, name);
+        steps.push(Step::ok("name", format!("{host} is {}", ips.join(", "))));
+        steps.extend(status("name", "ServiceImport", Subject::mcs_service_import(shown)));
+    }
+    steps
+}
+
 /// What the controller says of it, and of the export that this cluster has of the name.
 fn conditions(world: &World, import: &Import) -> Vec<Step> {
     let (namespace, name) = (&import.wire.namespace, &import.wire.name);
     let export = world.live.snapshot.service_exports.get(namespace, name);
-    let of_export = export.map(|export| status("ServiceExport", Subject::service_export(export)));
+    let of_export = export.map(|export| status("export", "ServiceExport", Subject::service_export(export)));
     let of_import = if let Some(written) = world.live.snapshot.service_imports.get(namespace, name) {
-        status("ServiceImport", Subject::service_import(written))
+        status("status", "ServiceImport", Subject::service_import(written))
     } else {
         let problems = import::problems(import).into_iter();
         problems.map(|problem| Step { stage: "rules", ok: false, message: problem, hint: None }).collect()
@@ -264,10 +283,10 @@ fn conditions(world: &World, import: &Import) -> Vec<Step> {
 }
 
 /// What the controller says of an object.
-fn status(kind: &str, subject: Subject<'_>) -> Vec<Step> {
+fn status(stage: &'static str, kind: &str, subject: Subject<'_>) -> Vec<Step> {
     if subject.conditions.is_empty() {
         let hint = "the controller writes it: see its log";
-        return vec![Step::broken("status", format!("the {kind} has none"), hint)];
+        return vec![Step::broken(stage, format!("the {kind} has no status"), hint)];
     }
     let step = |condition: &Condition| {
         let is_bad = (condition.status == "True") == WHERE_BAD.contains(&condition.type_.as_str());
@@ -275,7 +294,7 @@ fn status(kind: &str, subject: Subject<'_>) -> Vec<Step> {
         let old = if is_old { ", of an earlier generation" } else { "" };
         let message =
             format!("{} is {} ({}{old}): {}", condition.type_, condition.status, condition.reason, condition.message);
-        Step { stage: "status", ok: !is_bad && !is_old, message, hint: None }
+        Step { stage, ok: !is_bad && !is_old, message, hint: None }
     };
     subject.conditions.iter().map(step).collect()
 }

@@ -13,10 +13,10 @@ use tokio::net::TcpStream;
 use crate::objects::{mk_export, mk_file, mk_import, mk_namespace, mk_tier};
 use crate::scene::{HIGH, LOW, Scene, mk_request};
 
-pub(super) const NAMESPACE: &str = "talk";
+pub(crate) const NAMESPACE: &str = "talk";
 
 /// The ports of the services.
-pub(super) const DESK_HTTP: u16 = 8080;
+pub(crate) const DESK_HTTP: u16 = 8080;
 pub(super) const DESK_GRPC: u16 = 9090;
 pub(super) const LINE_MIRROR: u16 = 8080;
 pub(super) const LINE_WEBSOCKET: u16 = 8081;
@@ -75,7 +75,7 @@ fn spoken(wan: &TestWan, before: &Traffic) -> Vec<u16> {
 }
 
 /// Whatever was said since an earlier count was said on this tier's port.
-pub(super) fn ensure_spoken(wan: &TestWan, before: &Traffic, expected: Option<u16>, what: &str) -> Result<()> {
+pub(crate) fn ensure_spoken(wan: &TestWan, before: &Traffic, expected: Option<u16>, what: &str) -> Result<()> {
     let spoken = spoken(wan, before);
     ensure!(spoken.iter().eq(&expected), "{what} was said on {spoken:?}, not on {expected:?}");
     Ok(())
@@ -84,15 +84,8 @@ pub(super) fn ensure_spoken(wan: &TestWan, before: &Traffic, expected: Option<u1
 async fn apply(wan: &TestWan) -> Result<()> {
     let shared = [mk_namespace(NAMESPACE), mk_tier(HIGH.0, HIGH.1), mk_tier(LOW.0, LOW.1)];
     wan.apply_everywhere(&mk_file(&shared)).await?;
+    wan.cluster(1).apply(&mk_file(&mk_desk())).await?;
     let exported = [
-        mk_pods("desk", &json!([{"containerPort": 9080}, {"containerPort": 9090, "name": "grpc"}])),
-        mk_ports(
-            "desk",
-            &json!([
-                {"name": "http", "port": DESK_HTTP, "targetPort": 9080},
-                {"name": "grpc", "port": DESK_GRPC, "targetPort": 9090, "appProtocol": "grpc"},
-            ]),
-        ),
         mk_pods(
             "line",
             &json!([
@@ -124,6 +117,16 @@ async fn apply(wan: &TestWan) -> Result<()> {
     let line = json!([rule("/upgrade", HIGH.0), rule("/high", HIGH.0), rule("/low", LOW.0)]);
     let imports = [mk_import(NAMESPACE, "desk", &desk), mk_import(NAMESPACE, "line", &line)];
     wan.cluster(2).apply(&mk_file(&imports)).await
+}
+
+/// The service `desk` and its pods.
+pub(crate) fn mk_desk() -> [Value; 2] {
+    let ports = json!([
+        {"name": "http", "port": DESK_HTTP, "targetPort": 9080},
+        {"name": "grpc", "port": DESK_GRPC, "targetPort": 9090, "appProtocol": "grpc"},
+    ]);
+    let listening = json!([{"containerPort": 9080}, {"containerPort": 9090, "name": "grpc"}]);
+    [mk_pods("desk", &listening), mk_ports("desk", &ports)]
 }
 
 /// Two pods that listen on these ports.
