@@ -62,7 +62,7 @@ impl Rollout {
     pub(super) fn report_affected(&mut self, changes: &[Change], affected: &Affected) {
         let touched = changes.iter().filter_map(|change| match change {
             Change::ImportStatus(key) => Some(Subject::Import(key.clone())),
-            Change::McsImportStatus(key) => Some(Subject::Clusterset(key.clone())),
+            Change::McsImportStatus(key) | Change::Addresses(key) => Some(Subject::Clusterset(key.clone())),
             _ => None,
         });
         let touched: Vec<_> = touched.chain(affected.exports.iter().cloned().map(Subject::Export)).collect();

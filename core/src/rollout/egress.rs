@@ -237,6 +237,8 @@ impl Rollout {
         now: Moment,
         out: &mut Vec<Command>,
     ) {
+        // Only istiod makes gateways do anything.
+        self.world.has_istiod |= reports.iter().any(|(_, report)| report.is_some());
         let (grace, module) = (self.timing.grace, self.model.module.clone());
         let Some(egress) = self.egresses.get_mut(namespace) else { return };
         let before = egress.filter.progress;

@@ -102,9 +102,7 @@ impl World {
         match event {
             WatchEvent::Changed { kind, key, live, input } => {
                 let is_ours = live.as_ref().is_some_and(Live::is_ours);
-                // It makes the pods of Gateways, too.
-                self.has_istiod |= kind == Watched::Pod
-                    || live.as_ref().is_some_and(|live| live.is_ours() && live.istiod != Istiod::Silent);
+                self.has_istiod |= live.as_ref().is_some_and(|live| live.is_ours() && live.istiod != Istiod::Silent);
                 if let (Some(emitted), Some(live)) = (kind.emitted(), live)
                     && observed.changed(emitted, &key, live)
                 {

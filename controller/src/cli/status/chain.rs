@@ -71,7 +71,7 @@ impl Chain {
             steps.push(plugin(&found, filter, namespace, name));
         }
         steps.push(pods(world, &found, namespace, gateway));
-        steps.extend(name_and_address(world, import));
+        steps.extend(name_and_address(world, &found, import));
         steps.extend(conditions(world, import));
         let ok = steps.iter().all(|step| step.ok);
         Ok(Self { namespace: namespace.clone(), name: name.clone(), ok, steps })
@@ -251,13 +251,14 @@ fn pods(world: &World, found: &Found, namespace: &str, gateway: &str) -> Step {
 }
 
 /// What clients call it by.
-fn name_and_address(world: &World, import: &Import) -> Vec<Step> {
+fn name_and_address(world: &World, found: &Found, import: &Import) -> Vec<Step> {
     let (namespace, name) = (&import.wire.namespace, &import.wire.name);
     let service = clusterset_service(name);
-    let Some(known) = world.live.snapshot.client_services.get(namespace, &service) else {
+    let Some(known) = &found.client else {
         return vec![Step::broken("service", format!("there is no Service {namespace}/{service}"), SEE_THE_LOG)];
     };
-    let addresses: Vec<_> = known.addresses.iter().map(ToString::to_string).collect();
+    let addresses = known.pointer("/spec/clusterIPs").and_then(Value::as_array).into_iter().flatten();
+    let addresses: Vec<_> = addresses.filter_map(Value::as_str).collect();
     let mut steps = vec![Step::ok("service", format!("{namespace}/{service} has {}", addresses.join(", ")))];
     if let Some(shown) = world.live.snapshot.mcs_service_imports.get(namespace, name) {
         let ips: Vec<_> = shown.spec.ips.iter().map(ToString::to_string).collect();

@@ -4,7 +4,7 @@ use anyhow::Context;
 use kube::api::{DynamicObject, ListParams};
 use kube::{Api, Client};
 use mcwan_core::api::TIER_NAMESPACE;
-use mcwan_core::emit::kubernetes::names::PLUGIN;
+use mcwan_core::emit::kubernetes::names::{PLUGIN, clusterset_service};
 use mcwan_core::emit::kubernetes::{FilterKind, IMPORT_LABEL, NAMESPACE_LABEL};
 use mcwan_core::emit::object::Kind;
 use serde_json::Value;
@@ -19,6 +19,8 @@ pub(super) struct Found {
     pub(super) routes: Vec<Value>,
     pub(super) plugin: Option<Value>,
     pub(super) gateway: Option<Value>,
+    /// What clients call.
+    pub(super) client: Option<Value>,
 }
 
 impl Found {
@@ -37,6 +39,7 @@ impl Found {
             routes: list(client, Kind::HttpRoute, namespace, &here).await?,
             plugin: get(client, filter.kind(), namespace, PLUGIN).await?,
             gateway: get(client, Kind::Gateway, namespace, gateway).await?,
+            client: get(client, Kind::Service, namespace, &clusterset_service(name)).await?,
         })
     }
 }

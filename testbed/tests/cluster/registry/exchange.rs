@@ -27,7 +27,9 @@ async fn an_export_of_one_cluster_is_an_import_of_the_other() -> Result<()> {
     each_prunes_its_own_only(&wan).await?;
 
     // Its gateways may be well, and nobody else has the service.
-    wan.two.settled().await?;
+    for name in ["payment", "ledger"] {
+        wan.two.until_called(name).await?;
+    }
     let before = emitted(&wan.two).await?;
     one.stop().await?;
     wan.two.until_reason(IMPORT, "Stale", Some("ClusterStale")).await?;
