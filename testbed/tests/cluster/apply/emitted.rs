@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use mcwan::files;
 use mcwan_core::api::{DataPlane, McsVersion};
 use mcwan_core::emit::kubernetes::{AccessLog, FilterKind, Module, Settings, everything};
 use mcwan_core::emit::object::{Kind, Object, ObjectId};
-use mcwan_core::snapshot::Key;
-use mcwan_core::snapshot::change::Change;
-use mcwan_core::translate::{Options, Steering, Translator, Trust};
+use mcwan_core::snapshot::change::{Change, Input};
+use mcwan_core::snapshot::{ClientService, Key};
+use mcwan_core::translate::{Options, Steering, Translator, Trust, clusterset_service};
 use serde_json::{Value, json};
 
 use super::edge::CLUSTER;
@@ -18,7 +19,7 @@ use super::edge::CLUSTER;
 pub(crate) fn of_all_examples() -> Vec<Object> {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
     let mut objects = BTreeMap::new();
-    for example in std::fs::read_dir(examples).unwrap() {
+    for (number, example) in std::fs::read_dir(examples).unwrap().enumerate() {
         let manifests = example.unwrap().path().join("manifests.yaml");
         if manifests.exists() {
             for (data_plane, filter) in [
@@ -26,7 +27,7 @@ pub(crate) fn of_all_examples() -> Vec<Object> {
                 (DataPlane::Wasm, FilterKind::TrafficExtension),
                 (DataPlane::Native, FilterKind::default()),
             ] {
-                let emitted = of_example(&manifests, data_plane, filter);
+                let emitted = of_example(number, &manifests, data_plane, filter);
                 objects.extend(emitted.into_iter().map(|object| (object.id.clone(), object)));
             }
         }
@@ -34,8 +35,9 @@ pub(crate) fn of_all_examples() -> Vec<Object> {
     objects.into_values().collect()
 }
 
-fn of_example(manifests: &Path, data_plane: DataPlane, filter: FilterKind) -> Vec<Object> {
-    let gathered = files::from_paths(&[manifests]);
+/// Its imports have addresses already, by the number of the example.
+fn of_example(number: usize, manifests: &Path, data_plane: DataPlane, filter: FilterKind) -> Vec<Object> {
+    let mut gathered = files::from_paths(&[manifests]);
     let cluster = Some(CLUSTER.to_owned());
     let options = Options {
         cluster: cluster.clone(),
@@ -58,6 +60,13 @@ fn of_example(manifests: &Path, data_plane: DataPlane, filter: FilterKind) -> Ve
     };
     let mut translator = Translator::new(options);
     translator.update(&gathered.snapshot, &[Change::Everything]);
+    let imports: Vec<_> = translator.imports().iter().map(|(import, _)| import).collect();
+    for (index, import) in imports.into_iter().enumerate() {
+        let key = Key::new(Arc::clone(&import.namespace), clusterset_service(&import.name));
+        let addresses = vec![format!("10.96.{}.{}", 100 + number, 1 + index).parse().unwrap()];
+        let changes = gathered.snapshot.put(Input::ClientService(ClientService { key, import, addresses }));
+        translator.update(&gathered.snapshot, &changes);
+    }
     everything(&translator, &gathered.snapshot, &settings).0
 }
 
