@@ -112,6 +112,8 @@ impl Rollout {
             Kind::WasmPlugin | Kind::TrafficExtension => !is_native,
             // The routes of native imports are among what these share.
             Kind::HttpRoute => names::is_route_of(&id.key.name, &key.name),
+            // Gateways do without it: but that somebody else has the name is told.
+            Kind::McsServiceImport => self.objects.failure(id) == Some(&WriteOutcome::Conflict),
             _ => true,
         });
         objects

@@ -131,11 +131,12 @@ impl Rollout {
     /// The Service that clients call. One that is made again asks for the address that they know; where somebody else has it
     /// for long, it gets another one.
     fn with_free_address(&mut self, mut client: Object, import: &Key, now: Moment, out: &mut Vec<Command>) -> Object {
-        let refused = self.objects.failure(&client.id);
+        let Key { namespace, name } = &client.id.key;
+        let has_address = self.world.snapshot.client_services.get(namespace, name).is_some();
+        let refused = self.objects.failure(&client.id).filter(|_| !self.objects.is_on_its_way(&client.id));
         let is_refused = matches!(refused, Some(WriteOutcome::Retry { reason: Reason::AddressTaken, .. }));
-        let is_there = self.is_there(&client.id);
         let state = self.imports.entry(import);
-        let known = state.refused_address.filter(|_| !is_there);
+        let known = state.refused_address.filter(|_| !has_address);
         state.refused_address = known.or(is_refused.then_some(now));
         if state.refused_address.is_none_or(|since| now < since + ADDRESS_WAIT) {
             return client;

@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 
 use super::condition::{News, NewsType, Saying, Subject};
-use super::{Delivery, StatusKind, StatusPatch, message};
+use super::{Delivery, GatewayState, StatusKind, StatusPatch, message};
 use crate::api::{ClusterStatus, McsServiceImport, McsVersion};
 use crate::json::put_at;
 use crate::problem::{Problem, Reason, Severity};
@@ -59,6 +59,8 @@ fn ready(import: &Import, delivery: &Delivery, is_native: bool) -> Saying {
         not(reason, message)
     } else if let Some(message) = delivery.wait() {
         not(Reason::Pending, message)
+    } else if let GatewayState::Failed(error) = &delivery.gateways {
+        not(Reason::ConfigNotLoaded, message::joined([error.clone()]))
     } else {
         let mut message = "the egress gateway serves it".to_owned();
         if is_native {
@@ -75,7 +77,6 @@ mod tests {
     use super::*;
     use crate::snapshot::Gathered;
     use crate::snapshot::change::Change;
-    use crate::status::GatewayState;
     use crate::translate::{Options, Steering, Translator, Trust};
 
     const CLUSTER: &str = "
@@ -121,7 +122,10 @@ spec: {port: 31111}
         let high = "defaultTier: high, gateways: [10.20.0.7]";
         let waiting = GatewayState::Waiting("no pod of Gateway secure/mcwan-egress is ready".to_owned());
         let waiting = Delivery { gateways: waiting, ..Delivery::default() };
+        let failed = GatewayState::Failed("2 of 2 pods could not fetch the module".to_owned());
+        let failed = Delivery { gateways: failed, ..Delivery::default() };
         let table = [
+            (high, failed, false, "False/ConfigNotLoaded", "could not fetch", "no gateway has the module"),
             (high, Delivery::default(), false, "True/Ready", "the egress gateway serves it", "all is well"),
             (high, Delivery::default(), true, "True/Ready", "an HTTPRoute cannot name one", "natively"),
             (high, waiting, false, "False/Pending", "no pod of Gateway", "no gateway is there"),
