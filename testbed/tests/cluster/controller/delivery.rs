@@ -33,30 +33,26 @@ impl Scene {
     pub(crate) async fn until_delivered(&self, import: &str) -> Result<()> {
         self.settled().await?;
         let name = import.split_once(' ').map_or("", |(_, key)| key);
-        self.until_called_in(name).await?;
+        self.until_addressed(name).await?;
         self.until_said(import, "Programmed=False/Pending", "no pod of Gateway").await?;
         Ok(())
     }
 
-    /// Waits until clients are led to an import of namespace `secure`, which is done last, and the filter knows its address.
-    pub(crate) async fn until_called(&self, name: &str) -> Result<()> {
-        self.until_called_in(&format!("secure/{name}")).await?;
-        let service = self.get(&format!("Service secure/{name}-clusterset")).await?.context("no Service")?;
+    /// Waits until clients are led to an import, `NAMESPACE/NAME`, which is done last, and the filter knows its address.
+    pub(crate) async fn until_called(&self, key: &str) -> Result<()> {
+        let service = self.until_addressed(key).await?;
         let host = service["spec"]["clusterIP"].to_string();
-        self.until("WasmPlugin secure/mcwan", "the address is a host", |plugin| plugin.to_string().contains(&host))
-            .await?;
+        let plugin = format!("WasmPlugin {}/mcwan", key.split_once('/').context("want NAMESPACE/NAME")?.0);
+        self.until(&plugin, "the address is a host", |plugin| plugin.to_string().contains(&host)).await?;
         self.settled().await
     }
 
-    /// The same in any namespace. Its Service has an address then, Kubernetes a slice for it, and we know of the address.
-    async fn until_called_in(&self, key: &str) -> Result<()> {
-        let (namespace, name) = key.split_once('/').unwrap_or(("secure", key));
-        let service = format!("Service {namespace}/{name}-clusterset");
+    /// Waits until the Service that clients of an import call has an address, and we know of it.
+    async fn until_addressed(&self, key: &str) -> Result<Value> {
+        let service = format!("Service {key}-clusterset");
         self.until(&service, "its address is known", |service| service.to_string().contains("\"f:clusterIP\"")).await?;
-        let of_service = format!("kubernetes.io/service-name={name}-clusterset");
-        let slices = ["get", "endpointslices", "-n", namespace, "-l", &of_service, "-o", "name"];
-        until(PATIENCE, "it has a slice", async || Ok(!self.cluster.kubectl(&slices).await?.is_empty())).await?;
-        self.settled().await
+        self.settled().await?;
+        self.get(&service).await?.context("no Service")
     }
 
     /// Waits until everything that the payment example is made of is there, with both of its tiers.
@@ -71,6 +67,7 @@ impl Scene {
             Ok(true)
         })
         .await?;
+        self.until_called("secure/payment").await?;
         self.until_delivered(PAYMENT).await
     }
 

@@ -118,13 +118,13 @@ async fn neighbours(scene: &Scene) -> Result<()> {
     }
     scene.until_delivered(NEIGHBOUR).await?;
     scene.until_condition("ServiceExport retail/ledger", "Valid=True/Valid").await?;
-    scene.until_there("ServiceImport.multicluster.x-k8s.io retail/ledger").await?;
-    scene.settled().await
+    scene.until_called("retail/ledger").await?;
+    scene.until_called(NEIGHBOUR.trim_start_matches("ServiceImport ")).await
 }
 
 async fn namespaces_and_definitions(scene: &Scene) -> Result<()> {
     scene.put(&mk_exported("secure", "payment")).await?;
-    scene.until_called("payment").await?;
+    scene.until_called("secure/payment").await?;
     scene.settled().await?;
     let all = ids(scene).await?;
     scene.delete("Namespace retail").await?;

@@ -19,7 +19,7 @@ async fn what_others_change_is_repaired_and_what_they_own_is_left_alone() -> Res
     so_it_is_where_something_is_exported(&scene).await?;
     so_it_is_where_all_share_it(&scene).await?;
     a_route_that_cannot_be_written_holds_up_no_neighbour(&scene).await?;
-    scene.settled().await?;
+    scene.until_called("secure/payment").await?;
     what_others_change_is_repaired(&scene).await?;
     what_others_add_is_undone(&scene).await?;
     what_somebody_writes_into_a_route_is_not_granted(&scene).await?;

@@ -14,7 +14,12 @@ use serde_json::Value;
 /// Kinds that are written while nothing happens.
 const RESTLESS: [&str; 2] = ["Event", "Lease"];
 
-/// Every object of an API server but Leases and Events, by `KIND NAMESPACE/NAME`: its uid and version.
+/// Says of an `EndpointSlice` that Kubernetes' own controller keeps it, in its own time: of a Service that is made again
+/// without pods, it may keep the slice, which then goes with the Service that was.
+const BY_KUBERNETES: (&str, &str) = ("endpointslice.kubernetes.io/managed-by", "endpointslice-controller.k8s.io");
+
+/// Every object of an API server but Leases, Events and the slices that Kubernetes keeps, by `KIND NAMESPACE/NAME`: its
+/// uid and version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Versions(BTreeMap<String, String>);
 
@@ -26,13 +31,13 @@ impl Versions {
             if !capabilities.supports_operation(verbs::LIST) || RESTLESS.contains(&resource.kind.as_str()) {
                 continue;
             }
-            for object in list(client, &resource).await? {
+            for object in list(client, &resource).await?.iter().filter(|object| !is_by_kubernetes(object)) {
                 let metadata = &object.metadata;
                 let version = [&metadata.uid, &metadata.resource_version].map(|part| part.clone().unwrap_or_default());
                 let ours = Kind::ALL
                     .into_iter()
                     .find(|kind| kind.info().group == resource.group && kind.name() == resource.kind);
-                versions.insert(id(ours.map_or(&*resource.kind, |kind| kind.title()), &object), version.join("@"));
+                versions.insert(id(ours.map_or(&*resource.kind, |kind| kind.title()), object), version.join("@"));
             }
         }
         Ok(Self(versions))
@@ -76,6 +81,11 @@ fn id(kind: &str, object: &DynamicObject) -> String {
         Some(namespace) => format!("{kind} {namespace}/{name}"),
         None => format!("{kind} {name}"),
     }
+}
+
+fn is_by_kubernetes(object: &DynamicObject) -> bool {
+    let (key, value) = BY_KUBERNETES;
+    object.metadata.labels.as_ref().and_then(|labels| labels.get(key)).is_some_and(|by| by == value)
 }
 
 fn is_applied(object: &DynamicObject) -> bool {

@@ -28,9 +28,9 @@ async fn what_is_right_is_left_alone_and_what_changes_is_written_once() -> Resul
     scene.apply_payment().await?;
     scene.put(&mk_service("secure", "ledger")).await?;
     scene.put(&mk_export("secure", "ledger")).await?;
-    scene.until_delivered(IMPORT).await?;
+    scene.until_payment_delivered().await?;
     scene.until_condition("ServiceExport secure/ledger", "Valid=True/Valid").await?;
-    scene.until_called("ledger").await?;
+    scene.until_called("secure/ledger").await?;
     settled_routes(&scene, 2).await?;
     nothing_waits_for_us_to_go(&scene).await?;
     let versions = scene.versions().await?;

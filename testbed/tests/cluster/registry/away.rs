@@ -38,7 +38,7 @@ async fn a_registry_that_is_away_changes_nothing_but_what_is_said_of_it() -> Res
     wan.two.settled().await?;
     // What leads clients to them is made last.
     for name in ["payment", "ledger"] {
-        wan.two.until_called(name).await?;
+        wan.two.until_called(&format!("secure/{name}")).await?;
     }
     let before = emitted(&wan.two).await?;
     wan.one.cluster.stop_api_server();

@@ -28,7 +28,7 @@ async fn an_export_of_one_cluster_is_an_import_of_the_other() -> Result<()> {
 
     // Its gateways may be well, and nobody else has the service.
     for name in ["payment", "ledger"] {
-        wan.two.until_called(name).await?;
+        wan.two.until_called(&format!("secure/{name}")).await?;
     }
     let before = emitted(&wan.two).await?;
     one.stop().await?;
