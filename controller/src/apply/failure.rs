@@ -12,12 +12,12 @@ fn answered(status: &Status) -> WriteError {
     let details = status.details.as_ref();
     let has_cause = |reason: &str, field: &str| {
         let mut causes = details.into_iter().flat_map(|details| &details.causes);
-        causes.any(|cause| cause.reason == reason && cause.field == field)
+        causes.any(|cause| cause.reason == reason && cause.field.split('[').next() == Some(field))
     };
     let lasting = |reason| WriteError::Lasting { reason, message: message.clone() };
     match status.code {
         409 => WriteError::Conflict,
-        // It may be on its way back from a Service that has just gone.
+        // It may be on its way back from a Service that has just gone; or the range is another one since.
         422 if has_cause("FieldValueInvalid", "spec.clusterIPs") => WriteError::passing(Reason::AddressTaken, message),
         // The object has another uid than the one that was meant.
         422 if has_cause("FieldValueInvalid", "metadata.uid") => WriteError::Conflict,
@@ -75,6 +75,7 @@ mod tests {
             (409, "", json!({}), "Conflict", "somebody else's"),
             (422, "", another_uid, "Conflict", "another object of the name"),
             (422, "", cause("FieldValueInvalid", "spec.clusterIPs"), "Passing AddressTaken", "an address is not free"),
+            (422, "", cause("FieldValueInvalid", "spec.clusterIPs[0]"), "Passing AddressTaken", "of another family"),
             (422, "", cause("FieldValueInvalid", "spec.ports"), "Lasting Invalid", "what cannot be"),
             (403, "", json!({}), "Lasting Forbidden", "our rights do not suffice"),
             (403, "", terminating, "Passing NamespaceTerminating", "the namespace goes"),

@@ -78,7 +78,9 @@ impl Rollout {
         match &key.part {
             Part::Common | Part::Cluster => {}
             Part::Import(name) => {
-                self.report_later([Subject::Import(named(name)), Subject::Clusterset(named(name))]);
+                let name = named(name);
+                let shown = [Subject::Clusterset(name.clone()), Subject::Export(name.clone())];
+                self.report_later(shown.into_iter().chain([Subject::Import(name)]));
             }
             Part::Export(name) => self.report_later([Subject::Export(named(name))]),
             Part::Egress => self.report_namespace(&key.namespace),
@@ -278,8 +280,7 @@ impl Rollout {
             Subject::Export(key) => {
                 let export = snapshot.service_exports.get(&key.namespace, &key.name)?;
                 let outgoing = translator.outgoing().get(&key.namespace, &key.name)?;
-                let keys = [ReconcileKey::export(key), ReconcileKey::ingress(&key.namespace)];
-                let delivery = self.delivery(self.objects_of_keys(&keys));
+                let delivery = self.delivery(self.needs_of_export(key));
                 let said = Said::service_export(export);
                 status::service_export(said, self.conditions.mcs_version, outgoing, exports, &delivery, clock)
             }

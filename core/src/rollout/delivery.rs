@@ -119,6 +119,18 @@ impl Rollout {
         objects
     }
 
+    /// What an export needs, and what shows its service to clients here where somebody else has the names: a
+    /// `ServiceImport` of ours is then not there to tell it.
+    pub(super) fn needs_of_export(&self, export: &Key) -> Vec<&ObjectId> {
+        let keys = [ReconcileKey::export(export), ReconcileKey::ingress(&export.namespace)];
+        let shown = self.objects.desired.objects_of(&ReconcileKey::import(export)).iter().filter(|id| {
+            matches!(id.kind, Kind::Service | Kind::McsServiceImport)
+                && id.key.namespace == export.namespace
+                && self.objects.failure(id) == Some(&WriteOutcome::Conflict)
+        });
+        self.objects_of_keys(&keys).into_iter().chain(shown).collect()
+    }
+
     /// Whether something that an import needs is not as it should be.
     pub(super) fn has_failed(&self, import: &Key) -> bool {
         let import = self.model.translator.imports().get(&import.namespace, &import.name);

@@ -102,7 +102,9 @@ impl Rollout {
         if let Some(newest) = &newest {
             problems.extend(missing_grants(newest, &self.world.snapshot.reference_grants));
         }
-        let clusterset = newest.as_ref().and_then(|newest| clusterset_object(newest, &self.model.settings));
+        // Without a Service, nobody answers at its address.
+        let shown = newest.as_ref().filter(|_| client.is_some());
+        let clusterset = shown.and_then(|newest| clusterset_object(newest, &self.model.settings));
         let objects = backing.iter().chain(&routes).chain(&client).chain(&clusterset);
         let mut ids: Vec<ObjectId> = objects.map(|object| object.id.clone()).collect();
         if !is_taken_over || state.versions.keeps_clients() {

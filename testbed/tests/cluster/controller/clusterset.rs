@@ -5,7 +5,7 @@ use mcwan_testbed::cluster::Crds;
 use mcwan_testbed::wait::until;
 use serde_json::{Value, json};
 
-use crate::objects::{mk, mk_exported, mk_exported_by, mk_namespace, mk_tier};
+use crate::objects::{mk, mk_export, mk_exported, mk_exported_by, mk_namespace, mk_service, mk_tier};
 use crate::scene::{PATIENCE, Scene};
 
 const SHOWN: &str = "ServiceImport.multicluster.x-k8s.io secure/payment";
@@ -167,7 +167,13 @@ async fn names_of_others_are_left_alone(scene: &Scene) -> Result<()> {
     ensure!(scene.get(id).await? == before, "it is as it was");
     let service = scene.get("Service secure/orders-clusterset").await?.context("no Service")?;
     ensure!(service["spec"]["clusterIP"] != "10.96.7.7", "what others say of addresses is nothing to us");
+    // Who exports it is told.
+    let export = "ServiceExport secure/orders";
+    scene.put(&mk_service("secure", "orders")).await?;
+    scene.put(&mk_export("secure", "orders")).await?;
+    scene.until_said(export, "Ready=False/Failed", id).await?;
     scene.delete(id).await?;
+    scene.until_said(export, "Ready=False/Pending", "no pod of the ingress gateway").await?;
     scene.until(id, "it is ours", |shown| shown["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "mcwan").await
 }
 
