@@ -36,6 +36,7 @@ use crate::cluster::TestCluster;
 use crate::namespace::Entrance;
 use crate::network::Hosts;
 use container::Kind;
+pub(crate) use node::NAME as NODE;
 use node::Node;
 use order::Order;
 use register::Register;

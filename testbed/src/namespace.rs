@@ -176,13 +176,21 @@ impl Entrance {
         self.run(move || ip(&batch)).await?
     }
 
-    /// Forwards what others send through this namespace.
+    /// Forwards what others send through this namespace, also back by the device that it came by, and tells nobody of a
+    /// shorter way.
     ///
     /// # Errors
     /// The kernel does not allow it.
-    pub async fn forward(&self) -> Result<()> {
-        let path = "/proc/sys/net/ipv4/ip_forward";
-        self.run(move || fs::write(path, "1")).await?.with_context(|| format!("cannot write {path}"))
+    pub async fn forward(&self, device: &str) -> Result<()> {
+        let redirects = |device| format!("conf/{device}/send_redirects");
+        let settings = [("ip_forward".to_owned(), "1"), (redirects("all"), "0"), (redirects(device), "0")];
+        let set = move || {
+            settings.into_iter().try_for_each(|(setting, value)| {
+                let path = format!("/proc/sys/net/ipv4/{setting}");
+                fs::write(&path, value).with_context(|| format!("cannot write {path}"))
+            })
+        };
+        self.run(set).await?
     }
 
     /// The number by which `ip link … netns NUMBER` finds the namespace.

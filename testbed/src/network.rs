@@ -60,11 +60,12 @@ impl Network {
             format!("link set {BRIDGE} up"),
         ];
         namespace.ip(&commands).await?;
-        namespace.entrance().forward().await?;
+        namespace.entrance().forward(BRIDGE).await?;
         Ok(namespace)
     }
 
-    /// Makes a namespace with an address of this network; `cluster` is the one that [`Network::make`] made.
+    /// Makes a namespace with an address of this network; `cluster` is the one that [`Network::make`] made. Everything
+    /// that it sends goes there, to its neighbours, too: replies have to pass where an address was translated.
     ///
     /// # Errors
     /// See [`Namespace::new`]; or the address is taken.
@@ -77,8 +78,9 @@ impl Network {
         ];
         cluster.ip(&commands).await?;
         let commands = [
-            format!("address add {}/24 dev eth0", self.host(host)),
+            format!("address add {}/32 dev eth0", self.host(host)),
             "link set eth0 up".to_owned(),
+            format!("route add {} dev eth0", self.control_plane()),
             format!("route add default via {}", self.control_plane()),
         ];
         namespace.ip(&commands).await?;

@@ -5,6 +5,8 @@
 //! are made for it, and nothing is left behind. (Who wants the logs sets `MCWAN_KEEP_LOGS` to a folder.)
 
 mod client;
+mod core_dns;
+mod kube_proxy;
 mod logs;
 mod member;
 mod packet;
@@ -117,7 +119,8 @@ impl TestWan {
     /// # Errors
     /// No address is free.
     pub async fn client(&self, cluster: u8) -> Result<WanClient> {
-        Ok(WanClient::new(self.cluster(cluster).kubelet().hosts().attach().await?))
+        let cluster = self.cluster(cluster);
+        Ok(WanClient::new(cluster.kubelet().hosts().attach().await?, cluster.network()))
     }
 
     /// What the module is pulled by, as the controllers were told at first.

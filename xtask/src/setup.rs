@@ -2,9 +2,9 @@
 
 mod cache;
 mod crds;
+mod debian;
 mod envoy;
 mod go;
-mod iproute;
 mod istio;
 mod links;
 mod programs;
@@ -36,7 +36,7 @@ pub(crate) fn data_plane(tools: &Path) -> Result<()> {
 pub(crate) fn cluster(tools: &Path) -> Result<()> {
     fs::create_dir_all(tools).with_context(|| format!("cannot make {}", tools.display()))?;
     setpriv()?;
-    iproute::install()?;
+    debian::install()?;
     let go = Go::new(tools);
     programs::install(tools, &go)?;
     crds::install(tools, &go)?;

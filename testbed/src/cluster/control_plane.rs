@@ -22,6 +22,9 @@ pub(super) const TLS_NAME: &str = "kubernetes";
 const ETCD: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 2379);
 const ETCD_PEERS: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 2380);
 
+/// The addresses of Services, which are none of [`EVERYTHING`](crate::network::EVERYTHING).
+const SERVICES: &str = "10.112.0.0/16";
+
 /// The controllers that collect by owner, empty namespaces, publish the certificate authority, give
 /// Services their `EndpointSlice`s and Deployments their Pods.
 const CONTROLLERS: &str = "deployment-controller,endpointslice-controller,garbage-collector-controller,\
@@ -107,7 +110,7 @@ pub(super) async fn api_server(namespace: &Namespace, files: &Files, network: Ne
         format!("--service-account-key-file={}", key.display()),
         format!("--service-account-signing-key-file={}", key.display()),
         "--service-account-issuer=https://kubernetes.default.svc.cluster.local".to_owned(),
-        "--service-cluster-ip-range=10.96.0.0/12".to_owned(),
+        format!("--service-cluster-ip-range={SERVICES}"),
         "--endpoint-reconciler-type=none".to_owned(),
         "--authorization-mode=RBAC".to_owned(),
         format!("--token-auth-file={}", files.tokens().display()),

@@ -91,6 +91,10 @@ async fn perform(wan: &TestWan, play: &Play, example: &Example) -> Result<bool> 
     let rows: Vec<_> = performances.iter().map(|performance| row(performance, &tiers)).collect();
     let performances: Vec<_> = performances.iter().map(|performance| &performance.performance).collect();
     let is_good = table(example, HEADINGS, &rows, &performances, TERMINAL);
+    for cluster in wan.clusters() {
+        let address = play.address(wan, cluster.number()).await?;
+        println!("in {}, DNS says that {} is {address}", cluster.id(), play.name());
+    }
     println!("the router between the clusters counted, from cluster-{IMPORTER} to cluster-{EXPORTER}:");
     let ports = wan.traffic().since(&before).ports(IMPORTER, EXPORTER);
     for (port, Count { connections, packets, bytes, .. }) in ports {
@@ -147,11 +151,11 @@ async fn invite(wan: &TestWan, play: &Play, example: &Example) -> Result<()> {
     println!("  {} get serviceimports.mc-wan.l7mp.io,gateways,httproutes -n secure", kubectl.display());
     println!("From where the client is, in cluster-{IMPORTER}:");
     let inside = format!("nsenter --net=/proc/{}/ns/net", play.client().namespace().id());
-    let Some(gateway) = play.gateways(wan).await?.first().copied() else { return Ok(()) };
+    let address = play.address(wan, IMPORTER).await?;
     for arrives in [true, false] {
         let case = example.cases.iter().find(|case| matches!(case.expected.end, End::Upstream(_)) == arrives);
         if let Some(case) = case {
-            println!("  {inside} \\\n    {}", curl(&case.request, gateway));
+            println!("  {inside} \\\n    {}", curl(&case.request, address));
         }
     }
     Ok(())

@@ -13,7 +13,7 @@ use crate::cluster::client;
 use crate::network::Hosts;
 
 /// The name of the node.
-pub(super) const NAME: &str = "node";
+pub(crate) const NAME: &str = "node";
 
 /// What a container may use that does not say: cores, and bytes of memory.
 pub(super) const CORES: u64 = 2;

@@ -1,23 +1,28 @@
 //! A client in a cluster, as a pod is one.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::process::Stdio;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use tokio::net::TcpStream;
+use tokio::task::spawn_blocking;
 
+use super::core_dns;
+use crate::child::mortal;
 use crate::client::{self, Request, Response};
 use crate::namespace::Namespace;
-use crate::network::Host;
+use crate::network::{Host, Network};
 
 /// A client with an address of its own in a cluster's network.
 #[derive(Debug)]
 pub struct WanClient {
     host: Host,
+    network: Network,
 }
 
 impl WanClient {
-    pub(super) fn new(host: Host) -> Self {
-        Self { host }
+    pub(super) fn new(host: Host, network: Network) -> Self {
+        Self { host, network }
     }
 
     /// Sends a request over a connection of its own and reads the answer.
@@ -36,6 +41,22 @@ impl WanClient {
     pub async fn connect(&self, to: SocketAddr) -> Result<TcpStream> {
         let stream = self.host.namespace().perform(TcpStream::connect(to)).await?;
         stream.with_context(|| format!("cannot connect to {to}"))
+    }
+
+    /// What the cluster's DNS answers of a name, as `dig +short` prints it: a line each, in no order; none where it has no
+    /// such record. `kind` is `A`, `AAAA` or `SRV`.
+    ///
+    /// # Errors
+    /// `dig` is missing, or nobody answers.
+    pub async fn resolve(&self, name: &str, kind: &str) -> Result<Vec<String>> {
+        let mut dig = mortal("dig");
+        dig.arg(format!("@{}", core_dns::address(self.network))).args(["+short", "+time=5", "+tries=2", kind, name]);
+        dig.stdout(Stdio::piped()).stderr(Stdio::piped()).stdin(Stdio::null());
+        let child = self.host.namespace().spawn(dig).await.context("`dig` is missing: run `cargo xtask setup`")?;
+        let output = spawn_blocking(move || child.wait_with_output()).await??;
+        let answer = String::from_utf8_lossy(&output.stdout).into_owned();
+        ensure!(output.status.success(), "nobody answers what {name} is: {answer}");
+        Ok(answer.lines().map(str::to_owned).collect())
     }
 
     /// Its address.

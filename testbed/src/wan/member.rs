@@ -12,7 +12,8 @@ use kube::{Api, ResourceExt};
 
 use super::plan::Plan;
 use super::router::Router;
-use super::{PATIENCE, service};
+use super::{PATIENCE, core_dns, kube_proxy, service};
+use crate::child::Process;
 use crate::cluster::{Crds, TestCluster};
 use crate::controller::{Controller, Settings};
 use crate::istiod::{self, Istiod};
@@ -37,6 +38,8 @@ const GATEWAY_LABEL: &str = "gateway.networking.k8s.io/gateway-name";
 pub struct WanCluster {
     // Dropped in this order: first whoever needs the next.
     controllers: Vec<Option<Controller>>,
+    _core_dns: Process,
+    _kube_proxy: Process,
     kubelet: Kubelet,
     istiod: Istiod,
     cluster: TestCluster,
@@ -75,7 +78,18 @@ impl WanCluster {
             async { Kubelet::start(&cluster, &id(number)).await },
             install(&cluster),
         )?;
-        Ok(Self { controllers: Vec::new(), kubelet, istiod, cluster, number, launch: None })
+        // The one asks for its node.
+        let (kube_proxy, core_dns) = tokio::try_join!(kube_proxy::start(&cluster), core_dns::start(&cluster))?;
+        Ok(Self {
+            controllers: Vec::new(),
+            _core_dns: core_dns,
+            _kube_proxy: kube_proxy,
+            kubelet,
+            istiod,
+            cluster,
+            number,
+            launch: None,
+        })
     }
 
     /// Starts the replicas of the controller, with the credentials for a registry that is elsewhere.

@@ -5,7 +5,7 @@ mod crossing;
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use anyhow::{Context, Result, ensure};
 use kube::Api;
@@ -157,6 +157,26 @@ impl Play {
     pub async fn gateways(&self, wan: &TestWan) -> Result<Vec<SocketAddr>> {
         let service = clusterset_service(&self.import.name);
         wan.cluster(IMPORTER).endpoints(&self.import.namespace, &service, self.port).await
+    }
+
+    /// What the imported service is called in every cluster.
+    pub fn name(&self) -> String {
+        format!("{}.{}.svc.clusterset.local", self.import.name, self.import.namespace)
+    }
+
+    /// Where clients in a cluster find it by that name, as soon as they do.
+    ///
+    /// # Errors
+    /// They do not in time.
+    pub async fn address(&self, wan: &TestWan, cluster: u8) -> Result<SocketAddr> {
+        let (client, name) = (wan.client(cluster).await?, self.name());
+        let mut found = None;
+        wan.until(&format!("{name} has an address in cluster {cluster}"), async || {
+            found = client.resolve(&name, "A").await?.first().and_then(|address| address.parse::<IpAddr>().ok());
+            Ok(found.is_some())
+        })
+        .await?;
+        Ok(SocketAddr::new(found.context("there is no address")?, self.port))
     }
 
     fn forecast(&self, case: &Case) -> Forecast {

@@ -1,16 +1,18 @@
-//! A service of both clusters: one name in each, one address, and requests that stay where they may.
+//! A service of both clusters: one name in each, which DNS tells, one address, and requests that stay where they may.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use anyhow::{Context, Result, ensure};
-use mcwan_testbed::echo::NAME_HEADER;
 use mcwan_testbed::wan::{TestWan, WanClient};
 use serde_json::json;
 
 use crate::objects::{mk_export, mk_file};
 use crate::protocols::services::{DESK_HTTP, NAMESPACE, ensure_spoken, mk_desk};
 use crate::scene::{LOW, Scene, mk_request};
+
+/// What the service is called in every cluster.
+const NAME: &str = "desk.talk.svc.clusterset.local";
 
 /// How many requests in a row tell who answers.
 const ROW: usize = 30;
@@ -44,12 +46,19 @@ async fn it_is_called_by_its_address(scene: &Scene) -> Result<()> {
     ensure!(text(shown, "{.status.clusters[*].cluster}").await? == "cluster-1", "cluster-1 exports it");
     let ready = "{.status.conditions[?(@.type=='Ready')].reason}";
     scene.wan.until("clients are told that it is there", async || Ok(text(shown, ready).await? == "Ready")).await?;
-    for gateway in scene.wan.cluster(2).endpoints(NAMESPACE, "desk-clusterset", DESK_HTTP).await? {
+    for name in [NAME, "desk-clusterset.talk.svc.cluster.local"] {
+        let known = async || Ok(scene.client.resolve(name, "A").await? == [&*address]);
+        scene.wan.until(&format!("{name} is {address}"), known).await?;
+    }
+    let ports = scene.client.resolve(&format!("_http._tcp.{NAME}"), "SRV").await?;
+    ensure!(ports == [format!("0 100 {DESK_HTTP} {NAME}.")], "{ports:?}");
+    let at = SocketAddr::new(address.parse()?, DESK_HTTP);
+    for host in [NAME, "desk-clusterset.talk", &format!("{address}:{DESK_HTTP}")] {
         let before = scene.wan.traffic();
-        let answer = scene.client.send(gateway, &mk_request("GET", &format!("{address}:{DESK_HTTP}"), "/low")).await?;
-        let seen = answer.seen().with_context(|| format!("{address} answers {}", answer.status))?;
+        let answer = scene.client.send(at, &mk_request("GET", host, "/low")).await?;
+        let seen = answer.seen().with_context(|| format!("{host} answers {}", answer.status))?;
         ensure!(seen.authority == "desk.talk.svc.cluster.local", "it is called {}", seen.authority);
-        ensure_spoken(&scene.wan, &before, Some(LOW.1), "a request by address")?;
+        ensure_spoken(&scene.wan, &before, Some(LOW.1), host)?;
     }
     Ok(())
 }
@@ -88,12 +97,9 @@ impl<'w> Caller<'w> {
         let what = format!("in cluster {}, {expected:?} answer", self.cluster);
         self.wan
             .until(&what, async || {
-                let gateways =
-                    self.wan.cluster(self.cluster).endpoints(NAMESPACE, "desk-clusterset", DESK_HTTP).await?;
                 let mut by = BTreeSet::new();
-                for number in 0..ROW {
-                    let Some(gateway) = gateways.get(number % gateways.len().max(1)) else { return Ok(false) };
-                    let Some(cluster) = self.ask(*gateway).await else { return Ok(false) };
+                for _ in 0..ROW {
+                    let Some(cluster) = self.ask().await else { return Ok(false) };
                     by.insert(cluster);
                 }
                 Ok(by == expected)
@@ -101,12 +107,11 @@ impl<'w> Caller<'w> {
             .await
     }
 
-    /// Which cluster answers a request.
-    async fn ask(&self, gateway: SocketAddr) -> Option<String> {
-        let answer =
-            self.client.send(gateway, &mk_request("GET", "desk.talk.svc.clusterset.local", "/low")).await.ok()?;
-        let (_, name) = answer.headers.iter().find(|(name, _)| name == NAME_HEADER)?;
-        let name = String::from_utf8_lossy(name);
-        Some(name.split('/').next()?.to_owned())
+    /// Which cluster answers a request to the name.
+    async fn ask(&self) -> Option<String> {
+        let address = self.client.resolve(NAME, "A").await.ok()?.first()?.parse().ok()?;
+        let request = mk_request("GET", NAME, "/low");
+        let answer = self.client.send(SocketAddr::new(address, DESK_HTTP), &request).await.ok()?;
+        Some(answer.echo_name()?.split('/').next()?.to_owned())
     }
 }

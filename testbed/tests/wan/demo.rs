@@ -28,6 +28,10 @@ async fn an_example_is_played_on_two_clusters() {
         log.contains("  cluster-2  ServiceImport secure/payment     Accepted ✓  ResolvedRefs ✓  Programmed ✓\n"),
         "{log}"
     );
+    for cluster in ["cluster-1", "cluster-2"] {
+        let line = format!("in {cluster}, DNS says that payment.secure.svc.clusterset.local is 10.112.");
+        assert!(table.contains(&line), "{table}");
+    }
     every_request_is_told(&table);
     fits(&table);
     fits(&log);

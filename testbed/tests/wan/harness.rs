@@ -41,12 +41,16 @@ async fn until_two_are_ready(wan: &TestWan) -> Result<()> {
     wan.until("two pods of the gateway are ready", two).await
 }
 
-/// Waits until the registry has them too. A write that is still under way when the API server is killed would be made
+/// Waits until the registry has them too, and nothing else is to be written. A write that is still under way when the API server is killed would be made
 /// again, and refused: one that has just started does not know its roles.
 async fn until_both_are_exported(wan: &TestWan) -> Result<()> {
     let export = "get exportedservice cluster-1.secure.payment --namespace mc-wan-registry --ignore-not-found --output \
                   jsonpath={.spec.gateways[*]}";
     let export: Vec<_> = export.split(' ').collect();
+    let shown = "get serviceimports.multicluster.x-k8s.io payment --namespace secure --ignore-not-found --output \
+                 jsonpath={.status.conditions[0].reason}";
+    let shown: Vec<_> = shown.split(' ').collect();
+    wan.until("its own clients reach it, too", async || Ok(wan.cluster(1).kubectl(&shown).await? == "Ready")).await?;
     wan.until("the export has the addresses of both pods", async || {
         let exported = wan.cluster(1).kubectl(&export).await?;
         let exported: BTreeSet<_> = exported.split_whitespace().map(str::to_owned).collect();

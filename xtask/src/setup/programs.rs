@@ -22,7 +22,7 @@ struct Module {
     programs: &'static [(&'static str, &'static str)],
 }
 
-const MODULES: [Module; 2] = [
+const MODULES: [Module; 3] = [
     Module {
         name: "kubernetes",
         version: ("k8s.io/component-base/version.gitVersion", "k8s.io/kubernetes"),
@@ -30,12 +30,18 @@ const MODULES: [Module; 2] = [
             ("crane", "github.com/google/go-containerregistry/cmd/crane"),
             ("etcd", "go.etcd.io/etcd/server/v3"),
             ("kubectl", "k8s.io/kubernetes/cmd/kubectl"),
+            ("kube-proxy", "k8s.io/kubernetes/cmd/kube-proxy"),
             ("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager"),
             ("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"),
             ("istioctl", "istio.io/istio/istioctl/cmd/istioctl"),
             ("pilot-agent", "istio.io/istio/pilot/cmd/pilot-agent"),
             ("pilot-discovery", "istio.io/istio/pilot/cmd/pilot-discovery"),
         ],
+    },
+    Module {
+        name: "coredns",
+        version: ("github.com/coredns/coredns/coremain.GitCommit", "github.com/coredns/coredns"),
+        programs: &[("coredns", "github.com/coredns/coredns")],
     },
     Module {
         name: "helm",
