@@ -46,6 +46,8 @@ pub const VERSION: &str = "v1alpha1";
 pub const TIER_NAMESPACE: &str = "mc-wan";
 /// The label of what belongs to one import: its name.
 pub const IMPORT_LABEL: &str = "mc-wan.l7mp.io/import";
+/// The label of what belongs to an import or export of another namespace: that namespace.
+pub const NAMESPACE_LABEL: &str = "mc-wan.l7mp.io/namespace";
 /// The namespace of the registry.
 pub const REGISTRY_NAMESPACE: &str = "mc-wan-registry";
 

@@ -157,8 +157,8 @@ pub const NAMESPACE: KindInfo = kind("", V1, "Namespace", "namespaces", &[WATCH]
 pub const POD: KindInfo = kind("", V1, "Pod", "pods", &[WATCH]);
 /// Those of users, and ours.
 pub const SERVICE: KindInfo = kind("", V1, "Service", "services", NAMED);
-/// Those of users' Services, and of tier services.
-pub const ENDPOINT_SLICE: KindInfo = kind("discovery.k8s.io", V1, "EndpointSlice", "endpointslices", OF_TIERS);
+/// Those of users' Services, those of tier services, and those that DNS knows of services of several clusters.
+pub const ENDPOINT_SLICE: KindInfo = kind("discovery.k8s.io", V1, "EndpointSlice", "endpointslices", NAMED);
 /// Those of users, and ours. Releases of Gateway API before 1.5 serve no later version than the last.
 pub const REFERENCE_GRANT: KindInfo =
     kind(GATEWAY_API, &["v1", "v1beta1"], "ReferenceGrant", "referencegrants", OF_TIERS);

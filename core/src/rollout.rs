@@ -24,6 +24,7 @@ mod prune;
 mod queue;
 mod safeguard;
 mod shared;
+mod slices;
 mod take_over;
 mod timing;
 mod version;
@@ -69,6 +70,8 @@ pub struct Rollout {
     objects: Objects,
     queue: WorkQueue<Work>,
     imports: Keyed<ImportState>,
+    /// When the endpoints of an import were written last.
+    slices: Keyed<Moment>,
     egresses: BTreeMap<Arc<str>, Egress>,
     /// The exports that other clusters have not heard of, and how far their routes are.
     announcements: BTreeMap<ReconcileKey, StageProgress>,
@@ -144,6 +147,7 @@ impl Rollout {
             objects: Objects::new(seed),
             queue: WorkQueue::default(),
             imports: Keyed::default(),
+            slices: Keyed::default(),
             egresses: BTreeMap::new(),
             announcements: BTreeMap::new(),
             conditions: Conditions::default(),
@@ -301,6 +305,9 @@ impl Rollout {
         for change in changes {
             match change {
                 Change::GatewayPods(namespace) => self.pods_changed(namespace, now),
+                Change::Addresses(import) | Change::McsImportStatus(import) => {
+                    self.queue.add(Work::Reconcile(ReconcileKey::slices(import)));
+                }
                 Change::Liveness(cluster) => self.queue.add(Work::Warn(Arc::clone(cluster))),
                 _ => {}
             }
@@ -334,6 +341,7 @@ impl Rollout {
         self.objects.stand_by();
         self.queue = WorkQueue::default();
         self.imports = Keyed::default();
+        self.slices = Keyed::default();
         self.egresses.clear();
         self.announcements.clear();
         self.conditions.under_way.clear();
@@ -381,6 +389,7 @@ impl Rollout {
         match &key.part {
             Part::Common | Part::Cluster => self.reconcile_shared(key, now, out),
             Part::Import(_) => self.reconcile_import(key, now, out),
+            Part::Slices(name) => self.reconcile_slices(key, name, now, out),
             Part::Egress => self.reconcile_egress(&key.namespace, now, out),
             Part::Ingress => self.reconcile_ingress(key, now, out),
             Part::Export(_) => self.reconcile_export(key, now, out),

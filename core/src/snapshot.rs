@@ -85,7 +85,7 @@ pub struct ClientService {
     pub key: Key,
     /// The import.
     pub import: Key,
-    /// Its addresses, one of each family.
+    /// Its addresses, one of each family; none of a headless one.
     pub addresses: Vec<IpAddr>,
 }
 

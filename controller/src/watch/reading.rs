@@ -8,6 +8,7 @@ use kube::core::DynamicResourceScope;
 use kube::discovery::ApiResource;
 use mcwan_core::observed::{Live, Owner, registry_writer};
 use mcwan_core::snapshot::Key;
+use mcwan_core::snapshot::input::is_for_clients;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -40,7 +41,7 @@ impl<const WRITTEN: bool> Reading<WRITTEN> {
         let text = |field| object.get("metadata")?.get(field)?.as_str();
         let key = Key::new(text("namespace").unwrap_or_default(), text("name").unwrap_or_default());
         let resource_version = text("resourceVersion").map(str::to_owned);
-        if live.is_ours() && writer.is_none() && !has_addresses(&object) {
+        if live.is_ours() && writer.is_none() && !is_for_clients(&object) {
             object = Value::Null;
         } else {
             strip(&mut object);
@@ -61,12 +62,6 @@ impl<const WRITTEN: bool> Reading<WRITTEN> {
         let is_kept = is_told || !live.is_ours() || !self.object.is_null();
         (live, is_kept.then_some(self.object))
     }
-}
-
-/// Whether it is a Service with an address, or tells clients of one: the API server's to give.
-fn has_addresses(object: &Value) -> bool {
-    let addresses = ["/spec/clusterIPs/0", "/spec/ips/0"].iter().find_map(|place| object.pointer(place)?.as_str());
-    addresses.is_some_and(|address| address != "None")
 }
 
 /// Takes away what is large and nobody reads.

@@ -25,6 +25,7 @@ mod provenance;
 mod recovered;
 mod route;
 mod service;
+mod slices;
 mod tier;
 
 use std::fmt;
@@ -34,7 +35,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use crate::api::DataPlane;
 use crate::translate::Import;
 
-pub use crate::api::IMPORT_LABEL;
+pub use crate::api::{IMPORT_LABEL, NAMESPACE_LABEL};
 pub use access_log::AccessLog;
 pub use cluster::{cluster_object, common_objects};
 pub use clusterset::clusterset_object;
@@ -43,10 +44,11 @@ pub use everything::everything;
 pub use export::export_objects;
 pub use filter::{FilterKind, FilterObject, filter_object, sealed_config};
 pub use grant::missing_grants;
-pub use import::{ImportObjects, ImportVersions, tier_services};
+pub use import::{ImportObjects, ImportVersions, NO_ADDRESS, tier_services};
 pub use ingress::{guard_of, guarded_by, ingress_objects};
 pub use provenance::Provenance;
 pub use recovered::{Places, Recovered, RecoveredRule, steering_value_of, tier_services_of};
+pub use slices::slice_objects;
 
 /// The label of everything that mcwan writes, its value being [`MANAGER`].
 pub const MANAGED_BY_LABEL: &str = "app.kubernetes.io/managed-by";
@@ -54,8 +56,6 @@ pub const MANAGED_BY_LABEL: &str = "app.kubernetes.io/managed-by";
 pub const MANAGER: &str = "mcwan";
 /// The label of what belongs to one export: its name.
 pub const EXPORT_LABEL: &str = "mc-wan.l7mp.io/export";
-/// The label of what belongs to an import or export of another namespace: that namespace.
-pub const NAMESPACE_LABEL: &str = "mc-wan.l7mp.io/namespace";
 /// The label of what a cluster tells the registry: its name.
 pub const CLUSTER_LABEL: &str = "mc-wan.l7mp.io/cluster";
 /// The label of endpoints in another cluster: its name.

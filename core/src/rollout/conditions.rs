@@ -76,7 +76,7 @@ impl Rollout {
     pub(super) fn report_reconciled(&mut self, key: &ReconcileKey) {
         let named = |name| Key { namespace: std::sync::Arc::clone(&key.namespace), name: std::sync::Arc::clone(name) };
         match &key.part {
-            Part::Common | Part::Cluster => {}
+            Part::Common | Part::Cluster | Part::Slices(_) => {}
             Part::Import(name) => {
                 let name = named(name);
                 let shown = [Subject::Clusterset(name.clone()), Subject::Export(name.clone())];

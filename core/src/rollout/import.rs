@@ -6,12 +6,15 @@ use serde_json::Value;
 
 use super::event::Command;
 use super::key::{Part, ReconcileKey};
+use super::objects::WriteState;
 use super::safeguard::Safeguard;
 use super::take_over::Found;
 use super::version::{MOST_VERSIONS, Stage, StageProgress, Version, Versions};
 use super::{Rollout, Timing, Work};
 use crate::api::DataPlane;
-use crate::emit::kubernetes::{ImportObjects, ImportVersions, Places, Recovered, clusterset_object, missing_grants};
+use crate::emit::kubernetes::{
+    ImportObjects, ImportVersions, NO_ADDRESS, Places, Recovered, clusterset_object, missing_grants,
+};
 use crate::emit::object::{Kind, Object, ObjectId};
 use crate::moment::Moment;
 use crate::observed::Istiod;
@@ -115,10 +118,14 @@ impl Rollout {
         }
         self.keep_problems(key, problems);
         self.consists_of(key, &ids, now);
-        let client = client.filter(|_| is_taken_over).map(|client| self.with_free_address(client, import, now, out));
+        let client = client.filter(|_| is_taken_over);
+        // As long as nobody exports it, it stays of the type that it was of.
+        let is_typed = newest.as_ref().is_some_and(|newest| newest.clusterset.is_some());
+        let is_anew = client.as_ref().is_some_and(|client| is_typed && self.is_made_anew(client, key, now, out));
+        let client = client.filter(|_| !is_anew).map(|client| self.with_free_address(client, import, now, out));
         let written = Written {
             backing: self.write_each(key, backing, now, out) && self.has_listeners(import),
-            client: self.write_each(key, client.into_iter().collect(), now, out),
+            client: self.write_each(key, client.into_iter().collect(), now, out) && !is_anew,
             routes: self.write_each(key, routes, now, out),
         };
         self.write_each(key, clusterset.into_iter().collect(), now, out);
@@ -128,6 +135,20 @@ impl Rollout {
             return state.versions.look(written, istiod, now);
         }
         false
+    }
+
+    /// Whether the Service that clients call must go first: one with an address cannot become one without, nor the other way
+    /// round (Kubernetes, `ServiceSpec.clusterIP`).
+    fn is_made_anew(&mut self, client: &Object, key: &ReconcileKey, now: Moment, out: &mut Vec<Command>) -> bool {
+        let is_headless = client.body.pointer("/spec/clusterIP").is_some_and(|address| *address == NO_ADDRESS);
+        let known = self.world.snapshot.client_services.get(&client.id.key.namespace, &client.id.key.name);
+        if known.is_none_or(|known| known.addresses.is_empty() == is_headless) {
+            return false;
+        }
+        if let WriteState::Failed(until) = self.objects.delete(&client.id, now, out) {
+            self.queue.add_at(Work::Reconcile(key.clone()), until);
+        }
+        true
     }
 
     /// The Service that clients call. One that is made again asks for the address that they know; where somebody else has it
@@ -178,6 +199,7 @@ impl Rollout {
         let waits_for_backing = self.has(Safeguard::Backing);
         let is_native = self.is_native(import);
         let is_taken_over = self.is_taken_over(&import.namespace);
+        let is_unanswered = self.is_unanswered(key);
         let native_written = self.egresses.get(&import.namespace).and_then(|egress| egress.native_written);
         let Some(state) = self.imports.get_mut(&import.namespace, &import.name) else { return false };
         let versions = &mut state.versions;
@@ -215,6 +237,8 @@ impl Rollout {
                     if until.is_some_and(|until| until <= now) && is_taken_over {
                         newest.stage = Stage::Ready;
                         (is_news, is_ready) = (true, true);
+                    } else if until.is_none() && is_unanswered {
+                        // Nobody refuses anything: the next attempt brings it here again.
                     } else if until.is_none() && refused <= now && is_taken_over {
                         let values = newest.import.as_ref().map(|import| import.steering_values()).unwrap_or_default();
                         newest.missing = values.difference(&known).cloned().collect();
@@ -281,6 +305,13 @@ impl Rollout {
         let routes = objects.desired.objects_of(key).iter().filter(|id| id.kind == Kind::HttpRoute);
         let states = routes.map(|id| objects.observed.get(id).map_or(Istiod::Silent, |live| live.istiod));
         states.filter(|istiod| self.world.has_istiod || *istiod != Istiod::Silent).min().unwrap_or(Istiod::UpToDate)
+    }
+
+    /// Whether the API server cannot be reached to write routes of a part.
+    fn is_unanswered(&self, key: &ReconcileKey) -> bool {
+        let routes = self.objects.desired.objects_of(key).iter().filter(|id| id.kind == Kind::HttpRoute);
+        let mut failures = routes.filter_map(|id| self.objects.failure(id));
+        failures.any(|failure| matches!(failure, WriteOutcome::Retry { reason: Reason::Unreachable, .. }))
     }
 
     fn is_native(&self, import: &Key) -> bool {

@@ -24,6 +24,8 @@ pub enum Part {
     Cluster,
     /// An import, by its name.
     Import(Arc<str>),
+    /// The endpoints that DNS knows of an import, by its name.
+    Slices(Arc<str>),
     /// What the imports of a namespace share.
     Egress,
     /// What the exports of a namespace share.
@@ -52,6 +54,11 @@ impl ReconcileKey {
         Self { namespace: Arc::clone(&key.namespace), part: Part::Export(Arc::clone(&key.name)) }
     }
 
+    /// The endpoints that DNS knows of an import.
+    pub(super) fn slices(key: &Key) -> Self {
+        Self { namespace: Arc::clone(&key.namespace), part: Part::Slices(Arc::clone(&key.name)) }
+    }
+
     /// What the imports of a namespace share.
     pub(super) fn egress(namespace: &Arc<str>) -> Self {
         Self { namespace: Arc::clone(namespace), part: Part::Egress }
@@ -66,6 +73,7 @@ impl ReconcileKey {
     pub(super) fn affected(affected: &Affected) -> Vec<Self> {
         let Affected { imports, exports, egress, ingress, cluster, tiers } = affected;
         let mut keys: Vec<_> = imports.iter().map(Self::import).chain(exports.iter().map(Self::export)).collect();
+        keys.extend(imports.union(exports).map(Self::slices));
         keys.extend(egress.iter().map(Self::egress));
         keys.extend(ingress.iter().map(Self::ingress));
         keys.extend(tiers.then(|| Self::of_cluster(Part::Common)));

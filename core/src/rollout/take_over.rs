@@ -113,7 +113,7 @@ impl Rollout {
                 self.route_was_read(&Key { namespace: Arc::clone(&key.namespace), name: Arc::clone(name) }, id, found);
             }
             Part::Egress => self.filter_was_read(&key.namespace, found, now),
-            Part::Common | Part::Cluster | Part::Ingress | Part::Export(_) => {}
+            Part::Common | Part::Cluster | Part::Slices(_) | Part::Ingress | Part::Export(_) => {}
         }
     }
 
@@ -124,11 +124,13 @@ impl Rollout {
         left.remove(id);
         let (recovered, places) = &mut **found;
         let services = recovered.services.clone();
+        let tier_ports: Vec<_> = self.model.translator.exports().tier_ports().map(|(_, port)| port).collect();
         let provenance = Provenance {
             namespace: &import.namespace,
             name: &import.name,
             steering_key: &steering_key,
             services: &services,
+            tier_ports: &tier_ports,
         };
         if let Some(route) = route {
             recovered.read(&import.name, route, places, |rule| provenance.is_own(rule));
@@ -174,7 +176,7 @@ impl Rollout {
                 self.imports.get(&key.namespace, name).is_none_or(|state| !matches!(state.found, Found::Reading { .. }))
             }
             Part::Egress => !self.is_reading(&key.namespace) && !self.is_being_taken_over(&key.namespace),
-            Part::Common | Part::Cluster | Part::Ingress | Part::Export(_) => true,
+            Part::Common | Part::Cluster | Part::Slices(_) | Part::Ingress | Part::Export(_) => true,
         }
     }
 
@@ -242,9 +244,10 @@ impl Rollout {
                 continue;
             };
             let versions = &mut state.versions;
+            let Some(import) = versions.import().cloned() else { continue };
+            let has_routes = versions.is_live || has_routes(&import, versions.recovered.as_deref());
             let Some(newest) = versions.list.last_mut() else { continue };
-            let Some(import) = newest.import.clone() else { continue };
-            if import.wire == wire {
+            if import.wire == wire && has_routes {
                 // What is wanted is what gateways have: so they have its routes.
                 newest.stage = Stage::Ready;
                 newest.first = Some(FOUND);
@@ -288,4 +291,12 @@ impl Rollout {
         self.queue.add(Work::Ask(Arc::clone(namespace)));
         self.queue.add(Work::Reconcile(ReconcileKey::egress(namespace)));
     }
+}
+
+/// Whether the routes that were found have every rule of an import: a filter does not tell for which ports it is.
+fn has_routes(import: &Import, found: Option<&Recovered>) -> bool {
+    let rules = found.into_iter().flat_map(|found| &found.rules);
+    let found: BTreeSet<_> = rules.map(|rule| (rule.port, &*rule.value)).collect();
+    let values = import.steering_values();
+    import.ports.iter().all(|port| values.iter().all(|value| found.contains(&(*port, &**value))))
 }

@@ -158,9 +158,6 @@ impl Snapshot {
             }
             Input::ClientService(service) => {
                 let (key, import) = (service.key.clone(), service.import.clone());
-                if service.addresses.is_empty() {
-                    return self.remove(InputKind::ClientService, &key);
-                }
                 let before = self.client_services.insert(&key, service);
                 let is_same = self.client_services.get(&key.namespace, &key.name) == before.as_ref();
                 let moved = before.map(|before| before.import).filter(|before| *before != import);

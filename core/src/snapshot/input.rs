@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::change::{Input, InputKind};
 use super::{ClientService, Key, Unreadable, typed};
-use crate::api::{IMPORT_LABEL, validate};
+use crate::api::{IMPORT_LABEL, NAMESPACE_LABEL, validate};
 use crate::problem::{ObjectRef, Problem};
 
 /// Reads an object. A `ServiceImport` that cannot be read is an input, too: what it should forbid must not be open.
@@ -33,6 +33,15 @@ pub fn read(kind: InputKind, object: &Value) -> Result<Input, Box<Unreadable>> {
         InputKind::ClientService => typed(object).map(|service| Input::ClientService(client_service(&service))),
         InputKind::McsServiceImport => typed(object).map(Input::McsServiceImport),
     }
+}
+
+/// Whether an object of ours is a Service that clients call, or what tells them of it: its addresses are the API server's to give. (Tier
+/// services, of which there are many, name the namespace that they are for.)
+pub fn is_for_clients(object: &Value) -> bool {
+    let labels = object.pointer("/metadata/labels");
+    let is_of_tier = || labels.is_some_and(|labels| labels.get(NAMESPACE_LABEL).is_some());
+    let is_shown = || matches!(object.pointer("/spec/type").and_then(Value::as_str), Some("ClusterSetIP" | "Headless"));
+    object.pointer("/spec/clusterIPs/0").is_some() && !is_of_tier() || is_shown()
 }
 
 /// What is kept of a Service of ours. One that clients of an import call has the import's name on a label.

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use mcwan_policy::limits;
 
-use crate::api::{ExportedPort, ServiceProperties};
+use crate::api::{ExportedPort, ServiceProperties, ServiceType};
 use crate::snapshot::Snapshot;
 
 use super::{Exports, Merged, merge, target};
@@ -31,6 +31,11 @@ impl Clusterset {
         clusters.sort();
         let Merged { ports, properties, .. } = merge(exports.declared(namespace, name).collect())?;
         Some(Self { ports, properties: properties.clone(), clusters })
+    }
+
+    /// Whether its name leads to pods, and it has no address.
+    pub fn is_headless(&self) -> bool {
+        self.properties.service_type == ServiceType::Headless
     }
 
     /// Whether requests go to other clusters only where this one has no ready pod (Kubernetes, `trafficDistribution`).

@@ -98,6 +98,11 @@ impl Translator {
         self.options.mcs_version = version;
     }
 
+    /// The version of the Multi-Cluster Services API that is served.
+    pub fn mcs_version(&self) -> McsVersion {
+        self.options.mcs_version
+    }
+
     /// The key of the digests in steering values.
     pub fn steering_key(&self) -> &SteeringKey {
         &self.options.steering_key

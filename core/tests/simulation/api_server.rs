@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use mcwan_core::emit::kubernetes::{IMPORT_LABEL, NAMESPACE_LABEL};
+use mcwan_core::emit::kubernetes::{IMPORT_LABEL, NAMESPACE_LABEL, NO_ADDRESS};
 use mcwan_core::emit::object::{Kind, ObjectId};
 use mcwan_core::moment::Moment;
 use mcwan_core::observed::{Digest, Istiod, Live, Owner};
@@ -13,7 +13,7 @@ use mcwan_core::rollout::ApplyError;
 use mcwan_core::snapshot::Key;
 use mcwan_core::status::{StatusKind, StatusPatch};
 use mcwan_core::watched::Watched;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::inputs::Input;
 
@@ -182,11 +182,14 @@ impl ApiServer {
             self.trespasses.push(format!("{} {} of another is written", id.kind.name(), id.key));
         }
         let mut body = body.clone();
-        if id.kind == Kind::Service && body["spec"]["clusterIP"] != "None" {
+        if id.kind == Kind::Service {
+            let asked = body["spec"]["clusterIP"].clone();
             let kept = known.as_ref().map(|known| known.body["spec"]["clusterIPs"].clone());
             body["spec"]["clusterIPs"] = match kept {
-                Some(kept) => kept,
-                None => self.allocate(&id.key, &body["spec"]["clusterIP"])?,
+                Some(kept) if asked.is_null() || kept[0] == asked => kept,
+                Some(_) => return Err(taken("spec.clusterIPs[0]: may not change once set")),
+                None if asked == NO_ADDRESS => json!([NO_ADDRESS]),
+                None => self.allocate(&id.key, &asked)?,
             };
         }
         let uid = known.as_ref().map_or_else(|| format!("u{}", self.version + 1).into(), |known| known.uid.clone());
@@ -206,8 +209,7 @@ impl ApiServer {
             services.any(|(key, stored)| key != service && stored.body["spec"]["clusterIPs"][0] == *address)
         };
         if !asked.is_null() && is_taken(asked) {
-            let message = "spec.clusterIPs: provided IP is already allocated".to_owned();
-            return Err(ApplyError::Failed(WriteError::passing(Reason::AddressTaken, message)));
+            return Err(taken("spec.clusterIPs: provided IP is already allocated"));
         }
         let free = (1..=u8::MAX).map(|last| Value::from(format!("10.96.0.{last}"))).find(|address| !is_taken(address));
         let address = if asked.is_null() { free.unwrap_or_default() } else { asked.clone() };
@@ -275,6 +277,10 @@ impl ApiServer {
         self.objects.entry(kind).or_default().insert(key, stored);
         self.news.push(kind);
     }
+}
+
+fn taken(message: &str) -> ApplyError {
+    ApplyError::Failed(WriteError::passing(Reason::AddressTaken, message))
 }
 
 /// A time of creation: each object is younger than those before it.

@@ -23,7 +23,7 @@ fn holds(pace: Pace, steps: &[(Duration, Step)]) {
 }
 
 fn export(service: usize) -> Step {
-    Step::Export(0, service, ExportWish { ports: vec![8080], pods: 2, default_tier: Some(0) })
+    Step::Export(0, service, ExportWish { ports: vec![8080], pods: 2, default_tier: Some(0), is_headless: false })
 }
 
 fn import(service: usize, rules: &[RuleWish]) -> Step {

@@ -65,6 +65,7 @@ pub(crate) fn export(cluster: usize, service: usize, wish: &ExportWish) -> Input
         "cluster": cluster_name, "namespace": namespace, "name": name, "exportedAt": format!("2026-11-2{cluster}T08:00:00Z"),
         "ports": ports, "defaultTier": wish.default_tier.map(|tier| TIERS[tier]),
         "gateways": [format!("10.{}.0.{}", cluster + 1, wish.pods)], "readyPods": wish.pods,
+        "properties": {"type": if wish.is_headless { "Headless" } else { "ClusterSetIP" }},
     });
     let body = json!({"metadata": {"labels": {"mc-wan.l7mp.io/cluster": cluster_name}}, "spec": spec});
     let key = export_key(cluster, service);

@@ -132,6 +132,7 @@ pub(crate) struct ExportWish {
     pub(crate) ports: Vec<u16>,
     pub(crate) pods: u32,
     pub(crate) default_tier: Option<Tier>,
+    pub(crate) is_headless: bool,
 }
 
 /// The services that are imported.
@@ -230,7 +231,7 @@ fn export(rng: &mut Rng) -> ExportWish {
         1 => vec![PORTS[1]],
         _ => vec![PORTS[0]],
     };
-    ExportWish { ports, pods: rng.u32(1..4), default_tier: rng.bool().then_some(0) }
+    ExportWish { ports, pods: rng.u32(1..4), default_tier: rng.bool().then_some(0), is_headless: rng.u8(..8) == 0 }
 }
 
 fn import(rng: &mut Rng) -> ImportWish {

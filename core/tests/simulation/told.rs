@@ -177,6 +177,12 @@ impl Told {
         })
     }
 
+    /// Whether a service was headless at any time, or was not: its Service is then made anew.
+    pub(crate) fn was_of_type(&self, import: &Key, is_headless: bool) -> bool {
+        let known = self.versions[import].iter().flatten().filter_map(|known| known.clusterset.as_ref());
+        known.into_iter().any(|clusterset| clusterset.is_headless() == is_headless)
+    }
+
     /// Takes in what a translation says by now. Gives the imports that are others.
     fn add(
         all: &mut BTreeMap<Key, Vec<Option<Arc<Import>>>>,

@@ -28,6 +28,7 @@ pub(crate) async fn a_service_of_both_clusters(scene: &Scene) -> Result<()> {
     two.until_answered_by(&[1, 2]).await?;
     one.until_answered_by(&[1, 2]).await?;
     requests_stay_close(wan, &one, &two).await?;
+    pods_have_a_name(&one, &two).await?;
 
     // The oldest export leaves.
     wan.cluster(1).kubectl(&["delete", "serviceexport", "desk", "-n", NAMESPACE]).await?;
@@ -77,6 +78,33 @@ async fn requests_stay_close(wan: &TestWan, one: &Caller<'_>, two: &Caller<'_>) 
     two.until_answered_by(&[1]).await?;
     scale("2").await?;
     two.until_answered_by(&[2]).await
+}
+
+/// Those of a headless service, in the cluster that they are in: no other reaches them.
+async fn pods_have_a_name(one: &Caller<'_>, two: &Caller<'_>) -> Result<()> {
+    let (wan, name) = (two.wan, "choir.talk.svc.clusterset.local");
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"namespace": NAMESPACE, "name": "choir"},
+        "spec": {"clusterIP": "None", "selector": {"app": "desk"},
+            "ports": [{"name": "http", "port": DESK_HTTP, "targetPort": 9080}]}});
+    wan.cluster(2).apply(&mk_file(&[service, mk_export(NAMESPACE, "choir", LOW.0)])).await?;
+    wan.until("the name leads to the pods", async || {
+        let pods = ["get", "pods", "-n", NAMESPACE, "-l", "app=desk", "-o", "jsonpath={.items[*].status.podIP}"];
+        let pods = wan.cluster(2).kubectl(&pods).await?;
+        let pods: BTreeSet<_> = pods.split_whitespace().map(str::to_owned).collect();
+        Ok(pods.len() == 2 && two.client.resolve(name, "A").await?.into_iter().collect::<BTreeSet<_>>() == pods)
+    })
+    .await?;
+    let shown =
+        ["get", "serviceimports.multicluster.x-k8s.io", "choir", "-n", NAMESPACE, "-o", "jsonpath={.spec.type}"];
+    wan.until("it is shown elsewhere", async || {
+        Ok(wan.cluster(1).kubectl(&shown).await.is_ok_and(|is| is == "Headless"))
+    })
+    .await?;
+    ensure!(one.client.resolve(name, "A").await?.is_empty(), "cluster 1 reaches no pods of cluster 2");
+    // Its rules hold by the name of the gateway.
+    let gateways = two.client.resolve("choir-clusterset.talk.svc.cluster.local", "A").await?;
+    ensure!(!gateways.is_empty(), "no gateway has the name");
+    Ok(())
 }
 
 /// A client in a cluster.

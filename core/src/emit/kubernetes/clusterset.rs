@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::api::exportable::is_reserved;
-use crate::api::{ServiceProperties, ServiceType, SessionAffinity, TrafficPolicy};
+use crate::api::{ServiceProperties, SessionAffinity, TrafficPolicy};
 use crate::emit::object::{Kind, Object};
 use crate::json::{put, put_at};
 use crate::translate::Import;
@@ -16,12 +16,13 @@ use super::{Settings, names};
 /// The annotation by which others find the Service behind a `ServiceImport`.
 const DERIVED_SERVICE: &str = "multicluster.kubernetes.io/derived-service";
 
-/// The `ServiceImport` of an import; none where nobody exports it, and as long as it has no address: of a name without any,
-/// clients keep that it has none.
+/// The `ServiceImport` of an import; none where nobody exports it, and, unless it is headless, as long as it has no address: of
+/// a name without any, clients keep that it has none.
 pub fn clusterset_object(import: &Import, settings: &Settings) -> Option<Object> {
-    let clusterset = import.clusterset.as_ref().filter(|_| settings.has_mcs_imports && !import.addresses.is_empty())?;
+    let clusterset = import.clusterset.as_ref().filter(|_| settings.has_mcs_imports)?;
     let properties = &clusterset.properties;
-    if properties.service_type == ServiceType::Headless {
+    let is_headless = clusterset.is_headless();
+    if import.addresses.is_empty() && !is_headless {
         return None;
     }
     let (namespace, name) = (&import.wire.namespace, &import.wire.name);
@@ -35,10 +36,12 @@ pub fn clusterset_object(import: &Import, settings: &Settings) -> Option<Object>
     let draft = draft.of_import(namespace, name).annotation(DERIVED_SERVICE, &names::clusterset_service(name));
     let mut spec = spec(properties);
     put(&mut spec, "ports", json!(clusterset.ports));
-    put(&mut spec, "ips", json!(import.addresses));
-    let family = |is_ipv4| if is_ipv4 { "IPv4" } else { "IPv6" };
-    let families: Vec<_> = import.addresses.iter().map(|address| family(address.is_ipv4())).collect();
-    put(&mut spec, "ipFamilies", json!(families));
+    if !is_headless {
+        put(&mut spec, "ips", json!(import.addresses));
+        let family = |is_ipv4| if is_ipv4 { "IPv4" } else { "IPv6" };
+        let families: Vec<_> = import.addresses.iter().map(|address| family(address.is_ipv4())).collect();
+        put(&mut spec, "ipFamilies", json!(families));
+    }
     Some(draft.with(json!({"spec": spec})))
 }
 
@@ -47,7 +50,7 @@ fn spec(properties: &ServiceProperties) -> Value {
     let is_affine = properties.session_affinity == SessionAffinity::ClientIp;
     let is_local = properties.internal_traffic_policy == TrafficPolicy::Local;
     let mut spec = json!({
-        "type": "ClusterSetIP",
+        "type": properties.service_type,
         "sessionAffinity": if is_affine { "ClientIP" } else { "None" },
         "internalTrafficPolicy": if is_local { "Local" } else { "Cluster" },
     });

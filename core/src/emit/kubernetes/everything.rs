@@ -10,7 +10,7 @@ use crate::translate::{Import, Translator};
 use super::egress::egress_objects;
 use super::{
     ImportVersions, Places, Settings, cluster_object, clusterset_object, common_objects, export_objects,
-    ingress_objects, missing_grants,
+    ingress_objects, missing_grants, slice_objects,
 };
 
 /// The objects of everything that was translated, in the order in which they are created, and what is wrong beside
@@ -23,6 +23,7 @@ pub fn everything(translator: &Translator, snapshot: &Snapshot, settings: &Setti
     for import in imports {
         let (mut made, found) = ImportVersions::of(import).objects(settings, &mut Places::new()).into_all();
         made.extend(clusterset_object(import, settings));
+        made.extend(slice_objects(&import.key(), translator, snapshot));
         problems.extend(claim(&mut made_of, &import.object, &mut made));
         objects.extend(made);
         problems.extend(found);

@@ -8,13 +8,16 @@ use crate::api::DataPlane;
 use crate::emit::object::{Kind, Object};
 use crate::json::put_at;
 use crate::problem::{Problem, Reason};
-use crate::translate::Import;
 use crate::translate::gateway_pods::GATEWAY_LABEL;
+use crate::translate::{Clusterset, Import};
 
 use super::draft::Draft;
 use super::recovered::{Places, Recovered};
 use super::route;
 use super::{Settings, gateway, names, tier};
+
+/// What a Service without an address has in place of one (Kubernetes, `ServiceSpec.clusterIP`).
+pub const NO_ADDRESS: &str = "None";
 
 /// The versions of an import that its objects are for. In each list the newest comes first, and of what two versions say of
 /// one thing the newest holds.
@@ -96,7 +99,9 @@ impl<'v> ImportVersions<'v> {
                 "ports": ports.into_iter().map(port).collect::<Vec<_>>(),
             },
         }));
-        if let Some(address) = newest.addresses.first() {
+        if newest.clusterset.as_ref().is_some_and(Clusterset::is_headless) {
+            put_at(&mut service.body, &["spec", "clusterIP"], NO_ADDRESS);
+        } else if let Some(address) = newest.addresses.first() {
             // One that is made again has the address that clients know.
             put_at(&mut service.body, &["spec", "clusterIP"], address.to_string());
         }

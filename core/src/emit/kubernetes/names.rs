@@ -17,6 +17,8 @@ pub const PLUGIN: &str = "mcwan";
 /// The `DestinationRule` of all tier services.
 pub const TIER_RULE: &str = "mcwan-tiers";
 
+/// How long the name of an object may be that is no Service (RFC 1123).
+const MOST_BYTES: usize = 253;
 /// Hexadecimal digits of the hash that keeps names apart in a namespace that tenants share: 80 bits, so that nobody finds
 /// parts of his own that another's hash to.
 const HASH_DIGITS: usize = 20;
@@ -30,6 +32,12 @@ pub(super) fn source_service(namespace: &str, name: &str, tier: &str, cluster: &
 /// The slice with the addresses of one cluster and family behind a tier service.
 pub(super) fn endpoint_slice(service: &str, cluster: &str, family: &str) -> String {
     format!("{service}.{cluster}.{}", family.to_ascii_lowercase())
+}
+
+/// What stands in the namespace of a service for one of the slices that a cluster has of it.
+pub(super) fn clusterset_slice(slice: &str, cluster: &str) -> String {
+    let joined = format!("{slice}.{cluster}");
+    if joined.len() <= MOST_BYTES { joined } else { format!("{}.{cluster}", hashed(slice, slice, HASH_DIGITS)) }
 }
 
 /// Whether a slice is one of those behind a tier service.

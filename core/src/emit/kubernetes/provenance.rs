@@ -20,6 +20,8 @@ pub struct Provenance<'p> {
     pub steering_key: &'p SteeringKey,
     /// Its tier services.
     pub services: &'p BTreeSet<String>,
+    /// The ports of all tiers.
+    pub tier_ports: &'p [u16],
 }
 
 impl Provenance<'_> {
@@ -31,25 +33,29 @@ impl Provenance<'_> {
     /// else the rule does is in the target's name as a hash of what users asked for, which a rule does not tell: changes
     /// to headers, for example, are not checked. Services of other namespaces are for their owners to admit.
     pub fn is_own(&self, rule: &Value) -> bool {
-        let Self { namespace, name, steering_key, services } = self;
+        let Self { namespace, name, steering_key, services, .. } = self;
         let Some(value) = steering_value_of(rule) else { return false };
-        let Some(ports) = self.tier_ports(rule) else { return false };
+        let copied: Vec<_> = mirrors_of(rule).filter_map(tier_port).collect();
+        let is_made = |destination: Option<u16>| {
+            steering_key.made(value, namespace, name, destination.into_iter().chain(copied.iter().copied()))
+        };
         rule.get("matches") == Some(&route::steered_to(value))
             && tier_services_of(rule).all(|service| services.contains(service))
-            && steering_key.made(value, namespace, name, ports.into_iter())
+            && self.destinations(rule).into_iter().any(is_made)
     }
 
-    /// The ports of the tiers that a rule leads to: that of its destination, then those of its mirrors. None if it has no
-    /// backend, or backends that are not one destination.
-    fn tier_ports(&self, rule: &Value) -> Option<Vec<u16>> {
-        backends_of(rule).next()?;
+    /// The ports of the tier that a rule may have been made for; none of no tier. Where all other clusters have withdrawn, it
+    /// leads to this cluster's own share only, and may be for any. No port at all: it has no backend, or backends that are not
+    /// one destination.
+    fn destinations(&self, rule: &Value) -> Vec<Option<u16>> {
         let is_own_share = |backend: &&Value| backend["namespace"] == self.namespace && backend["name"] == self.name;
         let mut remote = backends_of(rule).filter(|backend| !is_own_share(backend)).map(tier_port);
-        let destination = remote.next().flatten();
-        if !remote.all(|backend| backend == destination) {
-            return None;
+        match remote.next() {
+            Some(destination) if remote.all(|backend| backend == destination) => vec![destination],
+            Some(_) => Vec::new(),
+            None if backends_of(rule).next().is_none() => Vec::new(),
+            None => self.tier_ports.iter().copied().map(Some).chain([None]).collect(),
         }
-        Some(destination.into_iter().chain(mirrors_of(rule).filter_map(tier_port)).collect())
     }
 }
 

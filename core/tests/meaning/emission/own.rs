@@ -149,8 +149,17 @@ fn rules_with_an_own_share_are_known_again() {
         let world = World::new(&documents);
         let objects = objects(world.payment());
         let (key, services) = ("0123456789abcdef".parse().unwrap(), tier_services(world.payment()));
-        let provenance = Provenance { namespace: "secure", name: "payment", steering_key: &key, services: &services };
+        let provenance = Provenance {
+            namespace: "secure",
+            name: "payment",
+            steering_key: &key,
+            services: &services,
+            tier_ports: &[31_111, 31_112],
+        };
         assert!(provenance.is_own(rule(&objects)), "{clusters:?}");
+        let mut alone = rule(&objects).clone();
+        alone["backendRefs"].as_array_mut().unwrap().retain(|backend| backend["namespace"] == "secure");
+        assert!(provenance.is_own(&alone), "{clusters:?}: all others have withdrawn since");
         let mut changed = rule(&objects).clone();
         changed["backendRefs"][0]["name"] = "bank".into();
         assert_eq!(

@@ -99,7 +99,13 @@ fn every_rule_that_is_made_is_the_imports_own() {
 }
 
 fn mk_provenance<'p>(world: &'p World, services: &'p BTreeSet<String>) -> Provenance<'p> {
-    Provenance { namespace: "secure", name: "payment", steering_key: world.translator.steering_key(), services }
+    Provenance {
+        namespace: "secure",
+        name: "payment",
+        steering_key: world.translator.steering_key(),
+        services,
+        tier_ports: &[31111],
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use mcwan_core::emit::kubernetes::NO_ADDRESS;
 use mcwan_core::emit::object::{Kind, ObjectId};
 use mcwan_core::outcome::WriteError;
 use mcwan_core::problem::Reason;
@@ -172,10 +173,13 @@ impl World {
             Request::Delete { id, live } => {
                 let result = if is_done {
                     self.note(|| format!("deleted {} {} by {place}", id.kind.name(), id.key));
-                    let known = self.api.emitted(&id).and_then(|stored| crate::api_server::import_of(&stored.body));
-                    if let Some(import) = known.filter(|import| import.namespace == id.key.namespace)
+                    let known = self.api.emitted(&id).map(|stored| stored.read()).unwrap_or_default();
+                    let import = crate::api_server::import_of(&known);
+                    let is_headless = known["spec"]["clusterIP"] == NO_ADDRESS;
+                    if let Some(import) = import.filter(|import| import.namespace == id.key.namespace)
                         && id.kind == Kind::Service
                         && self.told.is_served_for(&import, 2)
+                        && !self.told.was_of_type(&import, !is_headless)
                         && !self.check.forgets(&import.namespace)
                     {
                         self.check.wrongs.push(format!("unreachable: clients have no {}", id.key));

@@ -62,6 +62,7 @@ async fn its_rights_are_these(cluster: &TestCluster) -> Result<()> {
         ("patch multicluster.x-k8s.io/serviceimports secure payment", true),
         // What is named after imports may be written everywhere, what has a fixed name under that only.
         ("patch core/services secure payment-clusterset", true),
+        ("patch discovery.k8s.io/endpointslices secure payment-x7k.cluster-1", true),
         ("patch gateway.networking.k8s.io/httproutes secure payment.8080", true),
         ("create gateway.networking.k8s.io/gateways secure mcwan-egress", true),
         ("delete gateway.networking.k8s.io/gateways secure public", false),
@@ -74,8 +75,6 @@ async fn its_rights_are_these(cluster: &TestCluster) -> Result<()> {
         ("patch core/configmaps secure mcwan-ingress", true),
         ("patch core/configmaps secure settings", false),
         // What says where requests go is written where nobody else's does.
-        ("patch discovery.k8s.io/endpointslices mc-wan", true),
-        ("patch discovery.k8s.io/endpointslices secure", false),
         ("create gateway.networking.k8s.io/referencegrants mc-wan", true),
         ("create gateway.networking.k8s.io/referencegrants secure", false),
         ("patch networking.istio.io/destinationrules mc-wan mcwan-tiers", true),
