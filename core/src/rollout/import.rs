@@ -307,11 +307,12 @@ impl Rollout {
         states.filter(|istiod| self.world.has_istiod || *istiod != Istiod::Silent).min().unwrap_or(Istiod::UpToDate)
     }
 
-    /// Whether the API server cannot be reached to write routes of a part.
+    /// Whether the API server has not answered when routes of a part were to be written.
     fn is_unanswered(&self, key: &ReconcileKey) -> bool {
         let routes = self.objects.desired.objects_of(key).iter().filter(|id| id.kind == Kind::HttpRoute);
         let mut failures = routes.filter_map(|id| self.objects.failure(id));
-        failures.any(|failure| matches!(failure, WriteOutcome::Retry { reason: Reason::Unreachable, .. }))
+        let is_silent = |reason: &Reason| matches!(reason, Reason::Unreachable | Reason::Timeout);
+        failures.any(|failure| matches!(failure, WriteOutcome::Retry { reason, .. } if is_silent(reason)))
     }
 
     fn is_native(&self, import: &Key) -> bool {

@@ -157,7 +157,13 @@ impl Rollout {
         let refs: Vec<&Import> = newest.iter().map(|import| &**import).collect();
         let steering_key = self.model.translator.steering_key();
         let filter = filter_object(namespace, &refs, &self.model.settings, steering_key);
-        if filter.object.as_ref().is_some_and(|object| self.objects.observed.is_same(object)) {
+        let has_routes = |import: &Arc<Import>| {
+            let state = self.imports.get(namespace, &import.wire.name);
+            state.is_some_and(|state| state.versions.has_live_routes(import))
+        };
+        if filter.object.as_ref().is_some_and(|object| self.objects.observed.is_same(object))
+            && newest.iter().all(has_routes)
+        {
             self.everything_is_in_force(namespace, filter.revision, now);
             return;
         }
@@ -245,7 +251,7 @@ impl Rollout {
             };
             let versions = &mut state.versions;
             let Some(import) = versions.import().cloned() else { continue };
-            let has_routes = versions.is_live || has_routes(&import, versions.recovered.as_deref());
+            let has_routes = versions.has_live_routes(&import);
             let Some(newest) = versions.list.last_mut() else { continue };
             if import.wire == wire && has_routes {
                 // What is wanted is what gateways have: so they have its routes.
@@ -291,12 +297,4 @@ impl Rollout {
         self.queue.add(Work::Ask(Arc::clone(namespace)));
         self.queue.add(Work::Reconcile(ReconcileKey::egress(namespace)));
     }
-}
-
-/// Whether the routes that were found have every rule of an import: a filter does not tell for which ports it is.
-fn has_routes(import: &Import, found: Option<&Recovered>) -> bool {
-    let rules = found.into_iter().flat_map(|found| &found.rules);
-    let found: BTreeSet<_> = rules.map(|rule| (rule.port, &*rule.value)).collect();
-    let values = import.steering_values();
-    import.ports.iter().all(|port| values.iter().all(|value| found.contains(&(*port, &**value))))
 }

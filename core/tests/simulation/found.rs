@@ -142,3 +142,46 @@ fn a_route_that_is_refused_again_is_waited_for_again() {
     ];
     holds(Pace::Kept, &steps);
 }
+
+/// An API server that cannot be reached refuses nothing: targets wait for their routes, and do not answer 500.
+#[test]
+fn an_outage_is_no_refusal() {
+    let rules = [rule(1, Backend::Local, Extra::Nothing), rule(0, Backend::Local, Extra::Nothing)];
+    let steps = [
+        (15 * SECOND, import(0, &rules)),
+        (Duration::from_millis(905), Step::Outage(Duration::from_millis(14_290))),
+        (SOON, Step::Silent(1, 70 * SECOND)),
+    ];
+    holds(Pace::Kept, &steps);
+}
+
+/// A port that a service got just before somebody else leads is no port of the filter that he finds, though rules and targets
+/// are the same.
+#[test]
+fn who_takes_over_waits_for_the_routes_of_a_port_that_is_new() {
+    let wish = |ports: &[u16], is_headless| {
+        Step::Export(1, 0, ExportWish { ports: ports.to_vec(), pods: 1, default_tier: Some(0), is_headless })
+    };
+    for is_headless in [true, false] {
+        let steps = [
+            (SOON, wish(&[8080], is_headless)),
+            (8 * SECOND, Step::Die),
+            (Duration::from_millis(41), wish(&[8080, 9090], false)),
+        ];
+        holds(Pace::Kept, &steps);
+    }
+}
+
+/// The rule of a tier that leads to this cluster's share alone, as all others have withdrawn, stays as long as gateways may
+/// have a filter that steers there.
+#[test]
+fn who_takes_over_knows_the_rule_of_a_tier_that_only_this_cluster_is_left_of() {
+    let wish = ExportWish { ports: vec![8080], pods: 3, default_tier: None, is_headless: false };
+    let steps = [
+        (SOON, Step::Export(1, 0, wish)),
+        (SOON, Step::OwnExport(0)),
+        (Duration::from_millis(7_368), Step::NoExport(1, 0)),
+        (Duration::from_millis(720), Step::Die),
+    ];
+    holds(Pace::Kept, &steps);
+}
