@@ -63,7 +63,7 @@ fn of_example(number: usize, manifests: &Path, data_plane: DataPlane, filter: Fi
     let imports: Vec<_> = translator.imports().iter().map(|(import, _)| import).collect();
     for (index, import) in imports.into_iter().enumerate() {
         let key = Key::new(Arc::clone(&import.namespace), clusterset_service(&import.name));
-        let addresses = vec![format!("10.96.{}.{}", 100 + number, 1 + index).parse().unwrap()];
+        let addresses = vec![format!("10.112.{}.{}", 100 + number, 1 + index).parse().unwrap()];
         let changes = gathered.snapshot.put(Input::ClientService(ClientService { key, import, addresses }));
         translator.update(&gathered.snapshot, &changes);
     }

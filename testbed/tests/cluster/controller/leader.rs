@@ -19,7 +19,7 @@ async fn a_dead_leader_is_replaced_and_nothing_is_written_twice() -> Result<()> 
     first.leads().await?;
     let second = scene.replica_with("second", &LEASE_SECONDS).await?;
     scene.apply_payment().await?;
-    scene.until_delivered(IMPORT).await?;
+    scene.until_payment_delivered().await?;
     scene.settled().await?;
     ensure!(holder(&scene).await? == "first", "the first one leads");
     writes_nothing(&second, "who follows").await?;
@@ -38,6 +38,9 @@ async fn a_dead_leader_is_replaced_and_nothing_is_written_twice() -> Result<()> 
 
     let third = scene.replica_with("third", &LEASE_SECONDS).await?;
     scene.edit(IMPORT, &json!({"spec": {"hostnames": ["pay.example.com"]}})).await?;
+    scene
+        .until("WasmPlugin secure/mcwan", "it has the host", |one| one.to_string().contains("pay.example.com"))
+        .await?;
     scene.until_delivered(IMPORT).await?;
     scene.settled().await?;
     ensure!(holder(&scene).await? == "second", "who leads goes on");
