@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
-use mcwan_core::api::{ExportedService, ServiceImport, WanCluster, WanPolicy, pattern};
+use mcwan_core::api::{ExportedEndpoints, ExportedService, ServiceImport, WanCluster, WanPolicy, pattern};
 use schemars::Schema;
 use schemars::transform::{RecursiveTransform, Transform};
 use serde_json::{Value, json};
@@ -24,8 +24,8 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn crds() -> [CustomResourceDefinition; 4] {
-    [WanPolicy::crd(), ServiceImport::crd(), ExportedService::crd(), WanCluster::crd()]
+fn crds() -> [CustomResourceDefinition; 5] {
+    [WanPolicy::crd(), ServiceImport::crd(), ExportedService::crd(), ExportedEndpoints::crd(), WanCluster::crd()]
 }
 
 fn folder() -> PathBuf {

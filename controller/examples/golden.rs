@@ -57,6 +57,7 @@ fn render(example: &str, data_plane: DataPlane) -> Result<String> {
     let settings = Settings {
         cluster,
         wan_cluster: None,
+        network: None,
         gateway_class: "istio".to_owned(),
         module: Module { url: MODULE.to_owned(), sha256: None },
         data_plane,

@@ -49,6 +49,8 @@ const EVENTS: usize = 4_096;
 pub struct Config {
     /// The name of this cluster in the registry.
     pub cluster: String,
+    /// The network of its pods; none: one of its own.
+    pub network: Option<String>,
     /// The controller's own namespace, which holds its Lease and the steering key.
     pub namespace: String,
     /// The name of this replica, which no other one has.
@@ -133,6 +135,7 @@ async fn work(
     let settings = Settings {
         cluster: Some(config.cluster),
         wan_cluster: None,
+        network: config.network,
         gateway_class: config.gateway_class,
         module: Module { url: config.module.module.url(), sha256: config.module.module.sha256() },
         data_plane: config.data_plane,

@@ -6,6 +6,7 @@
 mod cel;
 pub mod duration;
 pub mod exportable;
+pub mod exported_endpoints;
 pub mod exported_service;
 pub mod http_filter;
 pub mod http_match;
@@ -20,6 +21,7 @@ pub mod wan_cluster;
 pub mod wan_policy;
 
 pub use duration::Duration;
+pub use exported_endpoints::{AddressType, ExportedEndpoints, ExportedEndpointsSpec, PodEndpoint, PodPort};
 pub use exported_service::{
     ExportedPort, ExportedService, ExportedServiceSpec, Protocol, ServiceProperties, ServiceType, SessionAffinity,
     TrafficPolicy,
@@ -63,6 +65,7 @@ mod tests {
             (WanPolicy::crd(), "wanpolicies", "Cluster"),
             (ServiceImport::crd(), "serviceimports", "Namespaced"),
             (ExportedService::crd(), "exportedservices", "Namespaced"),
+            (ExportedEndpoints::crd(), "exportedendpoints", "Namespaced"),
             (WanCluster::crd(), "wanclusters", "Namespaced"),
         ];
         for (crd, plural, scope) in table {

@@ -145,8 +145,10 @@ pub const SERVICE_IMPORT: KindInfo = kind(GROUP, VERSIONS, "ServiceImport", "ser
 pub const WAN_CLUSTER: KindInfo = kind(GROUP, VERSIONS, "WANCluster", "wanclusters", TOLD);
 /// What a cluster tells of what it exports.
 pub const EXPORTED_SERVICE: KindInfo = kind(GROUP, VERSIONS, "ExportedService", "exportedservices", TOLD);
+/// What a cluster tells of the pods behind that.
+pub const EXPORTED_ENDPOINTS: KindInfo = kind(GROUP, VERSIONS, "ExportedEndpoints", "exportedendpoints", TOLD);
 /// Those of mcwan itself.
-pub const OURS: [&KindInfo; 4] = [&WAN_POLICY, &SERVICE_IMPORT, &EXPORTED_SERVICE, &WAN_CLUSTER];
+pub const OURS: [&KindInfo; 5] = [&WAN_POLICY, &SERVICE_IMPORT, &EXPORTED_SERVICE, &EXPORTED_ENDPOINTS, &WAN_CLUSTER];
 /// In the version that is served.
 pub const SERVICE_EXPORT: KindInfo = kind(MCS_GROUP, MCS, "ServiceExport", "serviceexports", SAID);
 /// What clients see of a service of several clusters, in the version that is served.
@@ -204,7 +206,7 @@ mod tests {
     use k8s_openapi::api::events::v1::Event;
 
     use super::*;
-    use crate::api::{ExportedService, ServiceExport, ServiceImport, WanCluster, WanPolicy};
+    use crate::api::{ExportedEndpoints, ExportedService, ServiceExport, ServiceImport, WanCluster, WanPolicy};
     use crate::watched::Watched;
 
     #[test]
@@ -214,6 +216,7 @@ mod tests {
             (SERVICE_IMPORT, ApiResource::erase::<ServiceImport>(&())),
             (SERVICE_EXPORT, ApiResource::erase::<ServiceExport>(&McsVersion::V1Alpha1)),
             (EXPORTED_SERVICE, ApiResource::erase::<ExportedService>(&())),
+            (EXPORTED_ENDPOINTS, ApiResource::erase::<ExportedEndpoints>(&())),
             (WAN_CLUSTER, ApiResource::erase::<WanCluster>(&())),
             (SERVICE, ApiResource::erase::<Service>(&())),
             (ENDPOINT_SLICE, ApiResource::erase::<EndpointSlice>(&())),

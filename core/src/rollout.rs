@@ -305,7 +305,12 @@ impl Rollout {
         for change in changes {
             match change {
                 Change::GatewayPods(namespace) => self.pods_changed(namespace, now),
-                Change::Addresses(import) | Change::McsImportStatus(import) => {
+                // A `ServiceImport` shows them, and slices belong to it.
+                Change::Addresses(import) => {
+                    self.queue.add(Work::Reconcile(ReconcileKey::import(import)));
+                    self.queue.add(Work::Reconcile(ReconcileKey::slices(import)));
+                }
+                Change::McsImportStatus(import) | Change::RemoteEndpoints(import) => {
                     self.queue.add(Work::Reconcile(ReconcileKey::slices(import)));
                 }
                 Change::Liveness(cluster) => self.queue.add(Work::Warn(Arc::clone(cluster))),

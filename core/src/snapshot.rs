@@ -30,7 +30,9 @@ pub use keyed::{Key, Keyed};
 pub use objects::{Age, Objects};
 use pod::Pod;
 
-use crate::api::{ExportedService, McsServiceImport, ServiceExport, ServiceImport, WanCluster, WanPolicy};
+use crate::api::{
+    ExportedEndpoints, ExportedService, McsServiceImport, ServiceExport, ServiceImport, WanCluster, WanPolicy,
+};
 
 /// Everything that the rest is computed from. Every namespaced object has its namespace.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -45,6 +47,8 @@ pub struct Snapshot {
     pub service_exports: Objects<ServiceExport>,
     /// What the clusters export, by the registry.
     pub exported_services: Objects<ExportedService>,
+    /// The pods behind that, as far as clusters tell of them.
+    pub exported_endpoints: Objects<ExportedEndpoints>,
     /// The clusters, by the registry.
     pub wan_clusters: Objects<WanCluster>,
     /// Those of them that do not show that they are alive.

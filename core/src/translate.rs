@@ -23,7 +23,7 @@ mod tier_service;
 mod translator;
 mod trust;
 
-pub use clusterset::{Clusterset, clusterset_service};
+pub use clusterset::{Clusterset, DirectPort, clusterset_service};
 pub use export::{Exports, Source, Tier};
 pub use families::Families;
 pub(crate) use filters::in_turn;

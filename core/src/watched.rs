@@ -49,6 +49,7 @@ impl Watched {
             Self::Emitted(Kind::EndpointSlice) => Some(InputKind::EndpointSlice),
             Self::Emitted(Kind::ReferenceGrant) => Some(InputKind::ReferenceGrant),
             Self::Emitted(Kind::ExportedService) => Some(InputKind::ExportedService),
+            Self::Emitted(Kind::ExportedEndpoints) => Some(InputKind::ExportedEndpoints),
             Self::Emitted(Kind::WanCluster) => Some(InputKind::WanCluster),
             Self::Emitted(
                 Kind::DestinationRule
@@ -71,7 +72,7 @@ impl Watched {
         match self {
             Self::Emitted(Kind::Service) if is_ours => Some(InputKind::ClientService),
             Self::Emitted(Kind::McsServiceImport) if is_ours => Some(InputKind::McsServiceImport),
-            Self::Emitted(Kind::WanCluster | Kind::ExportedService) => self.input(),
+            Self::Emitted(Kind::WanCluster | Kind::ExportedService | Kind::ExportedEndpoints) => self.input(),
             Self::Emitted(_) if is_ours => None,
             _ => self.input(),
         }
@@ -127,7 +128,7 @@ impl Watched {
     /// How many objects are listed at once: as their text is in memory as a whole, fewer where they can be large.
     pub const fn page(self) -> u32 {
         match self {
-            Self::Emitted(Kind::WasmPlugin | Kind::TrafficExtension) => 20,
+            Self::Emitted(Kind::WasmPlugin | Kind::TrafficExtension | Kind::ExportedEndpoints) => 20,
             _ => 500,
         }
     }

@@ -43,6 +43,10 @@ pub(super) struct Controller {
     /// The name of this cluster in the registry: a DNS label that no other cluster has
     #[arg(long, env = "MCWAN_CLUSTER_ID", value_name = "NAME")]
     cluster_id: String,
+    /// The network of this cluster: clusters of one network reach each other's pods without a gateway, a DNS label; without
+    /// it, the cluster has one of its own
+    #[arg(long, env = "MCWAN_NETWORK", value_name = "NAME")]
+    network: Option<String>,
     /// The filter's module: `oci://HOST/REPOSITORY@sha256:…`, or `https://HOST/PATH` with --module-sha256
     #[arg(long, env = "MCWAN_MODULE", value_name = "URL")]
     module: String,
@@ -166,6 +170,9 @@ impl Controller {
 
     fn config(&self) -> anyhow::Result<Config> {
         anyhow::ensure!(mcwan_policy::is_label(&self.cluster_id), "--cluster-id {} is no DNS label", self.cluster_id);
+        if let Some(network) = &self.network {
+            anyhow::ensure!(mcwan_policy::is_label(network), "--network {network} is no DNS label");
+        }
         let module = match &self.module_sha256 {
             Some(digest) => format!("{}@sha256:{digest}", self.module),
             None => self.module.clone(),
@@ -173,6 +180,7 @@ impl Controller {
         let lease = Duration::from_secs(self.lease_seconds);
         Ok(Config {
             cluster: self.cluster_id.clone(),
+            network: self.network.clone(),
             namespace: self.namespace.clone(),
             identity: format!("{}_{:016x}", self.replica, fastrand::u64(..)),
             admin: self.admin_address,

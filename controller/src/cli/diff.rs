@@ -70,6 +70,7 @@ impl Diff {
         let settings = Settings {
             cluster: options.cluster.clone(),
             wan_cluster: None,
+            network: environment.get("MCWAN_NETWORK").map(str::to_owned),
             gateway_class: environment.get("MCWAN_GATEWAY_CLASS").unwrap_or("istio").to_owned(),
             module: Module {
                 url: environment.get("MCWAN_MODULE").unwrap_or_default().to_owned(),

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{Secret, ServiceAccount};
 use k8s_openapi::api::rbac::v1::RoleBinding;
 use kube::Resource;
 use kube::discovery::ApiResource;
-use mcwan_core::api::{ExportedService, REGISTRY_NAMESPACE, WanCluster};
+use mcwan_core::api::{ExportedEndpoints, ExportedService, REGISTRY_NAMESPACE, WanCluster};
 
 use super::{ClusterName, ROLE};
 
@@ -59,6 +59,11 @@ impl ObjectName {
     /// One of the exports of all clusters.
     pub(super) fn export(name: impl Into<String>) -> Self {
         Self::of_registry::<ExportedService>(name)
+    }
+
+    /// Pods behind one of them.
+    pub(super) fn endpoints(name: impl Into<String>) -> Self {
+        Self::of_registry::<ExportedEndpoints>(name)
     }
 }
 

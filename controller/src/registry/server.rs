@@ -6,6 +6,7 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::core::DynamicObject;
 use kube::{Api, Client, ResourceExt};
 use mcwan_core::emit::kubernetes::MANAGED_BY_LABEL;
+use mcwan_core::kind::{self, KindInfo};
 use serde_json::Value;
 
 use super::deadline::until;
@@ -101,12 +102,26 @@ impl Server {
         if gone { Ok(true) } else { Err(overdue()) }
     }
 
-    /// Deletes everything that a cluster exports, and says how much there was.
+    /// Deletes everything that a cluster exports, and says how many objects of each kind there were.
     ///
     /// # Errors
     /// As for [`Server::delete`].
-    pub async fn delete_exports(&self, cluster: &ClusterName) -> Result<usize, RegistryError> {
-        let any = ObjectName::export("");
+    pub async fn delete_exports(
+        &self,
+        cluster: &ClusterName,
+    ) -> Result<Vec<(&'static KindInfo, usize)>, RegistryError> {
+        let services = self.delete_each(cluster, ObjectName::export).await?;
+        let endpoints = self.delete_each(cluster, ObjectName::endpoints).await?;
+        Ok(vec![(&kind::EXPORTED_SERVICE, services), (&kind::EXPORTED_ENDPOINTS, endpoints)])
+    }
+
+    /// Deletes what a cluster has of a kind whose names begin with its own.
+    async fn delete_each(
+        &self,
+        cluster: &ClusterName,
+        object: fn(String) -> ObjectName,
+    ) -> Result<usize, RegistryError> {
+        let any = object(String::new());
         let prefix = format!("{cluster}.");
         let mut deleted = 0;
         let mut params = ListParams::default().limit(PAGE);
@@ -117,7 +132,7 @@ impl Server {
             };
             let names = page.items.into_iter().filter_map(|export| export.metadata.name);
             for name in names.filter(|name| name.starts_with(&prefix)) {
-                deleted += usize::from(self.delete(&ObjectName::export(name)).await?);
+                deleted += usize::from(self.delete(&object(name)).await?);
             }
             match page.metadata.continue_.filter(|token| !token.is_empty()) {
                 Some(token) => params = params.continue_token(&token),

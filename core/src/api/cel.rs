@@ -23,6 +23,15 @@ pub(super) const NAMED_BY_SERVICE: (&str, &str) = (
     "metadata.name must be CLUSTER.NAMESPACE.NAME, of spec.cluster, spec.namespace and spec.name",
 );
 
+/// Pods are named after their cluster, its Service and the slice there.
+pub(super) const NAMED_BY_SLICE: (&str, &str) = (
+    "self.metadata.name.split('.').size() >= 4 \
+     && self.metadata.name.split('.')[0] == self.spec.cluster \
+     && self.metadata.name.split('.')[1] == self.spec.namespace \
+     && self.metadata.name.split('.')[2] == self.spec.name",
+    "metadata.name must be CLUSTER.NAMESPACE.NAME.SLICE, of spec.cluster, spec.namespace and spec.name",
+);
+
 /// A tier has a port of its own.
 pub(super) fn distinct_ports() -> Value {
     rule(

@@ -3,6 +3,7 @@
 //! Fields that a reader does not know are no error: clusters are upgraded one after the other.
 
 use std::collections::BTreeMap;
+use std::fmt::{self, Display, Formatter};
 use std::net::IpAddr;
 use std::num::NonZeroU16;
 
@@ -82,6 +83,39 @@ pub struct ExportedPort {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = limits::APP_PROTOCOL))]
     pub app_protocol: Option<String>,
+}
+
+/// Protocols that Istio knows by these words, and that are not HTTP (Istio, "Protocol Selection"; `kubernetes.io/wss` is
+/// encrypted by the application).
+const NOT_HTTP: [&str; 9] =
+    ["tcp", "udp", "https", "http_proxy", "tls", "mongo", "redis", "mysql", "kubernetes.io/wss"];
+
+/// Ports on which servers may speak first, so that Istio takes what is on them for plain TCP unless something is said: SMTP,
+/// DNS, `MySQL`, `MongoDB`.
+const SERVERS_FIRST: [u16; 4] = [25, 53, 3306, 27017];
+
+impl ExportedPort {
+    /// What tells it from other ports of its Service.
+    pub fn number(&self) -> (NonZeroU16, Protocol) {
+        (self.port, self.protocol)
+    }
+
+    /// Whether requests are spoken on it, which rules can tell apart, as Istio would say: by the application protocol, else
+    /// by what the name begins with. What it does not know, it takes for what it turns out to be, and we for HTTP.
+    pub fn is_http(&self) -> bool {
+        let said = self.app_protocol.as_deref().or(self.name.as_deref()).unwrap_or_default().to_ascii_lowercase();
+        let word = said.split('-').next().unwrap_or_default();
+        let is_known = ["http", "http2", "grpc", "kubernetes.io/h2c", "kubernetes.io/ws"].contains(&word);
+        self.protocol == Protocol::Tcp
+            && !NOT_HTTP.contains(&word)
+            && (is_known || !SERVERS_FIRST.contains(&self.port.get()))
+    }
+}
+
+impl Display for ExportedPort {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.port, self.protocol.name())
+    }
 }
 
 /// What a Service is to its clients beside its ports (KEP-1645, "global properties"), as its cluster has it.
@@ -183,4 +217,34 @@ fn texts(most: usize) -> Value {
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_spoken_on_a_port_is_what_istio_says() {
+        let tcp = Protocol::Tcp;
+        let table = [
+            (tcp, 8080, None, None, true, "nothing is said"),
+            (tcp, 8080, Some("web"), None, true, "a name that says nothing"),
+            (tcp, 8080, Some("grpc-web-api"), None, true, "gRPC for browsers"),
+            (tcp, 443, Some("https"), None, false, "encrypted"),
+            (tcp, 5432, Some("tcp-postgres"), None, false, "a name that begins with a protocol"),
+            (tcp, 5432, Some("postgres"), None, true, "a protocol that Istio does not know"),
+            (tcp, 5432, Some("postgres"), Some("TCP"), false, "any case"),
+            (tcp, 8080, Some("tcp-web"), Some("http2"), true, "the application protocol holds, not the name"),
+            (tcp, 8080, None, Some("kubernetes.io/h2c"), true, "Kubernetes' name for HTTP/2"),
+            (tcp, 8080, None, Some("kubernetes.io/wss"), false, "encrypted by the application"),
+            (tcp, 3306, None, None, false, "where servers speak first"),
+            (tcp, 3306, Some("http-admin"), None, true, "unless somebody says what it is"),
+            (Protocol::Udp, 8080, Some("http"), None, false, "no TCP"),
+        ];
+        for (protocol, port, name, app_protocol, expected, row) in table {
+            let (name, app_protocol) = (name.map(str::to_owned), app_protocol.map(str::to_owned));
+            let port = ExportedPort { name, port: port.try_into().unwrap(), protocol, app_protocol };
+            assert_eq!(port.is_http(), expected, "{row}");
+        }
+    }
 }

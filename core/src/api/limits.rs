@@ -9,6 +9,8 @@ pub const PORTS: usize = 64;
 /// Addresses of the pods of one gateway, two for each where there are both families. They stand in one `EndpointSlice`,
 /// which holds at most 1,000, and in one rule of an `AuthorizationPolicy`.
 pub const ADDRESSES: usize = 256;
+/// Pods of one `ExportedEndpoints`: as many as an `EndpointSlice` has (Kubernetes, `EndpointSlice`).
+pub const ENDPOINTS: usize = 1_000;
 /// Importing namespaces of a cluster. With two addresses each they take a tenth of what the API server takes as one object.
 pub const NAMESPACES: usize = 1_000;
 /// Tiers, as many as a cluster can have.

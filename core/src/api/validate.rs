@@ -13,7 +13,10 @@ use mcwan_policy::limits;
 
 use super::exportable::is_label_value;
 use super::limits as bounds;
-use super::{ExportedService, ServiceExport, ServiceImport, ServiceProperties, WanCluster, WanPolicy};
+use super::{
+    AddressType, ExportedEndpoints, ExportedService, ServiceExport, ServiceImport, ServiceProperties, WanCluster,
+    WanPolicy,
+};
 use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 use check::Check;
 
@@ -104,10 +107,40 @@ pub fn exported_service(export: &ExportedService) -> Vec<Problem> {
     check.problems
 }
 
+/// What is wrong with an `ExportedEndpoints` by itself.
+pub fn exported_endpoints(exported: &ExportedEndpoints) -> Vec<Problem> {
+    let mut check = Check::new(ObjectRef::of(exported));
+    let spec = &exported.spec;
+    check.label("spec.cluster", &spec.cluster);
+    check.label("spec.namespace", &spec.namespace);
+    check.label("spec.name", &spec.name);
+    let prefix = format!("{}.{}.{}.", spec.cluster, spec.namespace, spec.name);
+    if !check.object.name.starts_with(&prefix) {
+        let message = format!("the name is not CLUSTER.NAMESPACE.NAME.SLICE: `{prefix}…`");
+        check.error("metadata.name", Reason::InvalidName, message);
+    }
+    check.count("spec.ports", spec.ports.len(), bounds::PORTS);
+    check.count("spec.endpoints", spec.endpoints.len(), bounds::ENDPOINTS);
+    for (index, endpoint) in spec.endpoints.iter().enumerate() {
+        let field = FieldPath::from("spec.endpoints").index(index);
+        if endpoint.address.is_ipv4() != (spec.address_type == AddressType::Ipv4) {
+            let message = format!("{} is no {} address", endpoint.address, spec.address_type.name());
+            check.error(field.field("address"), Reason::InvalidAddress, message);
+        }
+        if let Some(hostname) = &endpoint.hostname {
+            check.label(field.field("hostname"), hostname);
+        }
+    }
+    check.problems
+}
+
 /// What is wrong with a `WANCluster` by itself.
 pub fn wan_cluster(cluster: &WanCluster) -> Vec<Problem> {
     let mut check = Check::new(ObjectRef::of(cluster));
     check.own_names();
+    if let Some(network) = &cluster.spec.network {
+        check.label("spec.network", network);
+    }
     let tiers = &cluster.spec.tiers;
     check.count("spec.tiers", tiers.len(), bounds::TIERS);
     for (index, tier) in tiers.iter().enumerate() {

@@ -26,10 +26,15 @@ use super::{cel, limits, pattern};
     doc = "A cluster that takes part, published in the registry by itself. A Lease of the same name tells whether it lives.",
     validation = cel::NAMED_BY_LABEL,
     printcolumn(name = "Region", type_ = "string", json_path = ".metadata.labels.region"),
+    printcolumn(name = "Network", type_ = "string", json_path = ".spec.network"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase")]
 pub struct WanClusterSpec {
+    /// The network whose pods reach each other without a gateway; none: one of its own, by the cluster's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63), regex(pattern = pattern::LABEL))]
+    pub network: Option<String>,
     /// The tiers that the cluster knows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::TIERS), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]

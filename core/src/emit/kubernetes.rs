@@ -68,6 +68,8 @@ pub struct Settings {
     pub cluster: Option<String>,
     /// The `WANCluster` of this cluster, as the owner of what it tells the registry; none: there is none yet.
     pub wan_cluster: Option<OwnerReference>,
+    /// The network of its pods; none: one of its own.
+    pub network: Option<String>,
     /// The class of the Gateways.
     pub gateway_class: String,
     /// The module of the filter.

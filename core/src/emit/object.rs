@@ -24,6 +24,7 @@ pub enum Kind {
     HttpRoute,
     McsServiceImport,
     WanCluster,
+    ExportedEndpoints,
     ExportedService,
 }
 
@@ -48,7 +49,7 @@ pub struct Object {
 
 impl Kind {
     /// Every kind, in order.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::ReferenceGrant,
         Self::DestinationRule,
         Self::Service,
@@ -62,6 +63,7 @@ impl Kind {
         Self::HttpRoute,
         Self::McsServiceImport,
         Self::WanCluster,
+        Self::ExportedEndpoints,
         Self::ExportedService,
     ];
 
@@ -81,6 +83,7 @@ impl Kind {
             Self::HttpRoute => &kind::HTTP_ROUTE,
             Self::McsServiceImport => &kind::MCS_SERVICE_IMPORT,
             Self::WanCluster => &kind::WAN_CLUSTER,
+            Self::ExportedEndpoints => &kind::EXPORTED_ENDPOINTS,
             Self::ExportedService => &kind::EXPORTED_SERVICE,
         }
     }

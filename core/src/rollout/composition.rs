@@ -8,7 +8,7 @@ use super::filter::{Composed, TakeOver};
 use super::gate::Gate;
 use super::key::ReconcileKey;
 use super::objects::WriteState;
-use super::version::{Stage, Version};
+use super::version::{Stage, Version, Versions};
 use super::{Rollout, Work};
 use crate::api::DataPlane;
 use crate::emit::kubernetes::{FilterObject, filter_object};
@@ -146,21 +146,14 @@ impl Rollout {
         let mut carried = Carried::default();
         let wasm = imports.iter().filter_map(|import| Some((import, self.versions_of(import)?)));
         let wasm: Vec<_> = wasm.filter(|(_, versions)| self.data_plane_of(versions) == Some(DataPlane::Wasm)).collect();
-        let awaited: Vec<_> =
-            wasm.iter().filter_map(|(import, versions)| Some((*import, versions.awaited_hosts()?))).collect();
+        let held = held(&wasm);
         for (import, versions) in wasm {
             let Some(ready) = versions.ready() else { continue };
-            let is_awaited =
-                |host: &String| awaited.iter().any(|(other, hosts)| *other != import && hosts.contains(host));
-            let told = versions.told_before(ready);
-            let place = match told {
-                Some(told) if versions.lost_hosts(told, ready).iter().any(is_awaited) => {
-                    carried.held.insert(import.clone());
-                    told
-                }
-                _ => ready,
-            };
-            carried.imports.extend(versions.list.get(place).and_then(Version::carried));
+            let told = versions.told_before(ready).filter(|_| held.contains(import));
+            if told.is_some() {
+                carried.held.insert(import.clone());
+            }
+            carried.imports.extend(versions.list.get(told.unwrap_or(ready)).and_then(Version::carried));
         }
         carried
     }
@@ -197,4 +190,30 @@ impl Rollout {
         }
         Composition { object, digest, revision, is_too_large, problems, held: held.clone() }
     }
+}
+
+/// The imports that go on with what they were told before, as another one is to have a host of theirs and is not ready, or
+/// goes on with what it was told before itself.
+fn held<'a>(imports: &[(&'a Key, &Versions)]) -> BTreeSet<&'a Key> {
+    let awaited = imports.iter().filter_map(|(import, versions)| Some((*import, versions.awaited_hosts()?)));
+    let mut awaited: Vec<(&Key, &[String])> = awaited.collect();
+    let mut losing: Vec<(&Key, Vec<String>, &[String])> = Vec::new();
+    for (import, versions) in imports {
+        let Some(ready) = versions.ready() else { continue };
+        let Some(told) = versions.told_before(ready) else { continue };
+        let lost = versions.lost_hosts(told, ready);
+        if !lost.is_empty() {
+            losing.push((import, lost, versions.hosts(ready)));
+        }
+    }
+    let mut held = BTreeSet::new();
+    let is_held = |(import, lost, _): &(&Key, Vec<String>, _), awaited: &[(&Key, &[String])]| {
+        awaited.iter().any(|(other, hosts)| other != import && hosts.iter().any(|host| lost.contains(host)))
+    };
+    while let Some(next) = losing.iter().position(|one| is_held(one, &awaited)) {
+        let (import, _, gained) = losing.swap_remove(next);
+        held.insert(import);
+        awaited.push((import, gained));
+    }
+    held
 }

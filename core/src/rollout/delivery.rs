@@ -55,7 +55,8 @@ impl Rollout {
         let namespace = &import.key().namespace;
         let gateway = format!("Gateway {namespace}/{}", names::EGRESS_GATEWAY);
         if import.ports.is_empty() {
-            return waiting("no gateway serves it, as it has no port");
+            let is_direct = !import.direct.is_empty();
+            return if is_direct { GatewayState::InForce } else { waiting("no gateway serves it, as it has no port") };
         }
         let Some(egress) = self.egresses.get(namespace) else { return waiting("nothing was sent to the gateway yet") };
         let Some(newest) = versions.and_then(Versions::newest) else {
@@ -123,8 +124,9 @@ impl Rollout {
     /// `ServiceImport` of ours is then not there to tell it.
     pub(super) fn needs_of_export(&self, export: &Key) -> Vec<&ObjectId> {
         let keys = [ReconcileKey::export(export), ReconcileKey::ingress(&export.namespace)];
-        let shown = self.objects.desired.objects_of(&ReconcileKey::import(export)).iter().filter(|id| {
-            matches!(id.kind, Kind::Service | Kind::McsServiceImport)
+        let shown = self.objects_of_keys(&[ReconcileKey::import(export), ReconcileKey::slices(export)]);
+        let shown = shown.into_iter().filter(|id| {
+            matches!(id.kind, Kind::Service | Kind::McsServiceImport | Kind::EndpointSlice)
                 && id.key.namespace == export.namespace
                 && self.objects.failure(id) == Some(&WriteOutcome::Conflict)
         });

@@ -1,5 +1,6 @@
 //! An import: each of its versions comes in stages, and goes in stages.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -56,7 +57,7 @@ impl StageProgress {
 impl Rollout {
     pub(super) fn reconcile_import(&mut self, key: &ReconcileKey, now: Moment, out: &mut Vec<Command>) {
         let Part::Import(name) = &key.part else { return };
-        let import = Key { namespace: std::sync::Arc::clone(&key.namespace), name: std::sync::Arc::clone(name) };
+        let import = Key { namespace: Arc::clone(&key.namespace), name: Arc::clone(name) };
         let wanted = self.model.translator.imports().get(&import.namespace, &import.name).cloned();
         let is_gone = |all: &crate::snapshot::Objects<_>| all.get("", &import.namespace).is_none();
         if self.world.snapshot.namespaces.as_ref().is_some_and(is_gone) {
@@ -99,12 +100,13 @@ impl Rollout {
         };
         let is_taken_over = self.is_taken_over(&import.namespace);
         let mut places = state.versions.places.clone();
-        let objects = self.objects_of(&state.versions, is_taken_over, &mut places);
+        let objects = self.objects_of(&state.versions, &mut places);
         let newest = state.versions.newest().and_then(|newest| newest.import.clone());
         let ImportObjects { backing, routes, client, mut problems } = objects;
         if let Some(newest) = &newest {
             problems.extend(missing_grants(newest, &self.world.snapshot.reference_grants));
         }
+        let client = client.filter(|_| is_taken_over);
         // Without a Service, nobody answers at its address.
         let shown = newest.as_ref().filter(|_| client.is_some());
         let clusterset = shown.and_then(|newest| clusterset_object(newest, &self.model.settings));
@@ -113,12 +115,13 @@ impl Rollout {
         if !is_taken_over || state.versions.keeps_clients() {
             // What there is for clients stays as it is until it is known what gateways have, and until they have something
             // newer.
-            let services = self.objects.observed.of_import(Kind::Service, &import.namespace, import);
-            ids.extend(services.filter(|id| client.as_ref().is_none_or(|client| client.id != *id)));
+            let there = |kind| self.objects.observed.of_import(kind, &import.namespace, import);
+            let kept = [Kind::Service, Kind::McsServiceImport].into_iter().flat_map(there);
+            let kept: Vec<_> = kept.filter(|id| !ids.contains(id)).collect();
+            ids.extend(kept);
         }
         self.keep_problems(key, problems);
         self.consists_of(key, &ids, now);
-        let client = client.filter(|_| is_taken_over);
         // As long as nobody exports it, it stays of the type that it was of.
         let is_typed = newest.as_ref().is_some_and(|newest| newest.clusterset.is_some());
         let is_anew = client.as_ref().is_some_and(|client| is_typed && self.is_made_anew(client, key, now, out));
@@ -175,10 +178,10 @@ impl Rollout {
     }
 
     /// The objects of an import, and where its rules stand.
-    fn objects_of(&self, versions: &Versions, is_taken_over: bool, places: &mut Places) -> ImportObjects {
+    fn objects_of(&self, versions: &Versions, places: &mut Places) -> ImportObjects {
         let mut client_ports = versions.client_ports();
         if let Some(newest) = versions.import()
-            && (!is_taken_over || self.model.settings.data_plane(newest) == DataPlane::Native)
+            && self.model.settings.data_plane(newest) == DataPlane::Native
         {
             client_ports.extend(&newest.ports);
         }

@@ -93,6 +93,7 @@ fn is_behind_a_filter(kind: Kind) -> bool {
         | Kind::Gateway
         | Kind::McsServiceImport
         | Kind::WanCluster
+        | Kind::ExportedEndpoints
         | Kind::ExportedService => false,
     }
 }

@@ -55,6 +55,7 @@ impl Rollout {
             let exports: Vec<Key> = self.model.translator.outgoing().iter().map(|(key, _)| key).collect();
             for export in &exports {
                 self.queue.add(Work::Reconcile(ReconcileKey::export(export)));
+                self.queue.add(Work::Reconcile(ReconcileKey::slices(export)));
             }
         }
     }

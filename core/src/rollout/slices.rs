@@ -28,7 +28,7 @@ impl Rollout {
             self.queue.add_at(Work::Reconcile(key.clone()), next);
             return;
         }
-        let slices = slice_objects(&service, &self.model.translator, &self.world.snapshot);
+        let slices = slice_objects(&service, &self.model.translator, &self.world.snapshot, &self.model.settings);
         let commands = out.len();
         self.write_all(key, slices, now, out);
         if out.len() > commands {

@@ -255,12 +255,14 @@ impl Versions {
 
     /// The hosts that one version claims, and a later one does not.
     pub(super) fn lost_hosts(&self, before: usize, after: usize) -> Vec<String> {
-        let hosts = |place: usize| {
-            let import = self.list.get(place).and_then(|version| version.import.as_ref());
-            import.map(|import| import.wire.hostnames.clone()).unwrap_or_default()
-        };
-        let kept = hosts(after);
-        hosts(before).into_iter().filter(|host| !kept.contains(host)).collect()
+        let kept = self.hosts(after);
+        self.hosts(before).iter().filter(|host| !kept.contains(host)).cloned().collect()
+    }
+
+    /// The hosts that a version claims.
+    pub(super) fn hosts(&self, place: usize) -> &[String] {
+        let import = self.list.get(place).and_then(|version| version.import.as_ref());
+        import.map_or(&[], |import| &import.wire.hostnames)
     }
 
     /// The hosts that the newest version claims, where gateways must not be steered to it yet.

@@ -11,8 +11,8 @@ use kube_core::{Resource, ResourceExt};
 use super::pod::Pod;
 use super::{ClientService, Key, Objects, Snapshot, Unreadable};
 use crate::api::{
-    EgressGateway, ExportedService, McsServiceImport, REGISTRY_NAMESPACE, ServiceExport, ServiceImport, WanCluster,
-    WanPolicy,
+    EgressGateway, ExportedEndpoints, ExportedService, McsServiceImport, REGISTRY_NAMESPACE, ServiceExport,
+    ServiceImport, WanCluster, WanPolicy,
 };
 
 /// An object that a [`Snapshot`] holds.
@@ -25,6 +25,7 @@ pub enum Input {
     UnreadableImport(Unreadable),
     ServiceExport(ServiceExport),
     ExportedService(ExportedService),
+    ExportedEndpoints(ExportedEndpoints),
     WanCluster(WanCluster),
     Service(Service),
     EndpointSlice(EndpointSlice),
@@ -43,6 +44,7 @@ pub enum InputKind {
     ServiceImport,
     ServiceExport,
     ExportedService,
+    ExportedEndpoints,
     WanCluster,
     Service,
     EndpointSlice,
@@ -77,6 +79,8 @@ pub enum Change {
     Service(Key),
     /// The endpoints of a Service.
     Endpoints(Key),
+    /// Pods behind a service in another cluster.
+    RemoteEndpoints(Key),
     /// The `ReferenceGrant`s of a namespace.
     Grants(Arc<str>),
     /// A `ServiceExport`.
@@ -129,6 +133,11 @@ impl Snapshot {
                 let moved = before.filter(|before| *before != now).into_iter();
                 let exported = |service| Change::Exported { service, export: key.clone() };
                 moved.chain([now]).map(exported).collect()
+            }
+            Input::ExportedEndpoints(exported) => {
+                let same = |old: &ExportedEndpoints, new: &ExportedEndpoints| old.spec == new.spec;
+                let service = Key::new(exported.spec.namespace.as_str(), exported.spec.name.as_str());
+                changed(put(&mut self.exported_endpoints, exported, same), |_| Change::RemoteEndpoints(service.clone()))
             }
             Input::WanCluster(cluster) => self.put_cluster(cluster),
             Input::Service(service) => {
@@ -191,6 +200,10 @@ impl Snapshot {
                 let service = Key::new(export.spec.namespace, export.spec.name);
                 (true, Change::Exported { service, export: key })
             }
+            InputKind::ExportedEndpoints => {
+                let Some(exported) = self.exported_endpoints.remove(&key) else { return Vec::new() };
+                (true, Change::RemoteEndpoints(Key::new(exported.spec.namespace, exported.spec.name)))
+            }
             InputKind::WanCluster => (self.wan_clusters.remove(&key).is_some(), Change::Everything),
             InputKind::Service => (self.services.remove(&key).is_some(), Change::Service(key)),
             InputKind::EndpointSlice => {
@@ -237,7 +250,8 @@ impl Snapshot {
             return vec![Change::Everything];
         };
         // Since when it is there decides whose exports are the older.
-        if before.spec.tiers != now.tiers || before.metadata.creation_timestamp != created {
+        let is_moved = before.spec.network != now.network;
+        if is_moved || before.spec.tiers != now.tiers || before.metadata.creation_timestamp != created {
             return vec![Change::Everything];
         }
         let before = before.spec;

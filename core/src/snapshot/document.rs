@@ -121,6 +121,9 @@ impl Collected {
             InputKind::ExportedService => {
                 self.add_ours(&object, validate::exported_service, |all| &mut all.exported_services);
             }
+            InputKind::ExportedEndpoints => {
+                self.add_ours(&object, validate::exported_endpoints, |all| &mut all.exported_endpoints);
+            }
             InputKind::WanCluster => self.add_ours(&object, validate::wan_cluster, |all| &mut all.wan_clusters),
             InputKind::Service => self.add(&object, |all| &mut all.services),
             InputKind::EndpointSlice => self.add(&object, |all| &mut all.endpoint_slices),

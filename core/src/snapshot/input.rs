@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::change::{Input, InputKind};
 use super::{ClientService, Key, Unreadable, typed};
-use crate::api::{IMPORT_LABEL, NAMESPACE_LABEL, validate};
+use crate::api::{IMPORT_LABEL, TIER_NAMESPACE, validate};
 use crate::problem::{ObjectRef, Problem};
 
 /// Reads an object. A `ServiceImport` that cannot be read is an input, too: what it should forbid must not be open.
@@ -24,6 +24,7 @@ pub fn read(kind: InputKind, object: &Value) -> Result<Input, Box<Unreadable>> {
         }
         InputKind::ServiceExport => sound(object, validate::service_export).map(Input::ServiceExport),
         InputKind::ExportedService => sound(object, validate::exported_service).map(Input::ExportedService),
+        InputKind::ExportedEndpoints => sound(object, validate::exported_endpoints).map(Input::ExportedEndpoints),
         InputKind::WanCluster => sound(object, validate::wan_cluster).map(Input::WanCluster),
         InputKind::Service => typed(object).map(Input::Service),
         InputKind::EndpointSlice => typed(object).map(Input::EndpointSlice),
@@ -35,12 +36,12 @@ pub fn read(kind: InputKind, object: &Value) -> Result<Input, Box<Unreadable>> {
     }
 }
 
-/// Whether an object of ours is a Service that clients call, or what tells them of it: its addresses are the API server's to give. (Tier
-/// services, of which there are many, name the namespace that they are for.)
+/// Whether an object of ours is a Service that clients call, whose addresses are the API server's to give, or what tells them
+/// of it. Tier services, of which there are many, are neither.
 pub fn is_for_clients(object: &Value) -> bool {
-    let labels = object.pointer("/metadata/labels");
-    let is_of_tier = || labels.is_some_and(|labels| labels.get(NAMESPACE_LABEL).is_some());
-    let is_shown = || matches!(object.pointer("/spec/type").and_then(Value::as_str), Some("ClusterSetIP" | "Headless"));
+    let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
+    let is_of_tier = || text("/metadata/namespace") == Some(TIER_NAMESPACE);
+    let is_shown = || matches!(text("/spec/type"), Some("ClusterSetIP" | "Headless"));
     object.pointer("/spec/clusterIPs/0").is_some() && !is_of_tier() || is_shown()
 }
 

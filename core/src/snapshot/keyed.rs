@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -72,6 +73,13 @@ impl<V> Keyed<V> {
         V: Default,
     {
         self.namespaces.entry(Arc::clone(&key.namespace)).or_default().entry(Arc::clone(&key.name)).or_default()
+    }
+
+    /// Those of a namespace whose names begin so, by name.
+    pub fn beginning(&self, namespace: &str, prefix: &str) -> impl Iterator<Item = &V> {
+        let all = self.namespaces.get(namespace).into_iter();
+        let from = all.flat_map(move |all| all.range::<str, _>((Bound::Included(prefix), Bound::Unbounded)));
+        from.take_while(move |(name, _)| name.starts_with(prefix)).map(|(_, value)| value)
     }
 
     /// Takes a value out.

@@ -86,6 +86,11 @@ impl<T: Resource> Objects<T> {
         self.by_key.in_namespace(namespace).map(|known| &known.object)
     }
 
+    /// Those of a namespace whose names begin so, by name.
+    pub fn beginning(&self, namespace: &str, prefix: &str) -> impl Iterator<Item = &T> {
+        self.by_key.beginning(namespace, prefix).map(|known| &known.object)
+    }
+
     /// All of them, the oldest first; of the same age by namespace and name.
     pub fn by_age(&self) -> Vec<&T> {
         let mut objects: Vec<_> = self.by_key.values().collect();

@@ -1,5 +1,6 @@
 //! The status of a `ServiceImport` of the Multi-Cluster Services API.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -62,12 +63,47 @@ fn ready(import: &Import, delivery: &Delivery, is_native: bool) -> Saying {
     } else if let GatewayState::Failed(error) = &delivery.gateways {
         not(Reason::ConfigNotLoaded, message::joined([error.clone()]))
     } else {
-        let mut message = "the egress gateway serves it".to_owned();
-        if is_native {
-            message += "; natively not for requests whose host is the address: an HTTPRoute cannot name one";
+        let mut told = Vec::new();
+        if !import.ports.is_empty() {
+            told.push("the egress gateway serves it".to_owned());
         }
-        Saying::new(McsServiceImport::READY, true, Reason::Ready, message)
+        if is_native {
+            told.push("natively not for requests whose host is the address: an HTTPRoute cannot name one".to_owned());
+        }
+        told.extend(pods(import));
+        Saying::new(McsServiceImport::READY, true, Reason::Ready, message::joined(told))
     }
+}
+
+/// What is said of the ports that are not HTTP's: no gateway serves them.
+fn pods(import: &Import) -> Vec<String> {
+    let Some(clusterset) = &import.clusterset else { return Vec::new() };
+    if clusterset.is_headless() {
+        let far = (!clusterset.far.is_empty()).then(|| clusterset.far.join(", "));
+        return far
+            .map(|far| format!("its name leads to no pods of {far}: they are on another network"))
+            .into_iter()
+            .collect();
+    }
+    let names: Vec<_> = clusterset.ports.iter().filter(|port| !port.is_http()).map(ToString::to_string).collect();
+    if names.is_empty() {
+        return Vec::new();
+    }
+    let names = names.join(", ");
+    if import.direct.is_empty() {
+        return vec![format!("{names} not carried, as rules of {} could not hold there", import.object)];
+    }
+    let near = import.direct.iter().any(|direct| !direct.near.is_empty());
+    let far: BTreeSet<_> = import.direct.iter().flat_map(|direct| &direct.far).map(String::as_str).collect();
+    let mut told = Vec::new();
+    if near {
+        told.push(format!("{names} straight to pods"));
+    }
+    if !far.is_empty() {
+        let far = far.into_iter().collect::<Vec<_>>().join(", ");
+        told.push(format!("{names} not from {far}: no pods are reached on another network"));
+    }
+    told
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use mcwan_policy::limits;
 use crate::api::{ExportedPort, ServiceProperties, ServiceType};
 use crate::snapshot::Snapshot;
 
-use super::{Exports, Merged, merge, target};
+use super::{Declared, Exports, Merged, merge, target};
 
 /// Hexadecimal digits of the hash that keeps names apart that clients use, in a namespace that is one tenant's.
 const HASH_DIGITS: usize = 8;
@@ -21,16 +21,50 @@ pub struct Clusterset {
     pub properties: ServiceProperties,
     /// The clusters that export it, in the order of their names.
     pub clusters: Vec<String>,
+    /// Those of them whose pods are not reached without a gateway.
+    pub far: Vec<String>,
+}
+
+/// A port of a service whose connections go straight to pods, as nobody can tell requests on it apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirectPort {
+    /// The port that clients use.
+    pub port: ExportedPort,
+    /// The clusters whose pods have it, and are reached.
+    pub near: Vec<String>,
+    /// Those whose pods have it, and are not.
+    pub far: Vec<String>,
+}
+
+impl DirectPort {
+    /// What the Service that clients call has it as. Istio reads the protocol out of the name.
+    pub fn name(&self) -> String {
+        format!("{}-{}", self.port.protocol.name().to_ascii_lowercase(), self.port.port)
+    }
 }
 
 impl Clusterset {
+    /// The ports of a service whose connections go straight to pods.
+    pub(super) fn direct_ports(&self, exports: &Exports, namespace: &str, name: &str) -> Vec<DirectPort> {
+        let ports = self.ports.iter().filter(|port| !port.is_http());
+        let direct = ports.map(|port| {
+            let has_it = |one: &Declared<'_>| one.ports.iter().any(|known| known.number() == port.number());
+            let having = exports.declared(namespace, name).filter(has_it);
+            let having = having.map(|one| one.precedence.cluster.clone());
+            let (near, far) = having.partition(|cluster| exports.is_near(cluster));
+            DirectPort { port: port.clone(), near, far }
+        });
+        direct.collect()
+    }
+
     /// What the registry says of a service; none: nobody exports it.
     pub(super) fn of(exports: &Exports, namespace: &str, name: &str) -> Option<Self> {
         let mut clusters: Vec<_> =
             exports.declared(namespace, name).map(|one| one.precedence.cluster.clone()).collect();
         clusters.sort();
         let Merged { ports, properties, .. } = merge(exports.declared(namespace, name).collect())?;
-        Some(Self { ports, properties: properties.clone(), clusters })
+        let far = clusters.iter().filter(|cluster| !exports.is_near(cluster)).cloned().collect();
+        Some(Self { ports, properties: properties.clone(), clusters, far })
     }
 
     /// Whether its name leads to pods, and it has no address.

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use crate::api::{ExportedPort, ExportedService, Protocol, ServiceProperties, WanCluster, validate};
+use crate::api::{ExportedPort, ExportedService, ServiceProperties, WanCluster, validate};
 use crate::liveness::Liveness;
 use crate::problem::{ObjectRef, Problem, Reason};
 use crate::snapshot::{Key, Keyed, Snapshot};
@@ -24,6 +24,8 @@ pub struct Exports {
     services: Keyed<Vec<Export>>,
     /// This cluster, where it has a name.
     own_cluster: Option<String>,
+    /// The other clusters on the network of this one: their pods are reached without a gateway.
+    neighbours: BTreeSet<String>,
     /// Since when the registry has each cluster.
     joined: BTreeMap<String, Time>,
     /// The clusters that do not show that they are alive.
@@ -65,7 +67,7 @@ pub struct Source {
     pub gateways: Vec<IpAddr>,
     /// How many pods stand behind the service there.
     pub ready_pods: u32,
-    /// The TCP ports of the service there.
+    /// The HTTP ports of the service there.
     pub ports: Vec<u16>,
     /// The tier of requests that no rule is for.
     pub default_tier: Option<String>,
@@ -113,8 +115,21 @@ impl Exports {
         let joined = snapshot.wan_clusters.iter().filter_map(|WanCluster { metadata, .. }| {
             Some((metadata.name.clone()?, metadata.creation_timestamp.clone()?))
         });
-        let (joined, services, own_cluster) = (joined.collect(), Keyed::default(), own_cluster.map(str::to_owned));
-        let mut all = Self { tiers, shared_tiers, services, own_cluster, joined, stale, trust, api_servers, problems };
+        let (joined, services) = (joined.collect(), Keyed::default());
+        let neighbours = own_cluster.map(|own| neighbours(own, snapshot)).unwrap_or_default();
+        let own_cluster = own_cluster.map(str::to_owned);
+        let mut all = Self {
+            tiers,
+            shared_tiers,
+            services,
+            own_cluster,
+            neighbours,
+            joined,
+            stale,
+            trust,
+            api_servers,
+            problems,
+        };
         snapshot.exported_services.iter().for_each(|export| all.add(export));
         all
     }
@@ -174,9 +189,7 @@ impl Exports {
             let message = "no ingress gateway has an address yet, so nothing can be sent there";
             problems.push(Problem::warning(object.clone(), Reason::NoAddress, message).at("spec.gateways"));
         }
-        let is_refused =
-            |address: &&IpAddr| self.trust.refused_addresses.contains(address) || self.api_servers.contains(address);
-        problems.extend(spec.gateways.iter().filter(is_refused).map(|address| {
+        problems.extend(spec.gateways.iter().filter(|address| self.refuses(address)).map(|address| {
             let message = format!("nothing is sent to {address}: it is an API server's");
             Problem::error(object.clone(), Reason::InvalidAddress, message).at("spec.gateways")
         }));
@@ -188,9 +201,9 @@ impl Exports {
             cluster: spec.cluster.clone(),
             is_own,
             liveness: if self.stale.contains(&spec.cluster) { Liveness::Stale } else { Liveness::Live },
-            gateways: spec.gateways.iter().filter(|address| !is_refused(address)).copied().collect(),
+            gateways: spec.gateways.iter().filter(|address| !self.refuses(address)).copied().collect(),
             ready_pods: spec.ready_pods,
-            ports: tcp_ports(export),
+            ports: http_ports(export),
             default_tier: spec.default_tier.clone(),
         };
         let precedence = self.precedence(&spec.cluster, &spec.exported_at);
@@ -242,6 +255,21 @@ impl Exports {
         })
     }
 
+    /// Whether nothing of other clusters may lead to an address: it is an API server's.
+    pub fn refuses(&self, address: &IpAddr) -> bool {
+        self.trust.refused_addresses.contains(address) || self.api_servers.contains(address)
+    }
+
+    /// Whether the pods of a cluster are reached without a gateway.
+    pub fn is_near(&self, cluster: &str) -> bool {
+        self.is_own(cluster) || self.neighbours.contains(cluster)
+    }
+
+    /// Whether other clusters reach the pods of this one without a gateway.
+    pub fn has_neighbours(&self) -> bool {
+        !self.neighbours.is_empty()
+    }
+
     /// Whether a cluster is this one.
     pub fn is_own(&self, cluster: &str) -> bool {
         self.own_cluster.as_deref() == Some(cluster)
@@ -280,9 +308,18 @@ impl Exports {
     }
 }
 
-fn tcp_ports(export: &ExportedService) -> Vec<u16> {
-    let tcp = export.spec.ports.iter().filter(|port| port.protocol == Protocol::Tcp);
-    tcp.map(|port| port.port.get()).collect()
+fn http_ports(export: &ExportedService) -> Vec<u16> {
+    export.spec.ports.iter().filter(|port| port.is_http()).map(|port| port.port.get()).collect()
+}
+
+/// The other clusters on the network of this one, as the registry has it.
+fn neighbours(own: &str, snapshot: &Snapshot) -> BTreeSet<String> {
+    let named = snapshot.wan_clusters.iter().filter_map(|cluster| Some((cluster.metadata.name.as_deref()?, cluster)));
+    let networks = named.map(|(name, cluster)| (name, cluster.spec.network.as_deref().unwrap_or(name)));
+    let networks: BTreeMap<_, _> = networks.collect();
+    let here = networks.get(own).copied().unwrap_or(own);
+    let near = networks.into_iter().filter(|(name, network)| *name != own && *network == here);
+    near.map(|(name, _)| name.to_owned()).collect()
 }
 
 fn shared_tiers(cluster: &WanCluster, own: &BTreeMap<String, u16>, problems: &mut Vec<Problem>) -> Vec<String> {

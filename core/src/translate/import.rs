@@ -6,12 +6,12 @@ use std::net::IpAddr;
 use mcwan_policy::wire::{self, Action, Forward, Refuse, RefuseReason};
 use mcwan_policy::{At, ImportError};
 
-use crate::api::{DataPlane, HttpRule, ImportFields, Protocol, REGISTRY_NAMESPACE, limits};
+use crate::api::{DataPlane, HttpRule, ImportFields, REGISTRY_NAMESPACE, limits};
 use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 use crate::snapshot::{Age, Key, Snapshot};
 
 use super::backend::Referrer;
-use super::clusterset::{self, Clusterset};
+use super::clusterset::{self, Clusterset, DirectPort};
 use super::export::{Exports, Tier};
 use super::families::Families;
 use super::merge::merge;
@@ -40,6 +40,8 @@ pub struct Import {
     pub tiers: Vec<Tier>,
     /// What it is in every cluster; none: nobody exports it.
     pub clusterset: Option<Clusterset>,
+    /// The ports whose connections go straight to pods; none where somebody wrote rules, which could not hold there.
+    pub direct: Vec<DirectPort>,
     /// The addresses that clients call it by, as soon as it has any. They are hosts of it.
     pub addresses: Vec<IpAddr>,
     /// The addresses that its egress gateways can send requests to.
@@ -65,8 +67,12 @@ impl Import {
         if ports.is_empty() {
             ports = local_ports(rules.as_deref().unwrap_or_default(), snapshot, namespace, &object, &mut problems);
         }
-        if ports.is_empty() {
-            let message = "no cluster exports it and its rules name no Service, so there is no port to serve it on";
+        let clusterset = Clusterset::of(exports, namespace, name);
+        let direct = clusterset.as_ref().filter(|_| rules.is_none());
+        let direct = direct.map(|clusterset| clusterset.direct_ports(exports, namespace, name)).unwrap_or_default();
+        if ports.is_empty() && direct.is_empty() {
+            let message = "no cluster exports it with an HTTP port, and its rules name no Service, so there is no port to \
+                           serve it on";
             problems.push(Problem::error(object.clone(), Reason::NoPort, message));
         }
         let mut translated = Rules {
@@ -81,6 +87,7 @@ impl Import {
         };
         let wire_rules = match &rules {
             Some(rules) => rules.iter().map(|(origin, rule)| translated.translate(origin, rule)).collect(),
+            None if ports.is_empty() => Vec::new(),
             None => vec![translated.default_tier()],
         };
         let Rules { targets, services, .. } = translated;
@@ -104,7 +111,8 @@ impl Import {
             unserved: BTreeSet::new(),
             targets,
             tiers: exports.tiers().filter_map(|tier| exports.tier(namespace, name, tier)).collect(),
-            clusterset: Clusterset::of(exports, namespace, name),
+            clusterset,
+            direct,
             addresses,
             families: Families::of_egress(snapshot, namespace),
             data_plane,
@@ -167,7 +175,14 @@ impl Import {
     pub fn told(&self, wire: wire::Import) -> Self {
         let nothing =
             Self { rules: Vec::new(), ports: Vec::new(), targets: Vec::new(), tiers: Vec::new(), ..self.clone() };
-        Self { wire, problems: Vec::new(), export_problems: Vec::new(), services: BTreeSet::new(), ..nothing }
+        Self {
+            wire,
+            direct: Vec::new(),
+            problems: Vec::new(),
+            export_problems: Vec::new(),
+            services: BTreeSet::new(),
+            ..nothing
+        }
     }
 
     /// An import that is gone, as a filter is told of it that somebody told before.
@@ -183,6 +198,7 @@ impl Import {
             targets: Vec::new(),
             tiers: Vec::new(),
             clusterset: None,
+            direct: Vec::new(),
             addresses: Vec::new(),
             families: Families::Both,
             data_plane: None,
@@ -246,7 +262,7 @@ fn exported_ports(exports: &Exports, namespace: &str, name: &str, problems: &mut
     let used: BTreeSet<_> = exports.sources(namespace, name).map(|source| source.cluster.as_str()).collect();
     let declared = exports.declared(namespace, name).filter(|one| used.contains(one.precedence.cluster.as_str()));
     let Some(merged) = merge(declared.collect()) else { return Vec::new() };
-    let mut ports = merged.ports.iter().filter(|port| port.protocol == Protocol::Tcp).map(|port| port.port.get());
+    let mut ports = merged.ports.iter().filter(|port| port.is_http()).map(|port| port.port.get());
     let served: BTreeSet<_> = ports.by_ref().take(limits::PORTS).collect();
     let mut left: BTreeSet<_> = ports.collect();
     for source in exports.sources(namespace, name) {

@@ -101,7 +101,7 @@ fn union(declared: &[Declared<'_>]) -> Vec<ExportedPort> {
     for port in declared.iter().flat_map(|one| one.ports) {
         let is_taken = |older: &ExportedPort| {
             let has_name = port.name.is_some() && port.name == older.name;
-            has_name || (port.port, port.protocol) == (older.port, older.protocol)
+            has_name || port.number() == older.number()
         };
         if !union.iter().any(is_taken) {
             union.push(port.clone());

@@ -121,8 +121,8 @@ fn ports_of(service: &Service, object: &ObjectRef) -> Result<Vec<ExportedPort>, 
             })
         })
         .collect();
-    if !ports.iter().any(|port| port.protocol == Protocol::Tcp) {
-        let message = format!("{} has no TCP port", ObjectRef::of(service));
+    if ports.is_empty() {
+        let message = format!("{} has no port", ObjectRef::of(service));
         return Err(Box::new(Problem::error(object.clone(), Reason::InvalidServiceType, message)));
     }
     if ports.len() > limits::PORTS {

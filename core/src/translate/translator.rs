@@ -136,7 +136,7 @@ impl Translator {
     fn concern(&mut self, snapshot: &Snapshot, change: &Change, affected: &mut Affected) {
         match change {
             // The one is looked at by itself, the other says nothing of what is wanted.
-            Change::Everything | Change::ImportStatus(_) | Change::McsImportStatus(_) => {}
+            Change::Everything | Change::ImportStatus(_) | Change::McsImportStatus(_) | Change::RemoteEndpoints(_) => {}
             Change::RemoteEgress(namespace) => drop(affected.ingress.insert(Arc::clone(namespace))),
             Change::Import(key) => affected.import(key.clone()),
             Change::Addresses(key) => {
@@ -299,7 +299,7 @@ impl Translator {
         imports
     }
 
-    /// What this cluster tells the registry of itself.
+    /// What this cluster tells the registry of itself, but for its network.
     pub fn cluster(&self, snapshot: &Snapshot) -> WanClusterSpec {
         let tiers = self
             .exports
@@ -311,7 +311,7 @@ impl Translator {
         for gateway in &mut egress_gateways {
             gateway.addresses.truncate(limits::ADDRESSES);
         }
-        WanClusterSpec { tiers: tiers.collect(), egress_gateways }
+        WanClusterSpec { network: None, tiers: tiers.collect(), egress_gateways }
     }
 
     /// What of [`Self::cluster`] the registry is not told, as it is too much: requests from there are refused elsewhere.

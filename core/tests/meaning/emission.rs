@@ -11,6 +11,7 @@ mod names;
 mod native;
 mod own;
 mod provenance;
+mod slices;
 mod stale;
 mod trust;
 mod world;

@@ -266,6 +266,7 @@ pub(crate) fn mk_settings() -> Settings {
     Settings {
         cluster: Some("own".to_owned()),
         wan_cluster: None,
+        network: None,
         gateway_class: "istio".to_owned(),
         module: Module { url: "https://example.com/filter.wasm".to_owned(), sha256: Some("0".repeat(64)) },
         data_plane: DataPlane::Wasm,

@@ -184,7 +184,8 @@ impl Check {
         self.established.retain(|key| *key.namespace != *namespace);
     }
 
-    fn held(&self, import: &Key) -> usize {
+    /// The version of an import that has held everywhere, or a later one has.
+    pub(crate) fn held(&self, import: &Key) -> usize {
         self.held.get(import).copied().unwrap_or_default()
     }
 

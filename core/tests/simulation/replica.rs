@@ -83,6 +83,7 @@ pub(crate) fn settings() -> Settings {
     Settings {
         cluster: Some(CLUSTER.to_owned()),
         wan_cluster: None,
+        network: None,
         gateway_class: "istio".to_owned(),
         module: Module { url: "https://example.com/filter.wasm".to_owned(), sha256: Some("0".repeat(64)) },
         data_plane: DataPlane::Wasm,

@@ -177,6 +177,12 @@ impl Told {
         })
     }
 
+    /// Whether somebody exports the service of a version of an import, and of all since.
+    pub(crate) fn is_exported_since(&self, import: &Key, version: usize) -> bool {
+        let mut since = self.versions.get(import).into_iter().flatten().skip(version);
+        since.all(|version| version.as_ref().is_some_and(|import| import.clusterset.is_some()))
+    }
+
     /// Whether a service was headless at any time, or was not: its Service is then made anew.
     pub(crate) fn was_of_type(&self, import: &Key, is_headless: bool) -> bool {
         let known = self.versions[import].iter().flatten().filter_map(|known| known.clusterset.as_ref());

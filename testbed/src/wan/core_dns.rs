@@ -69,7 +69,7 @@ fn corefile(address: Ipv4Addr, kubeconfig: &Path) -> String {
         ".:{PORT} {{
     bind {address}
     errors
-    kubernetes cluster.local clusterset.local {{
+    kubernetes cluster.local clusterset.local in-addr.arpa {{
         kubeconfig {}
         multicluster clusterset.local
     }}

@@ -127,7 +127,7 @@ async fn our_kinds_are_listed_together_with_their_state(cluster: &TestCluster) {
             "NAME CLUSTER DEFAULT TIER READY PODS AGE",
             "cluster-1.secure.payment cluster-1 sd-wan-priority-low 3",
         ),
-        (&["get", "wanclusters", "--namespace", "mc-wan-registry"], "NAME REGION AGE", "cluster-1 eu"),
+        (&["get", "wanclusters", "--namespace", "mc-wan-registry"], "NAME REGION NETWORK AGE", "cluster-1 eu"),
         (
             &["get", "serviceimports.mc-wan.l7mp.io", "--namespace", "secure"],
             "NAME ACCEPTED REFS PROGRAMMED AGE",

@@ -44,6 +44,7 @@ fn unusual(data_plane: DataPlane) -> Vec<Value> {
     let settings = Settings {
         cluster: options.cluster.clone(),
         wan_cluster: None,
+        network: None,
         gateway_class: "istio".to_owned(),
         module: Module { url: "https://example.com/filter.wasm".to_owned(), sha256: Some("0".repeat(64)) },
         data_plane,

@@ -29,6 +29,7 @@ pub(crate) async fn a_service_of_both_clusters(scene: &Scene) -> Result<()> {
     one.until_answered_by(&[1, 2]).await?;
     requests_stay_close(wan, &one, &two).await?;
     pods_have_a_name(&one, &two).await?;
+    connections_go_straight_to_pods(&one, &two).await?;
 
     // The oldest export leaves.
     wan.cluster(1).kubectl(&["delete", "serviceexport", "desk", "-n", NAMESPACE]).await?;
@@ -101,9 +102,44 @@ async fn pods_have_a_name(one: &Caller<'_>, two: &Caller<'_>) -> Result<()> {
     })
     .await?;
     ensure!(one.client.resolve(name, "A").await?.is_empty(), "cluster 1 reaches no pods of cluster 2");
+    // The names of pods' addresses are told, though other slices have them, too.
+    let address = two.client.resolve(name, "A").await?.pop().context("no pod")?;
+    let reverse: Vec<_> = address.split('.').rev().collect();
+    let names = two.client.resolve(&format!("{}.in-addr.arpa", reverse.join(".")), "PTR").await?;
+    ensure!(names.iter().any(|name| name.ends_with(".choir.talk.svc.cluster.local.")), "{address} is {names:?}");
     // Its rules hold by the name of the gateway.
     let gateways = two.client.resolve("choir-clusterset.talk.svc.cluster.local", "A").await?;
     ensure!(!gateways.is_empty(), "no gateway has the name");
+    Ok(())
+}
+
+/// Those that are no requests, in the cluster that the pods are in: a port that is not HTTP passes no gateway.
+async fn connections_go_straight_to_pods(one: &Caller<'_>, two: &Caller<'_>) -> Result<()> {
+    let (wan, name, at) = (two.wan, "vault.talk.svc.clusterset.local", 5432);
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"namespace": NAMESPACE, "name": "vault"},
+        "spec": {"selector": {"app": "desk"}, "ports": [{"name": "tcp-vault", "port": at, "targetPort": 9080}]}});
+    wan.cluster(2).apply(&mk_file(&[service, mk_export(NAMESPACE, "vault", LOW.0)])).await?;
+    // What the pods happen to speak shows that nobody has touched it.
+    let request = mk_request("GET", "nobody.example", "/");
+    wan.until("a connection to the address is one to a pod", async || {
+        let Some(address) = two.client.resolve(name, "A").await?.pop() else { return Ok(false) };
+        let Ok(answer) = two.client.send(SocketAddr::new(address.parse()?, at), &request).await else {
+            return Ok(false);
+        };
+        let is_near = answer.echo_name().is_some_and(|name| name.starts_with("cluster-2/"));
+        Ok(is_near && answer.seen().is_some_and(|seen| seen.authority == "nobody.example"))
+    })
+    .await?;
+    let ready = "jsonpath={.status.conditions[?(@.type=='Ready')].message}";
+    let shown = ["get", "serviceimports.multicluster.x-k8s.io", "vault", "-n", NAMESPACE, "-o", ready];
+    wan.until("elsewhere, clients are told that they reach no pods", async || {
+        let told = wan.cluster(1).kubectl(&shown).await.unwrap_or_default();
+        Ok(told.contains("5432/TCP not from cluster-2"))
+    })
+    .await?;
+    let address = one.client.resolve(name, "A").await?.pop().context("it has a name here, too")?;
+    let refused = one.client.send(SocketAddr::new(address.parse()?, at), &request).await;
+    ensure!(refused.is_err(), "cluster 1 reaches {name}: {refused:?}");
     Ok(())
 }
 

@@ -15,6 +15,7 @@ mod kills;
 mod liveness;
 mod module;
 mod moves;
+mod network;
 mod objects;
 mod observability;
 mod ordinary;

@@ -48,6 +48,13 @@ impl Overlay {
             &files.service_exports,
         )?;
         all.lay(InputKind::ExportedService, &(), Merge::Whole, &snapshot.exported_services, &files.exported_services)?;
+        all.lay(
+            InputKind::ExportedEndpoints,
+            &(),
+            Merge::Whole,
+            &snapshot.exported_endpoints,
+            &files.exported_endpoints,
+        )?;
         all.lay(InputKind::WanCluster, &(), Merge::Whole, &snapshot.wan_clusters, &files.wan_clusters)?;
         all.lay(InputKind::Service, &(), Merge::Fields, &snapshot.services, &files.services)?;
         all.lay(InputKind::EndpointSlice, &(), Merge::Fields, &snapshot.endpoint_slices, &files.endpoint_slices)?;

@@ -43,11 +43,12 @@ impl Leave {
         if let Some(token) = token {
             server.wait_until_refused(cluster, &client_with(&token, &config)?).await?;
         }
-        let exports = server.delete_exports(cluster).await?;
-        if exports > 0 {
-            writeln!(io::stdout(), "{exports} exportedservices.mc-wan.l7mp.io deleted")?;
+        for (kind, count) in server.delete_exports(cluster).await? {
+            if count > 0 {
+                writeln!(io::stdout(), "{count} {}.{} deleted", kind.plural, kind.group)?;
+            }
+            deleted += count;
         }
-        deleted += exports;
         for object in [ObjectName::wan_cluster(cluster), ObjectName::lease(cluster)] {
             deleted += delete(&server, &object).await?;
         }

@@ -1,5 +1,6 @@
 //! A cluster's objects.
 
+use mcwan_core::api::REGISTRY_NAMESPACE;
 use mcwan_core::emit::kubernetes::{Module, Settings, everything};
 use mcwan_core::emit::yaml;
 use mcwan_core::snapshot::Gathered;
@@ -26,9 +27,12 @@ impl Render {
         if options.steering == Steering::ClusterHeader {
             return Err(usage("Gateway API has no route that takes the Envoy cluster from a header").into());
         }
+        let own = options.cluster.as_deref();
+        let own = own.and_then(|own| gathered.snapshot.wan_clusters.get(REGISTRY_NAMESPACE, own));
         let settings = Settings {
             cluster: options.cluster.clone(),
             wan_cluster: None,
+            network: own.and_then(|own| own.spec.network.clone()),
             gateway_class: gateway_class.clone(),
             module: Module { url: module.clone().unwrap_or_default(), sha256: module_sha256.clone() },
             data_plane: (*data_plane).into(),

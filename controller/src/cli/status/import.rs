@@ -30,6 +30,9 @@ pub(super) struct ImportStatus {
     /// Those of them that do not show that they are alive.
     stale_sources: Vec<String>,
     ports: Vec<u16>,
+    /// Those that lead straight to pods.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    direct_ports: Vec<String>,
     hostnames: Vec<String>,
     /// How many rules it has; none: nobody wrote any.
     rules: Option<usize>,
@@ -63,6 +66,7 @@ impl ImportStatus {
             sources: clusters.into_iter().collect(),
             stale_sources: stale.into_iter().collect(),
             ports: import.ports.clone(),
+            direct_ports: import.direct.iter().map(|direct| direct.port.to_string()).collect(),
             hostnames: import.wire.hostnames.clone(),
             rules: has_rules.then_some(import.rules.len()),
             data_plane: data_plane(import, world),
@@ -97,7 +101,8 @@ impl ImportStatus {
             row.insert(0, self.namespace.clone());
         }
         if wide {
-            let ports: Vec<_> = self.ports.iter().map(u16::to_string).collect();
+            let ports: Vec<_> =
+                self.ports.iter().map(u16::to_string).chain(self.direct_ports.iter().cloned()).collect();
             row.push(self.rules.map_or_else(|| "-".to_owned(), |rules| rules.to_string()));
             row.extend([listed(&ports), self.data_plane.to_owned(), listed(&self.hostnames)]);
         }

@@ -16,6 +16,7 @@ const SUPPRESSION: (&str, &str) = ("galley.istio.io/analyze-suppress", "IST0174"
 pub fn cluster_object(spec: &WanClusterSpec, settings: &Settings) -> Option<Object> {
     let cluster = settings.cluster.as_ref()?;
     let draft = Draft::new(Kind::WanCluster, REGISTRY_NAMESPACE, cluster).of_cluster(cluster);
+    let spec = WanClusterSpec { network: settings.network.clone(), ..spec.clone() };
     Some(draft.with(json!({"spec": spec})))
 }
 

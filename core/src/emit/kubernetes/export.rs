@@ -4,7 +4,7 @@
 use mcwan_policy::{PORT_HEADER, canonical_host, clusterset_host};
 use serde_json::{Value, json};
 
-use crate::api::{ExportedPort, ExportedServiceSpec, Protocol, REGISTRY_NAMESPACE};
+use crate::api::{ExportedPort, ExportedServiceSpec, REGISTRY_NAMESPACE};
 use crate::emit::object::{Kind, Object};
 use crate::translate::Outgoing;
 
@@ -25,8 +25,8 @@ pub fn export_objects(export: &Outgoing, settings: &Settings) -> Vec<Object> {
 fn routes(export: &Outgoing) -> Vec<Object> {
     let (namespace, name) = (&*export.key.namespace, &*export.key.name);
     let host = canonical_host(namespace, name);
-    let tcp = export.ports.iter().filter(|port| port.protocol == Protocol::Tcp);
-    let rules = tcp.map(|port| rule(name, namespace, &host, port)).collect();
+    let http = export.ports.iter().filter(|port| port.is_http());
+    let rules = http.map(|port| rule(name, namespace, &host, port)).collect();
     let route = |(number, rules): (usize, Vec<Value>)| {
         let draft = Draft::new(Kind::HttpRoute, namespace, names::export_route(name, number))
             .of_export(namespace, name)

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::api::DataPlane;
+use crate::api::{DataPlane, ExportedPort, Protocol, SessionAffinity};
 use crate::emit::object::{Kind, Object};
-use crate::json::put_at;
+use crate::json::{put, put_at};
 use crate::problem::{Problem, Reason};
 use crate::translate::gateway_pods::GATEWAY_LABEL;
-use crate::translate::{Clusterset, Import};
+use crate::translate::{Clusterset, DirectPort, Import};
 
 use super::draft::Draft;
 use super::recovered::{Places, Recovered};
@@ -87,16 +87,22 @@ impl<'v> ImportVersions<'v> {
             ports.extend(gateway::served_ports(version, problems));
         }
         ports.retain(|port, _| self.client_ports.contains(port));
+        let http = |(port, listener): (u16, u16)| json!({"name": names::listener(port), "protocol": "TCP", "port": port, "targetPort": listener});
+        // What was HTTP until now stays so until no gateway has it any more.
+        let is_free = |direct: &&DirectPort| {
+            direct.port.protocol != Protocol::Tcp || !ports.contains_key(&direct.port.port.get())
+        };
+        let direct: Vec<_> = newest.direct.iter().filter(is_free).map(direct_port).collect();
+        let ports: Vec<_> = ports.into_iter().map(http).chain(direct).collect();
         if ports.is_empty() {
             return None;
         }
-        let port = |(port, listener): (u16, u16)| json!({"name": names::listener(port), "protocol": "TCP", "port": port, "targetPort": listener});
         let draft = Draft::new(Kind::Service, namespace, name).of_import(namespace, import);
         let mut service = draft.with(json!({
             "spec": {
                 "type": "ClusterIP",
                 "selector": {GATEWAY_LABEL: settings.egress_gateway(newest)},
-                "ports": ports.into_iter().map(port).collect::<Vec<_>>(),
+                "ports": ports,
             },
         }));
         if newest.clusterset.as_ref().is_some_and(Clusterset::is_headless) {
@@ -105,7 +111,37 @@ impl<'v> ImportVersions<'v> {
             // One that is made again has the address that clients know.
             put_at(&mut service.body, &["spec", "clusterIP"], address.to_string());
         }
+        if let Some(clusterset) = newest.clusterset.as_ref().filter(|_| !newest.direct.is_empty()) {
+            put_affinity(&mut service, clusterset);
+        }
         Some(service)
+    }
+}
+
+/// For how long connections keep to a pod where nothing is said (Kubernetes, `ClientIPConfig.timeoutSeconds`).
+const AFFINITY_SECONDS: u32 = 10_800;
+
+/// The name of a port that no pod of a gateway has.
+const DIRECT: &str = "mcwan-direct";
+
+/// A port that does not lead to the gateway that the Service selects: its pods have no port of that name, so Kubernetes leaves
+/// it out of their slices, and slices of ours have it.
+fn direct_port(direct: &DirectPort) -> Value {
+    let ExportedPort { name: _, port, protocol, app_protocol } = &direct.port;
+    let mut content = json!({"name": direct.name(), "protocol": protocol.name(), "port": port, "targetPort": DIRECT});
+    if let Some(protocol) = app_protocol {
+        put(&mut content, "appProtocol", protocol.as_str());
+    }
+    content
+}
+
+/// Connections to pods keep to one of them where the oldest export says so. Of two gateways neither keeps to one.
+fn put_affinity(service: &mut Object, clusterset: &Clusterset) {
+    let properties = &clusterset.properties;
+    if properties.session_affinity == SessionAffinity::ClientIp {
+        put_at(&mut service.body, &["spec", "sessionAffinity"], "ClientIP");
+        let seconds = properties.session_affinity_seconds.unwrap_or(AFFINITY_SECONDS);
+        put_at(&mut service.body, &["spec", "sessionAffinityConfig", "clientIP", "timeoutSeconds"], seconds);
     }
 }
 

@@ -7,6 +7,7 @@
 use serde_json::Value;
 
 use crate::emit::object::{Kind, ObjectId};
+use crate::snapshot::Key;
 use crate::translate::hashed;
 
 pub use crate::translate::clusterset_service;
@@ -82,7 +83,7 @@ pub(super) fn export_route(name: &str, number: usize) -> String {
 /// Whether an object of ours is made of what this cluster exports.
 pub fn is_of_exports(id: &ObjectId) -> bool {
     let is_route = || id.kind == Kind::HttpRoute && id.key.name.split('.').nth(1) == Some("export");
-    id.kind == Kind::ExportedService || *id.key.name == *INGRESS_GATEWAY || is_route()
+    matches!(id.kind, Kind::ExportedService | Kind::ExportedEndpoints) || *id.key.name == *INGRESS_GATEWAY || is_route()
 }
 
 /// The listener of a Gateway on a port.
@@ -93,6 +94,13 @@ pub(super) fn listener(port: u16) -> String {
 /// What the registry calls a cluster's export.
 pub fn exported_service(cluster: &str, namespace: &str, name: &str) -> String {
     format!("{cluster}.{namespace}.{name}")
+}
+
+/// What the registry calls the pods of a slice that a cluster has of its export.
+pub(super) fn exported_endpoints(cluster: &str, service: &Key, slice: &str) -> String {
+    let prefix = exported_service(cluster, &service.namespace, &service.name);
+    let joined = format!("{prefix}.{slice}");
+    if joined.len() <= MOST_BYTES { joined } else { format!("{prefix}.{}", hashed("s", slice, HASH_DIGITS)) }
 }
 
 /// The first has no number. The others have three digits: istiod orders routes of one age by name, and

@@ -37,13 +37,13 @@ fn listeners(world: &World) -> (BTreeSet<String>, BTreeSet<String>) {
 
 #[test]
 fn of_the_ports_of_several_clusters_those_of_the_oldest_exports_are_served() {
-    let younger = mk_export("c2", &mk_ports(50..=90)).replace("2026-11-20", "2026-11-21");
+    let younger = mk_export("c2", &mk_ports(60..=100)).replace("2026-11-20", "2026-11-21");
     let world = World::new(&[younger, mk_export("c1", &mk_ports(101..=150)), mk_import("payment", &[to_high("")])]);
-    let expected: Vec<u16> = (50..=63).chain(101..=150).collect();
+    let expected: Vec<u16> = (60..=73).chain(101..=150).collect();
     assert_eq!(world.payment().ports, expected, "the oldest's ports whole, and of the younger's the first");
     let [(reason, object, message)] = &problems(&world)[..] else { panic!("{:?}", problems(&world)) };
     assert_eq!((*reason, object.as_str()), (Reason::PortConflict, "ExportedService mc-wan-registry/c2.secure.payment"));
-    assert!(message.contains("64, 65, ") && message.contains("90"), "{message}");
+    assert!(message.contains("74, 75, ") && message.contains("100"), "{message}");
 }
 
 #[test]

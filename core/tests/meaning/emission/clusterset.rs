@@ -1,27 +1,13 @@
 //! The name and the addresses of a service of several clusters.
 
 use mcwan_core::api::DataPlane;
-use mcwan_core::emit::kubernetes::{Settings, clusterset_object, native_objects, slice_objects};
+use mcwan_core::emit::kubernetes::{Settings, clusterset_object, native_objects};
 use mcwan_core::emit::object::Kind;
 use mcwan_core::snapshot::Key;
 use mcwan_core::snapshot::change::{Change, InputKind};
-use mcwan_core::snapshot::input;
 use serde_json::{Value, json};
 
 use super::world::{World, at, import_objects, mk_export, mk_import, mk_plain_export, of_kind, settings, to_high};
-
-impl World {
-    /// The same where an object of ours has addresses by now.
-    fn addressed(mut self, kind: InputKind, spec: &Value) -> Self {
-        let name = if kind == InputKind::ClientService { "payment-clusterset" } else { "payment" };
-        let labels = json!({"app.kubernetes.io/managed-by": "mcwan", "mc-wan.l7mp.io/import": "payment"});
-        let object = json!({"metadata": {"name": name, "namespace": "secure", "labels": labels}, "spec": spec});
-        let input = input::read(kind, &object).unwrap_or_else(|unreadable| panic!("{}", unreadable.error));
-        let changes = self.gathered.snapshot.put(input);
-        self.translator.update(&self.gathered.snapshot, &changes);
-        self
-    }
-}
 
 fn mk_service(addresses: &[&str]) -> Value {
     json!({"clusterIP": addresses[0], "clusterIPs": addresses})
@@ -137,50 +123,4 @@ fn hosts_that_users_name_come_first() {
         World::new(&[mk_plain_export(), import]).addressed(InputKind::ClientService, &mk_service(&["10.96.0.9"]));
     assert_eq!(world.payment().wire.hostnames, hosts, "no room is left, and nothing breaks");
     assert_eq!(world.payment().problems, []);
-}
-
-/// A slice of Kubernetes' for the Service `payment`, and one for another.
-const SLICES: &str = "
-apiVersion: discovery.k8s.io/v1
-kind: EndpointSlice
-metadata: {name: payment-x7k, namespace: secure, labels: {kubernetes.io/service-name: payment}}
-addressType: IPv4
-ports: [{name: http, port: 9080, protocol: TCP}]
-endpoints:
-- {addresses: [10.1.0.7], hostname: db-0, zone: a, nodeName: n1, conditions: {ready: true}, targetRef: {kind: Pod, name: db-0}}
-- {addresses: [10.1.0.8], conditions: {ready: false, serving: true, terminating: true}}
----
-apiVersion: discovery.k8s.io/v1
-kind: EndpointSlice
-metadata: {name: bank-x7k, namespace: secure, labels: {kubernetes.io/service-name: bank}}
-addressType: IPv4
-ports: []
-endpoints: [{addresses: [10.1.0.9]}]
-";
-
-#[test]
-fn dns_knows_the_pods_of_this_cluster_as_far_as_it_exports_them() {
-    let fields = "ports: [{port: 8080}]";
-    let slices = |cluster: &str, is_shown: bool| {
-        let world = World::new(&[mk_export(cluster, fields), SLICES.to_owned()]);
-        let world =
-            if is_shown { world.addressed(InputKind::McsServiceImport, &json!({"type": "Headless"})) } else { world };
-        slice_objects(&Key::new("secure", "payment"), &world.translator, &world.gathered.snapshot)
-    };
-    assert_eq!(slices("c1", true), [], "another cluster exports it, and not this one");
-    assert_eq!(slices("own", false), [], "there is nothing yet that they would belong to");
-    let [slice] = &slices("own", true)[..] else { panic!("want one") };
-    assert_eq!((slice.id.kind, &*slice.id.key.name), (Kind::EndpointSlice, "payment-x7k.own"));
-    let body = &slice.body;
-    let labels = json!({"app.kubernetes.io/managed-by": "mcwan", "endpointslice.kubernetes.io/managed-by": "mcwan",
-        "mc-wan.l7mp.io/import": "payment", "multicluster.kubernetes.io/service-name": "payment",
-        "multicluster.kubernetes.io/source-cluster": "own"});
-    assert_eq!(at(body, "/metadata/labels"), &labels, "none by which istiod or kube-proxy finds it");
-    assert_eq!(at(body, "/metadata/ownerReferences/0/kind"), "ServiceImport");
-    assert_eq!(at(body, "/ports"), &json!([{"name": "http", "port": 9080, "protocol": "TCP"}]), "those of the pods");
-    let endpoints = json!([
-        {"addresses": ["10.1.0.7"], "conditions": {"ready": true}, "hostname": "db-0", "zone": "a"},
-        {"addresses": ["10.1.0.8"], "conditions": {"ready": false, "serving": true, "terminating": true}},
-    ]);
-    assert_eq!(at(body, "/endpoints"), &endpoints);
 }

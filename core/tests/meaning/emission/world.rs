@@ -7,9 +7,10 @@ use mcwan_core::emit::kubernetes::{
 use mcwan_core::emit::object::{Kind, Object};
 use mcwan_core::problem::Problem;
 use mcwan_core::snapshot::Gathered;
-use mcwan_core::snapshot::change::Change;
+use mcwan_core::snapshot::change::{Change, InputKind};
+use mcwan_core::snapshot::input;
 use mcwan_core::translate::{Import, Options, Steering, Translator, Trust};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const HEAD: &str = "apiVersion: mc-wan.l7mp.io/v1alpha1\nkind:";
 
@@ -40,6 +41,17 @@ impl World {
         let mut translator = Translator::new(options);
         translator.update(&gathered.snapshot, &[Change::Everything]);
         Self { gathered, translator }
+    }
+
+    /// The same where an object of ours has addresses by now.
+    pub(crate) fn addressed(mut self, kind: InputKind, spec: &Value) -> Self {
+        let name = if kind == InputKind::ClientService { "payment-clusterset" } else { "payment" };
+        let labels = json!({"app.kubernetes.io/managed-by": "mcwan", "mc-wan.l7mp.io/import": "payment"});
+        let object = json!({"metadata": {"name": name, "namespace": "secure", "labels": labels}, "spec": spec});
+        let input = input::read(kind, &object).unwrap_or_else(|unreadable| panic!("{}", unreadable.error));
+        let changes = self.gathered.snapshot.put(input);
+        self.translator.update(&self.gathered.snapshot, &changes);
+        self
     }
 
     /// The import `payment` of namespace `secure`.
@@ -102,6 +114,7 @@ pub(crate) fn settings(data_plane: DataPlane) -> Settings {
     Settings {
         cluster: Some("own".to_owned()),
         wan_cluster: None,
+        network: None,
         gateway_class: "istio".to_owned(),
         module: Module { url: "https://example.com/filter.wasm".to_owned(), sha256: Some("0".repeat(64)) },
         data_plane,

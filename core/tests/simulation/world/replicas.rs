@@ -175,9 +175,11 @@ impl World {
                     self.note(|| format!("deleted {} {} by {place}", id.kind.name(), id.key));
                     let known = self.api.emitted(&id).map(|stored| stored.read()).unwrap_or_default();
                     let import = crate::api_server::import_of(&known);
-                    let is_headless = known["spec"]["clusterIP"] == NO_ADDRESS;
+                    let (spec, is_shown) = (&known["spec"], id.kind == Kind::McsServiceImport);
+                    let is_headless = spec["clusterIP"] == NO_ADDRESS || spec["type"] == "Headless";
                     if let Some(import) = import.filter(|import| import.namespace == id.key.namespace)
-                        && id.kind == Kind::Service
+                        && (id.kind == Kind::Service
+                            || is_shown && self.told.is_exported_since(&import, self.check.held(&import)))
                         && self.told.is_served_for(&import, 2)
                         && !self.told.was_of_type(&import, !is_headless)
                         && !self.check.forgets(&import.namespace)

@@ -71,7 +71,7 @@ async fn kinds_may_come_later() -> Result<()> {
     let cluster = TestCluster::start_with(&[Crds::McsV1Alpha1]).await?;
     let mut edge = Edge::synced(&cluster.client()).await?;
     assert_eq!(edge.events, ["v1alpha1"; 2], "what is served of either kind of the Multi-Cluster Services API");
-    let registry = [Kind::WanCluster, Kind::ExportedService].map(Watched::Emitted);
+    let registry = [Kind::WanCluster, Kind::ExportedEndpoints, Kind::ExportedService].map(Watched::Emitted);
     assert_eq!(edge.unprepared, registry.into(), "a registry that lacks kinds is none");
     let gateway = mk_gateway();
     let outcome = edge.apply(&gateway).await;

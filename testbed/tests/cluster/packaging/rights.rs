@@ -83,6 +83,7 @@ async fn its_rights_are_these(cluster: &TestCluster) -> Result<()> {
         // The registry, the lease, the key.
         ("patch mc-wan.l7mp.io/exportedservices mc-wan-registry cluster-1.secure.payment", true),
         ("patch mc-wan.l7mp.io/exportedservices secure", false),
+        ("patch mc-wan.l7mp.io/exportedendpoints mc-wan-registry cluster-1.secure.payment.payment-x7k", true),
         ("patch coordination.k8s.io/leases mc-wan-registry cluster-1", true),
         ("watch coordination.k8s.io/leases mc-wan-registry", true),
         ("delete coordination.k8s.io/leases mc-wan-registry cluster-1", false),
@@ -137,6 +138,20 @@ async fn what_the_controller_has_not_made_it_may_not_write() -> Result<()> {
     let apply = "apply --server-side --force-conflicts --filename";
     let (plain, marked) = (file("plain", &service("new", "somebody"))?, file("marked", &service("new", "mcwan"))?);
     let taken = file("taken", &service("theirs", "mcwan"))?;
+    let slice = |name: &str, of: &str| {
+        let labels = format!(
+            "{{app.kubernetes.io/managed-by: mcwan, mc-wan.l7mp.io/import: payment, kubernetes.io/service-name: {of}}}"
+        );
+        let kind = "apiVersion: discovery.k8s.io/v1\nkind: EndpointSlice";
+        file(
+            name,
+            &format!(
+                "{kind}\nmetadata: {{name: {name}, namespace: default, labels: {labels}}}\naddressType: IPv4\nendpoints: []\n"
+            ),
+        )
+    };
+    let (told, leading) = (slice("told", "clusterset.mcwan")?, slice("leading", "theirs")?);
+    let own = slice("own", "payment-clusterset")?;
     let given = file("given", &service("ours", "somebody"))?;
     // What the API server has been told a moment ago, it does not enforce at once.
     let is_refused = async || Ok(attempt("delete service theirs --dry-run=server").await.is_err());
@@ -149,11 +164,17 @@ async fn what_the_controller_has_not_made_it_may_not_write() -> Result<()> {
         (format!("{apply} {taken}"), false, "takes over another's"),
         (format!("{apply} {given}"), false, "gives away its own"),
         ("delete service theirs".to_owned(), false, "deletes another's"),
+        (format!("{apply} {told}"), true, "tells DNS of endpoints"),
+        (format!("{apply} {own}"), true, "leads its own Service's clients to them"),
+        (format!("{apply} {leading}"), false, "leads to other endpoints"),
     ] {
         let done = attempt(&task).await;
         assert_eq!(done.is_ok(), expected, "{message}: {done:?}");
         if let Err(refusal) = done {
-            let why = "mcwan's controller writes what has the label app.kubernetes.io/managed-by: mcwan";
+            let why = match message {
+                "leads to other endpoints" => "mcwan's controller leads no clients but those of its own Services",
+                _ => "mcwan's controller writes what has the label app.kubernetes.io/managed-by: mcwan",
+            };
             assert!(refusal.to_string().contains(why), "{message}: {refusal}");
         }
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 use mcwan_testbed::cluster::TestCluster;
 
-use super::member::{Member, REGISTRY, done, export_of, lease, wan_cluster};
+use super::member::{Member, REGISTRY, done, export_of, lease, pods_of, wan_cluster};
 
 const APPLY: &str = "apply --server-side -f -";
 const CREATE: &str = "create -f -";
@@ -15,6 +15,9 @@ const NAMED: &str = "cluster c1 writes the one of the wanclusters that has its n
 const NAMED_LEASE: &str = "cluster c1 writes the one of the leases that has its name";
 const OWN_EXPORT: &str =
     "cluster c1 writes exportedservices of its own only: spec.cluster is c1, and metadata.name begins with c1.";
+const OWN_PODS: &str =
+    "cluster c1 writes exportedendpoints of its own only: spec.cluster is c1, and metadata.name begins with c1.";
+const SLICE: &str = "metadata.name must be CLUSTER.NAMESPACE.NAME.SLICE";
 const OWNED: &str = "what cluster c1 writes is owned by WANCluster c1 or by nothing, and keeps its owner from nothing";
 const AGEING: &str = "cluster c1 says of what it exports no earlier exportedAt than it has said before";
 const LABELLED: &str = "what cluster c1 writes has the label mc-wan.l7mp.io/cluster: c1 or none";
@@ -110,6 +113,7 @@ async fn a_cluster_writes_what_is_its_own_and_reads_all(cluster: &TestCluster, c
             &patch("exportedservice/c1.secure.payment", r#"{"spec":{"exportedAt":"2026-11-20T08:59:59Z"}}"#),
             "",
         ),
+        admitted("pods behind it", APPLY, pods_of("c1.secure.payment.payment-x7k", "c1")),
         admitted("another one", CREATE, export_of("c1.secure.stats", "c1", "stats")),
         admitted("an export, deleted", "delete exportedservice/c1.secure.stats", ""),
         admitted("what others publish, read", "get exportedservice/c2.secure.payment wancluster/c2 lease/c2", ""),
@@ -159,6 +163,9 @@ async fn a_cluster_does_not_write_what_is_anothers(cluster: &TestCluster, c1: &M
         refused(DEFINITION, "another's export, made its own", &patch(export, r#"{"spec":{"cluster":"c1"}}"#), ""),
         refused(DEFINITION, "its own, made another's", APPLY, payment.replace("cluster: c1", "cluster: c2")),
         refused(OWN_EXPORT, "another's export, deleted", "delete exportedservice/c2.secure.payment", ""),
+        refused(OWN_PODS, "another's pods", APPLY, pods_of("c2.secure.payment.a", "c2")),
+        refused(SLICE, "its name, another's pods", APPLY, pods_of("c1.secure.payment.a", "c2")),
+        refused(SLICE, "pods of no slice", APPLY, pods_of("c1.secure.payment", "c1")),
         refused(OWNED, "owned by another cluster", APPLY, with(&payment, &others)),
         refused(OWNED, "itself, owned by another cluster", APPLY, with(&wan_cluster("c1"), &others)),
         refused(OWNED, "its lease, owned by another cluster", APPLY, with(&lease("c1"), &others)),
@@ -173,7 +180,7 @@ async fn a_cluster_does_not_write_what_is_anothers(cluster: &TestCluster, c1: &M
         refused(LABELLED, "what passes for another's", APPLY, with(&payment, "labels: {mc-wan.l7mp.io/cluster: c2}")),
     ];
     for row in &rows {
-        let by_policy = [NAMED, NAMED_LEASE, OWN_EXPORT, OWNED, LASTING, LABELLED];
+        let by_policy = [NAMED, NAMED_LEASE, OWN_EXPORT, OWN_PODS, OWNED, LASTING, LABELLED];
         let Some(refusal) = row.refusal else { continue };
         if by_policy.contains(&refusal) {
             let ran = c1.kubectl(&row.task, &row.manifest).await?;

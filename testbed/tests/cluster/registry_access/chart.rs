@@ -14,9 +14,10 @@ use crate::command::run;
 const SYSTEM: &str = "mc-wan-system";
 const DIGEST: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
 /// What both bring.
-const SHARED: [&str; 3] = [
+const SHARED: [&str; 4] = [
     "namespace/mc-wan-registry",
     "customresourcedefinition.apiextensions.k8s.io/exportedservices.mc-wan.l7mp.io",
+    "customresourcedefinition.apiextensions.k8s.io/exportedendpoints.mc-wan.l7mp.io",
     "customresourcedefinition.apiextensions.k8s.io/wanclusters.mc-wan.l7mp.io",
 ];
 
@@ -76,14 +77,14 @@ fn rows(out: &str, word: &str) -> usize {
 #[tokio::test]
 async fn the_chart_is_installed_where_the_registry_is() -> Result<()> {
     let cluster = TestCluster::start_with(&[]).await?;
-    assert_eq!(rows(&done(&cluster, &["init"]).await?.out, "created"), 3);
+    assert_eq!(rows(&done(&cluster, &["init"]).await?.out, "created"), SHARED.len());
     let helm = Helm::new(&cluster)?;
     helm.install().await?;
-    assert_eq!(managers(&cluster).await?, ["mcwan-registry"; 3]);
+    assert_eq!(managers(&cluster).await?, ["mcwan-registry"; 4]);
     let c2 = Member::join(&cluster, "c2").await?;
     c2.publish(&["payment"]).await?;
     helm.run(&format!("upgrade mcwan manifests/chart -n {SYSTEM} --reuse-values --set replicas=1")).await?;
-    assert_eq!(rows(&done(&cluster, &["init"]).await?.out, "unchanged"), 3);
+    assert_eq!(rows(&done(&cluster, &["init"]).await?.out, "unchanged"), SHARED.len());
     helm.run(&format!("uninstall mcwan -n {SYSTEM}")).await?;
     c2.publish(&["stats"]).await
 }
@@ -93,8 +94,8 @@ async fn the_registry_is_prepared_where_the_chart_is_and_a_cluster_moves_there()
     let cluster = TestCluster::start_with(&[]).await?;
     let helm = Helm::new(&cluster)?;
     helm.install().await?;
-    assert_eq!(rows(&done(&cluster, &["init"]).await?.out, "unchanged"), 3);
-    assert_eq!(managers(&cluster).await?, ["Helm"; 3]);
+    assert_eq!(rows(&done(&cluster, &["init"]).await?.out, "unchanged"), SHARED.len());
+    assert_eq!(managers(&cluster).await?, ["Helm"; 4]);
     let c1 = Member::join(&cluster, "c1").await?;
     c1.publish(&["payment"]).await?;
 

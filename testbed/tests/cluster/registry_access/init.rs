@@ -5,9 +5,10 @@ use mcwan_testbed::cluster::{Crds, TestCluster};
 
 use super::member::{REGISTRY, done, registry};
 
-const OBJECTS: [&str; 7] = [
+const OBJECTS: [&str; 8] = [
     "namespace/mc-wan-registry",
     "customresourcedefinition.apiextensions.k8s.io/exportedservices.mc-wan.l7mp.io",
+    "customresourcedefinition.apiextensions.k8s.io/exportedendpoints.mc-wan.l7mp.io",
     "customresourcedefinition.apiextensions.k8s.io/wanclusters.mc-wan.l7mp.io",
     "validatingadmissionpolicy.admissionregistration.k8s.io/mcwan-registry",
     "validatingadmissionpolicybinding.admissionregistration.k8s.io/mcwan-registry",
@@ -40,12 +41,12 @@ async fn it_prepares_an_api_server_and_may_be_run_again() -> Result<()> {
     assert_eq!(cluster.kubectl(&versions).await?, before);
 
     // What somebody took away or changed is mended.
-    cluster.kubectl(&["delete", OBJECTS[4]]).await?;
+    cluster.kubectl(&["delete", OBJECTS[5]]).await?;
     let lax = r#"{"spec": {"failurePolicy": "Ignore"}}"#;
-    cluster.kubectl(&["patch", OBJECTS[3], "--type=merge", "--patch", lax]).await?;
+    cluster.kubectl(&["patch", OBJECTS[4], "--type=merge", "--patch", lax]).await?;
     let ran = registry(&cluster, &["join", "c1"]).await?;
     assert_eq!((ran.status, ran.out.as_str()), (Some(1), ""), "{ran:?}");
-    assert!(ran.log.contains(&format!("there is no {}", OBJECTS[4])), "{}", ran.log);
+    assert!(ran.log.contains(&format!("there is no {}", OBJECTS[5])), "{}", ran.log);
     let mended = lines("unchanged")
         .replace(
             "policy.admissionregistration.k8s.io/mcwan-registry unchanged",
@@ -74,7 +75,7 @@ async fn what_it_prints_is_what_it_applies() -> Result<()> {
 async fn kinds_that_came_with_mcwan_are_left_to_it() -> Result<()> {
     let cluster = TestCluster::start_with(&[Crds::Mcwan]).await?;
     let ran = done(&cluster, &["init"]).await?;
-    let kinds = [OBJECTS[1], OBJECTS[2]];
+    let kinds = [OBJECTS[1], OBJECTS[2], OBJECTS[3]];
     assert_eq!(ran.out, lines("created").replace(".io created", ".io unchanged"), "{ran:?}");
     let column = r#"[{"op": "remove", "path": "/spec/versions/0/additionalPrinterColumns/0"}]"#;
     for kind in kinds {

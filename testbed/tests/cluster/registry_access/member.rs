@@ -89,6 +89,14 @@ pub(crate) fn export_of(name: &str, cluster: &str, service: &str) -> String {
     )
 }
 
+/// Pods of an export, whose name and cluster need not agree.
+pub(crate) fn pods_of(name: &str, cluster: &str) -> String {
+    format!(
+        "---\napiVersion: mc-wan.l7mp.io/v1alpha1\nkind: ExportedEndpoints\nmetadata: {{name: {name}}}\nspec: {{cluster: \
+         {cluster}, namespace: secure, name: payment, addressType: IPv4, endpoints: [{{address: 10.0.0.7}}]}}\n"
+    )
+}
+
 pub(crate) fn lease(name: &str) -> String {
     format!(
         "---\napiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata: {{name: {name}}}\n\
