@@ -10,11 +10,11 @@ use super::filter::{FOUND, TakeOver};
 use super::key::{Part, ReconcileKey};
 use super::objects::WriteState;
 use super::safeguard::Safeguard;
-use super::version::{Stage, Version};
+use super::version::{Stage, Version, Versions};
 use super::{Rollout, Work};
 use crate::api::DataPlane;
 use crate::emit::kubernetes::{
-    ImportVersions, Places, Provenance, Recovered, filter_object, sealed_config, tier_services,
+    ImportVersions, Places, Provenance, Recovered, Settings, filter_object, sealed_config, tier_services,
 };
 use crate::emit::object::{Kind, ObjectId};
 use crate::moment::Moment;
@@ -159,7 +159,7 @@ impl Rollout {
         let filter = filter_object(namespace, &refs, &self.model.settings, steering_key);
         let has_routes = |import: &Arc<Import>| {
             let state = self.imports.get(namespace, &import.wire.name);
-            state.is_some_and(|state| state.versions.has_live_routes(import))
+            state.is_some_and(|state| state.versions.has_live_routes(import, &self.model.settings))
         };
         if filter.object.as_ref().is_some_and(|object| self.objects.observed.is_same(object))
             && newest.iter().all(has_routes)
@@ -251,7 +251,7 @@ impl Rollout {
             };
             let versions = &mut state.versions;
             let Some(import) = versions.import().cloned() else { continue };
-            let has_routes = versions.has_live_routes(&import);
+            let has_routes = versions.has_live_routes(&import, &self.model.settings);
             let Some(newest) = versions.list.last_mut() else { continue };
             if import.wire == wire && has_routes {
                 // What is wanted is what gateways have: so they have its routes.
@@ -266,11 +266,7 @@ impl Rollout {
             let told = Arc::new(import.told(wire));
             if versions.is_live {
                 // It steers to live routes, which are those of what is wanted.
-                let mut live = Recovered { rules: Vec::new(), services: tier_services(&import) };
-                for route in ImportVersions::of(&import).objects(&self.model.settings, &mut Places::new()).routes {
-                    live.read(&import.wire.name, &route.body, &mut versions.places, |_| true);
-                }
-                versions.recovered = Some(Box::new(live));
+                versions.recovered = Some(Box::new(routes_of(&import, &self.model.settings, &mut versions.places)));
             }
             match versions.list.first_mut().filter(|oldest| oldest.first == Some(0) && oldest.import.is_none()) {
                 Some(oldest) => oldest.import = Some(told),
@@ -297,4 +293,23 @@ impl Rollout {
         self.queue.add(Work::Ask(Arc::clone(namespace)));
         self.queue.add(Work::Reconcile(ReconcileKey::egress(namespace)));
     }
+}
+
+impl Versions {
+    /// Whether the live routes have every rule of an import, and lead to what it leads to: a filter tells neither for which
+    /// ports it is nor what is behind a target.
+    fn has_live_routes(&self, import: &Import, settings: &Settings) -> bool {
+        let nothing = Recovered::default();
+        let found = self.recovered.as_deref().unwrap_or(&nothing);
+        self.is_live || routes_of(import, settings, &mut Places::new()).is_within(found)
+    }
+}
+
+/// What the routes of an import say if it has never been otherwise, and where that stands.
+fn routes_of(import: &Import, settings: &Settings, places: &mut Places) -> Recovered {
+    let mut all = Recovered { rules: Vec::new(), services: tier_services(import) };
+    for route in ImportVersions::of(import).objects(settings, &mut Places::new()).routes {
+        all.read(&import.wire.name, &route.body, places, |_| true);
+    }
+    all
 }

@@ -174,16 +174,6 @@ impl Versions {
         Some((self.recovered.as_deref()?, oldest.is_routed()))
     }
 
-    /// Whether the routes that one who took over has found have every rule of an import: a filter does not tell for which
-    /// ports it is.
-    pub(super) fn has_live_routes(&self, import: &Import) -> bool {
-        let rules = self.recovered.iter().flat_map(|found| &found.rules);
-        let found: BTreeSet<_> = rules.map(|rule| (rule.port, &*rule.value)).collect();
-        let values = import.steering_values();
-        let has = |port: &u16| values.iter().all(|value| found.contains(&(*port, &**value)));
-        self.is_live || import.ports.iter().all(has)
-    }
-
     /// Whether what clients call stays though no filter that we sent has ports for it: gateways may have a filter from
     /// before, or are about to be told of one.
     pub(super) fn keeps_clients(&self) -> bool {

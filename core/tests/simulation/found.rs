@@ -207,3 +207,17 @@ fn a_host_passes_on_through_one_that_waits() {
     ];
     holds(Pace::Kept, &steps);
 }
+
+/// Another cluster that exports a service just before somebody else leads changes neither rules nor targets, and yet what is
+/// behind them.
+#[test]
+fn who_takes_over_waits_for_what_is_behind_a_target() {
+    let other = ExportWish { ports: vec![8080], pods: 3, default_tier: None, is_headless: false };
+    let steps = [
+        (SOON, export(0)),
+        (8 * SECOND, Step::Die),
+        (Duration::ZERO, Step::Export(1, 0, other)),
+        (Duration::from_millis(1_200), import(0, &[rule(0, Backend::Tier(0), Extra::Nothing)])),
+    ];
+    holds(Pace::Kept, &steps);
+}

@@ -47,6 +47,18 @@ impl Recovered {
             }
         }
     }
+
+    /// Whether others have each of these rules, and with it all tier services that it leads to.
+    pub fn is_within(&self, others: &Self) -> bool {
+        let is_there = |rule: &RecoveredRule| {
+            let same = |other: &&RecoveredRule| (other.port, &other.value) == (rule.port, &rule.value);
+            let services: BTreeSet<_> =
+                others.rules.iter().filter(same).flat_map(|other| tier_services_of(&other.body)).collect();
+            others.rules.iter().any(|other| same(&other))
+                && tier_services_of(&rule.body).all(|name| services.contains(name))
+        };
+        self.rules.iter().all(is_there)
+    }
 }
 
 /// What the steering header must be for a rule of an `HTTPRoute` of ours.
