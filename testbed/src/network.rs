@@ -16,6 +16,10 @@ pub const EVERYTHING: &str = "10.99.0.0/16";
 /// The bridge in a cluster's namespace that its pods are attached to.
 const BRIDGE: &str = "mcwan";
 
+/// What the bridge is on its network. One that nobody sets is the lowest of its pods', and changes as they come and go: then
+/// what pods send is lost until they have asked for it again.
+const BRIDGE_ADDRESS: &str = "02:00:00:00:00:01";
+
 /// A network, 10.99.NUMBER.0/24: that of the cluster with this number, or of something else on the WAN.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Network(u8);
@@ -55,7 +59,7 @@ impl Network {
         let namespace = Namespace::new().await?;
         let address = self.control_plane();
         let commands = [
-            format!("link add {BRIDGE} type bridge"),
+            format!("link add {BRIDGE} address {BRIDGE_ADDRESS} type bridge"),
             format!("address add {address}/24 dev {BRIDGE}"),
             format!("link set {BRIDGE} up"),
         ];
