@@ -29,7 +29,7 @@ const SERVICES: &str = "10.112.0.0/16";
 /// Services their `EndpointSlice`s and Deployments their Pods.
 const CONTROLLERS: &str = "deployment-controller,endpointslice-controller,garbage-collector-controller,\
     namespace-controller,replicaset-controller,root-ca-certificate-publisher-controller,\
-    serviceaccount-controller,serviceaccount-token-controller";
+    serviceaccount-controller,serviceaccount-token-controller,statefulset-controller";
 
 /// How Go's collector of garbage is tuned: by default, it takes a third of an API server's time that is worked hard. Here
 /// cores are few and memory is not.

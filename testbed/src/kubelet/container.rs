@@ -95,7 +95,7 @@ async fn upstreams(node: &Node, pod: &Pod, host: &Host) -> Result<Vec<Upstream>>
     let mut upstreams = Vec::new();
     for port in container(pod)?.ports.as_deref().unwrap_or_default() {
         let address = SocketAddr::from((host.address(), port.container_port.try_into().context("no port")?));
-        let listen = Protocol::of_port(port.name.as_deref()).listen(address, name.clone());
+        let listen = Protocol::of_port(port).listen(address, name.clone());
         upstreams.push(host.namespace().perform(listen).await??);
     }
     Ok(upstreams)

@@ -2,10 +2,12 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Stdio;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UdpSocket};
 use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
 use super::core_dns;
 use crate::child::mortal;
@@ -32,6 +34,26 @@ impl WanClient {
     pub async fn send(&self, to: SocketAddr, request: &Request) -> Result<Response> {
         let request = request.clone();
         self.host.namespace().perform(async move { client::send(to, &request).await }).await?
+    }
+
+    /// Sends a datagram of UDP, and reads what comes back within a second; none: nothing does.
+    ///
+    /// # Errors
+    /// There is no free port.
+    pub async fn send_datagram(&self, to: SocketAddr) -> Result<Option<String>> {
+        let exchange = async move {
+            let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).await?;
+            socket.connect(to).await?;
+            let mut answer = vec![0; 256];
+            let received = async {
+                socket.send(b"?").await?;
+                socket.recv(&mut answer).await
+            };
+            // Datagrams get lost: who waits for one asks again.
+            let length = timeout(Duration::from_secs(1), received).await.ok().and_then(Result::ok);
+            Ok(length.map(|length| String::from_utf8_lossy(answer.get(..length).unwrap_or_default()).into_owned()))
+        };
+        self.host.namespace().perform(exchange).await?
     }
 
     /// Opens a connection, for clients of other kinds. It does not outlive this client.

@@ -6,6 +6,7 @@ mod audit;
 mod bypass;
 mod changes;
 mod clusterset;
+mod conformance;
 mod demo;
 mod examples;
 mod harness;

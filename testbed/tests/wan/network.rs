@@ -7,6 +7,7 @@ use anyhow::{Context, Result, ensure};
 use mcwan_testbed::wan::{Plan, TestWan, WanClient};
 use serde_json::{Value, json};
 
+use crate::conformance::the_suite_holds;
 use crate::objects::{mk_echo, mk_export, mk_file, mk_namespace, mk_tier};
 use crate::scene::{HIGH, half_machine, mk_request};
 
@@ -20,8 +21,10 @@ const ROW: usize = 30;
 async fn pods_of_one_network_reach_each_other() -> Result<()> {
     let _turn = half_machine().await;
     let wan = TestWan::start(Plan::default().arguments(&["--network", "lan"])).await?;
-    wan.apply_everywhere(&mk_file(&[mk_namespace(NAMESPACE), mk_tier(HIGH.0, HIGH.1)])).await?;
     let clients = [wan.client(1).await?, wan.client(2).await?];
+    // It has no tiers.
+    the_suite_holds(&wan, &clients).await?;
+    wan.apply_everywhere(&mk_file(&[mk_namespace(NAMESPACE), mk_tier(HIGH.0, HIGH.1)])).await?;
     wan.cluster(2).apply(&mk_file(&mk_exported())).await?;
     until_answered_by(&wan, &clients, &[2]).await?;
     until_named(&wan, &clients, &[2]).await?;

@@ -16,7 +16,12 @@ pub(crate) fn mk_tier(name: &str, port: u16) -> Value {
 
 /// So many pods that echo, on the port that [`mk_service`] leads to.
 pub(crate) fn mk_echo(namespace: &str, name: &str, replicas: u32) -> Value {
-    let container = json!({"name": "echo", "image": ECHO_IMAGE, "ports": [{"containerPort": 9080}]});
+    mk_pods(namespace, name, replicas, &json!([{"containerPort": 9080}]))
+}
+
+/// So many pods that answer on these ports of a container.
+pub(crate) fn mk_pods(namespace: &str, name: &str, replicas: u32, ports: &Value) -> Value {
+    let container = json!({"name": "echo", "image": ECHO_IMAGE, "ports": ports});
     json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"namespace": namespace, "name": name},
         "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": name}},
             "template": {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container]}}}})
