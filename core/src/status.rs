@@ -14,7 +14,7 @@ mod wan_policy;
 
 pub use condition::{News, NewsType, Subject};
 pub use delivery::{Delivery, GatewayState, ModuleState};
-pub use mcs_service_import::{address_taken, mcs_service_import};
+pub use mcs_service_import::{Shape, address_taken, mcs_service_import};
 pub use service_export::{refusal_ahead, service_export};
 pub use service_import::service_import;
 pub use wan_policy::wan_policy;
@@ -47,7 +47,7 @@ pub struct StatusPatch {
     pub key: Key,
     /// Tells it from others of the name.
     pub uid: Option<String>,
-    /// For a server-side apply to the subresource `status`.
+    /// What is applied to the subresource `status`.
     pub body: Value,
     /// What of it people may want to hear.
     pub news: Vec<News>,

@@ -15,7 +15,7 @@ use mcwan_core::observed::{Live, registry_writer};
 use mcwan_core::outcome::WriteError;
 use mcwan_core::problem::Reason;
 use mcwan_core::snapshot::Key;
-use mcwan_core::status::StatusPatch;
+use mcwan_core::status::{StatusKind, StatusPatch};
 use mcwan_core::watched::Watched;
 use serde_json::Value;
 use tokio::time::timeout;
@@ -70,15 +70,23 @@ impl Applier {
     }
 
     /// Applies the status of an object, which is sent whole, as a manifest. Conditions of others stay; those of ours that
-    /// are not in it go.
+    /// are not in it go. That of a `ServiceImport` of the Multi-Cluster Services API, which nobody else writes, is merged in:
+    /// a field that an older definition lacks is left out then, where server-side apply would fail (HTTP 500).
     ///
     /// # Errors
     /// It was not written.
     pub async fn apply_status(&self, patch: &StatusPatch) -> Result<(), WriteError> {
         let StatusPatch { kind, key, body, .. } = patch;
-        let params = PatchParams::apply(FIELD_MANAGER).force();
-        let request =
-            at(&kind.api_resource(), key).patch_subresource("status", &key.name, &params, &Patch::Apply(body));
+        let (params, patch) = match kind {
+            StatusKind::McsServiceImport(_) => {
+                let manager = Some(FIELD_MANAGER.to_owned());
+                (PatchParams { field_manager: manager, ..PatchParams::default() }, Patch::Merge(body))
+            }
+            StatusKind::ServiceImport | StatusKind::WanPolicy | StatusKind::ServiceExport(_) => {
+                (PatchParams::apply(FIELD_MANAGER).force(), Patch::Apply(body))
+            }
+        };
+        let request = at(&kind.api_resource(), key).patch_subresource("status", &key.name, &params, &patch);
         self.answer(&self.source.client, request).await.map(drop)
     }
 

@@ -28,6 +28,7 @@ pub struct McsServiceImportSpec {
 
 /// What controllers say of a [`McsServiceImport`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct McsServiceImportStatus {
     /// The clusters that export it.
     #[serde(default)]
@@ -35,6 +36,9 @@ pub struct McsServiceImportStatus {
     /// [`READY`](McsServiceImport::READY), and other controllers' own.
     #[serde(default)]
     pub conditions: Vec<Condition>,
+    /// Whether there are slices of it: `Present` or `Absent`; none where the definition is older than v0.5.2, too.
+    #[serde(default)]
+    pub endpoint_slice_objects: Option<String>,
 }
 
 /// A cluster that exports a service.

@@ -13,13 +13,13 @@ use super::version::{Stage, Versions};
 use super::{Leadership, Rollout, Work};
 use crate::api::mcs_service_import::McsServiceImportStatus;
 use crate::api::{DataPlane, McsVersion, ServiceImportStatus, WanPolicyStatus};
-use crate::emit::object::ObjectId;
+use crate::emit::object::{Kind, ObjectId};
 use crate::liveness::RegistryState;
 use crate::moment::Moment;
 use crate::outcome::{REFUSED_WAIT, WriteError};
 use crate::snapshot::change::Change;
 use crate::snapshot::{Key, Snapshot};
-use crate::status::{self, StatusKind, StatusPatch, Subject as Said};
+use crate::status::{self, Shape, StatusKind, StatusPatch, Subject as Said};
 use crate::translate::Affected;
 
 /// How long what an import waits for may take before it is told: most of it takes a moment, and a condition that changes
@@ -76,7 +76,8 @@ impl Rollout {
     pub(super) fn report_reconciled(&mut self, key: &ReconcileKey) {
         let named = |name| Key { namespace: std::sync::Arc::clone(&key.namespace), name: std::sync::Arc::clone(name) };
         match &key.part {
-            Part::Common | Part::Cluster | Part::Slices(_) => {}
+            Part::Common | Part::Cluster => {}
+            Part::Slices(name) => self.report_later([Subject::Clusterset(named(name))]),
             Part::Import(name) => {
                 let name = named(name);
                 let shown = [Subject::Clusterset(name.clone()), Subject::Export(name.clone())];
@@ -273,9 +274,16 @@ impl Rollout {
                 let written = snapshot.mcs_service_imports.get(&key.namespace, &key.name)?;
                 let import = translator.imports().get(&key.namespace, &key.name)?;
                 let delivery = self.delivery_of_import(import);
-                let is_native = self.model.settings.data_plane(import) == DataPlane::Native;
-                let version = self.conditions.mcs_version;
-                status::mcs_service_import(written, version, import, &delivery, is_native, clock)
+                let shape = Shape {
+                    is_native: self.model.settings.data_plane(import) == DataPlane::Native,
+                    has_slices: self
+                        .objects
+                        .observed
+                        .of_import(Kind::EndpointSlice, &key.namespace, key)
+                        .next()
+                        .is_some(),
+                };
+                status::mcs_service_import(written, self.conditions.mcs_version, import, &delivery, shape, clock)
             }
             Subject::Export(key) => {
                 let export = snapshot.service_exports.get(&key.namespace, &key.name)?;

@@ -14,25 +14,38 @@ use crate::problem::{Problem, Reason, Severity};
 use crate::snapshot::Key;
 use crate::translate::Import;
 
+/// What an import is like in this cluster.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shape {
+    /// Whether Gateway API's routes apply its rules.
+    pub is_native: bool,
+    /// Whether the API's slices of it are there.
+    pub has_slices: bool,
+}
+
 /// What changes in the status: which clusters export the service, and whether clients reach it.
 pub fn mcs_service_import(
     written: &McsServiceImport,
     version: McsVersion,
     import: &Import,
     delivery: &Delivery,
-    is_native: bool,
+    shape: Shape,
     now: &Time,
 ) -> Option<StatusPatch> {
     let clusters = import.clusterset.iter().flat_map(|clusterset| &clusterset.clusters);
     let clusters: Vec<_> = clusters.map(|cluster| ClusterStatus { cluster: cluster.clone() }).collect();
-    let ready = vec![ready(import, delivery, is_native)];
+    let slices = if shape.has_slices { "Present" } else { "Absent" };
+    let ready = vec![ready(import, delivery, shape.is_native)];
     let kind = StatusKind::McsServiceImport(version);
     let subject = Subject::mcs_service_import(written);
     let (mut patch, is_same) = subject.said(kind, &[McsServiceImport::READY], ready, now);
-    if is_same && written.status.clusters == clusters {
+    // An older definition does not keep what is said of slices: it is no reason to say all again.
+    let is_said = written.status.endpoint_slice_objects.as_deref().is_none_or(|said| said == slices);
+    if is_same && is_said && written.status.clusters == clusters {
         return None;
     }
     put_at(&mut patch.body, &["status", "clusters"], json!(clusters));
+    put_at(&mut patch.body, &["status", "endpointSliceObjects"], slices);
     Some(patch)
 }
 
@@ -111,6 +124,7 @@ mod tests {
     use k8s_openapi::jiff::Timestamp;
 
     use super::*;
+    use crate::api::mcs_service_import::McsServiceImportStatus;
     use crate::snapshot::Gathered;
     use crate::snapshot::change::Change;
     use crate::translate::{Options, Steering, Translator, Trust};
@@ -150,7 +164,8 @@ spec: {port: 31111}
 
     fn patch(written: &McsServiceImport, import: &Import, delivery: &Delivery, is_native: bool) -> Option<StatusPatch> {
         let now = Time(Timestamp::UNIX_EPOCH);
-        mcs_service_import(written, McsVersion::V1Beta1, import, delivery, is_native, &now)
+        let shape = Shape { is_native, has_slices: false };
+        mcs_service_import(written, McsVersion::V1Beta1, import, delivery, shape, &now)
     }
 
     #[test]
@@ -190,5 +205,23 @@ spec: {port: 31111}
         let patch = patch(&written, &more, &Delivery::default(), false).unwrap();
         assert_eq!(patch.body["status"]["clusters"], json!([{"cluster": "c1"}, {"cluster": "c2"}]));
         assert_eq!(patch.news, [], "who exports it is no news");
+    }
+
+    #[test]
+    fn slices_are_told_of_where_the_definition_has_a_field_for_them() {
+        let import = mk_import(&["c1"], "defaultTier: high, gateways: [10.20.0.7]");
+        let say = |written: &McsServiceImport, has_slices| {
+            let (shape, now) = (Shape { is_native: false, has_slices }, Time(Timestamp::UNIX_EPOCH));
+            let patch = mcs_service_import(written, McsVersion::V1Beta1, &import, &Delivery::default(), shape, &now);
+            patch.map(|patch| patch.body["status"].clone())
+        };
+        let said = say(&McsServiceImport::default(), true).unwrap();
+        assert_eq!(said["endpointSliceObjects"], "Present");
+        let status: McsServiceImportStatus = serde_json::from_value(said).unwrap();
+        let mut written = McsServiceImport { status, ..McsServiceImport::default() };
+        assert_eq!(say(&written, true), None);
+        assert_eq!(say(&written, false).unwrap()["endpointSliceObjects"], "Absent");
+        written.status.endpoint_slice_objects = None;
+        assert_eq!(say(&written, false), None, "an older definition keeps nothing of it");
     }
 }

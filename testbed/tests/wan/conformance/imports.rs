@@ -197,6 +197,7 @@ async fn slices_are_there_while_anybody_exports_it(case: Case<'_>) -> Result<()>
     for cluster in [1, 2] {
         let there = async || Ok(case.slices(cluster).await?.iter().any(is_sound));
         case.until("there is a slice", there).await?;
+        case.import(cluster, |import| import["status"]["endpointSliceObjects"] == "Present").await?;
     }
     case.unexport(1).await?;
     for cluster in [1, 2] {
