@@ -110,6 +110,8 @@ enum Benchmark {
     Module,
     /// The controller with ten thousand imports, on a real API server; takes some minutes.
     Controller,
+    /// Services of several clusters, on two real clusters of one network; takes some minutes.
+    Mcs,
 }
 
 /// Which tests are run.
@@ -207,7 +209,7 @@ fn run(command: &Command) -> Result<()> {
             setup::data_plane(&tools)?;
             match what {
                 Benchmark::Module => module::build(&tools).map(drop)?,
-                Benchmark::Controller => {
+                Benchmark::Controller | Benchmark::Mcs => {
                     setup::cluster(&tools)?;
                     root::become_root()?;
                     image::run(&tools, &[])?;
