@@ -1,5 +1,6 @@
 //! What a cluster is told: what each unit of emission consists of, and what cannot be said.
 
+mod agreement;
 mod bounds;
 mod clusterset;
 mod egress;
