@@ -13,6 +13,7 @@ use crate::scene::{LOW, Scene, mk_request};
 
 /// What the service is called in every cluster.
 const NAME: &str = "desk.talk.svc.clusterset.local";
+const DESK: Name = Name { host: NAME, port: DESK_HTTP };
 
 /// How many requests in a row tell who answers.
 const ROW: usize = 30;
@@ -21,7 +22,7 @@ const ROW: usize = 30;
 pub(crate) async fn a_service_of_both_clusters(scene: &Scene) -> Result<()> {
     it_is_called_by_its_address(scene).await?;
     let wan = &scene.wan;
-    let (one, two) = (Caller::new(wan, 1).await?, Caller::new(wan, 2).await?);
+    let (one, two) = (Caller::new(wan, 1, DESK).await?, Caller::new(wan, 2, DESK).await?);
     one.until_answered_by(&[1]).await?;
     wan.cluster(2).apply(&mk_file(&mk_desk())).await?;
     wan.cluster(2).apply(&mk_file(&[mk_export(NAMESPACE, "desk", LOW.0)])).await?;
@@ -143,20 +144,28 @@ async fn connections_go_straight_to_pods(one: &Caller<'_>, two: &Caller<'_>) -> 
     Ok(())
 }
 
-/// A client in a cluster.
-struct Caller<'w> {
+/// What a service is called, and the port to call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Name {
+    pub(crate) host: &'static str,
+    pub(crate) port: u16,
+}
+
+/// A client of a service in a cluster.
+pub(crate) struct Caller<'w> {
     wan: &'w TestWan,
     cluster: u8,
     client: WanClient,
+    name: Name,
 }
 
 impl<'w> Caller<'w> {
-    async fn new(wan: &'w TestWan, cluster: u8) -> Result<Self> {
-        Ok(Self { wan, cluster, client: wan.client(cluster).await? })
+    pub(crate) async fn new(wan: &'w TestWan, cluster: u8, name: Name) -> Result<Self> {
+        Ok(Self { wan, cluster, client: wan.client(cluster).await?, name })
     }
 
     /// Waits until of many requests in a row each is answered by one of these clusters, and by no other.
-    async fn until_answered_by(&self, clusters: &[u8]) -> Result<()> {
+    pub(crate) async fn until_answered_by(&self, clusters: &[u8]) -> Result<()> {
         let expected: BTreeSet<_> = clusters.iter().map(|cluster| format!("cluster-{cluster}")).collect();
         let what = format!("in cluster {}, {expected:?} answer", self.cluster);
         self.wan
@@ -172,10 +181,10 @@ impl<'w> Caller<'w> {
     }
 
     /// Which cluster answers a request to the name.
-    async fn ask(&self) -> Option<String> {
-        let address = self.client.resolve(NAME, "A").await.ok()?.first()?.parse().ok()?;
-        let request = mk_request("GET", NAME, "/low");
-        let answer = self.client.send(SocketAddr::new(address, DESK_HTTP), &request).await.ok()?;
+    pub(crate) async fn ask(&self) -> Option<String> {
+        let Name { host, port } = self.name;
+        let address = self.client.resolve(host, "A").await.ok()?.first()?.parse().ok()?;
+        let answer = self.client.send(SocketAddr::new(address, port), &mk_request("GET", host, "/low")).await.ok()?;
         Some(answer.echo_name()?.split('/').next()?.to_owned())
     }
 }

@@ -14,6 +14,7 @@ use crate::objects::{mk_echo, mk_export, mk_file, mk_namespace, mk_service};
 use crate::scene::{
     HIGH, LOW, REACHABLE, STALE, apply_payment, metric_of_leader, mk_request, until_payment_answers, whole_machine,
 };
+use crate::shares::every_pod_takes_its_share;
 use crate::tiers::ports_are_due;
 
 /// Leases that run out soon, a leader's and a cluster's, but not where the machine stops for a few seconds.
@@ -53,7 +54,8 @@ async fn traffic_leaves_a_silent_cluster_and_returns() -> Result<()> {
     let mut steps = Steps::default();
     a_second_cluster_exports(&wan, &load, &mut steps).await?;
     one_falls_silent_and_returns(&mut wan, &load, &mut steps).await?;
-    judge(&load.stop().await?, &steps)
+    judge(&load.stop().await?, &steps)?;
+    every_pod_takes_its_share(&wan).await
 }
 
 #[tokio::test]

@@ -26,5 +26,6 @@ mod protocols;
 mod rules;
 mod scene;
 mod security;
+mod shares;
 mod steering;
 mod tiers;
