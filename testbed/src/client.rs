@@ -68,16 +68,20 @@ impl Response {
 /// The request cannot be written in HTTP/1.1, nobody listens, or the answer does not come in time
 /// or is not HTTP.
 pub async fn send(address: SocketAddr, request: &Request) -> Result<Response> {
-    timeout(DEADLINE, exchange(address, request))
+    let exchange = async { send_over(TcpStream::connect(address).await?, request).await };
+    timeout(DEADLINE, exchange)
         .await
         .map_err(anyhow::Error::new)
         .and_then(|answer| answer)
         .with_context(|| format!("no answer to {} {} from {address}", request.method, request.path))
 }
 
-async fn exchange(address: SocketAddr, request: &Request) -> Result<Response> {
+/// The same over a connection that is there, without end: who calls waits as long as he likes.
+///
+/// # Errors
+/// As [`send`].
+pub async fn send_over(stream: TcpStream, request: &Request) -> Result<Response> {
     let request = compose(request)?;
-    let stream = TcpStream::connect(address).await?;
     let (mut sender, connection) =
         http1::Builder::new().title_case_headers(true).handshake(TokioIo::new(stream)).await?;
     let exchange = async {

@@ -14,14 +14,14 @@ use super::{ECHO_IMAGE, EMPTY_IMAGE};
 use crate::network::Host;
 use crate::upstream::{Protocol, Upstream};
 
-/// The label of a pod that was made for a Gateway.
-const GATEWAY_LABEL: &str = "gateway.networking.k8s.io/gateway-name";
+/// What an istio-agent is told to be first, in a gateway's pod as in one with a sidecar.
+const PROXY: &str = "proxy";
 
 /// The kinds of pods that there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// The istio-agent with Envoy.
-    Gateway,
+    Agent,
     /// Echoes, or what else the container's ports are named after.
     Echo,
     /// Nothing.
@@ -39,11 +39,11 @@ pub(super) enum Running {
 impl Kind {
     /// What a Pod asks for. None: something that this kubelet leaves alone.
     pub(super) fn of(pod: &Pod) -> Option<Self> {
-        if pod.labels().contains_key(GATEWAY_LABEL) {
-            return Some(Self::Gateway);
+        let container = container(pod).ok()?;
+        if container.args.iter().flatten().next().is_some_and(|first| first == PROXY) {
+            return Some(Self::Agent);
         }
-        let image = container(pod).ok()?.image.as_deref()?;
-        match image {
+        match container.image.as_deref()? {
             ECHO_IMAGE => Some(Self::Echo),
             EMPTY_IMAGE => Some(Self::Empty),
             _ => None,
@@ -53,7 +53,7 @@ impl Kind {
     /// Starts it on a host of its own.
     pub(super) async fn start(self, node: &Node, pod: &Pod, host: &Host) -> Result<Running> {
         match self {
-            Self::Gateway => Ok(Running::Agent(Agent::start(node, pod, container(pod)?, host).await?)),
+            Self::Agent => Ok(Running::Agent(Agent::start(node, pod, container(pod)?, host).await?)),
             Self::Echo => Ok(Running::Upstreams { _listening: upstreams(node, pod, host).await? }),
             Self::Empty => Ok(Running::Nothing),
         }

@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::objects::{mk_export, mk_file};
 use crate::protocols::services::{DESK_HTTP, NAMESPACE, ensure_spoken, mk_desk};
 use crate::scene::{LOW, Scene, mk_request};
+use crate::sidecar::sidecars_reach_the_name;
 
 /// What the service is called in every cluster.
 const NAME: &str = "desk.talk.svc.clusterset.local";
@@ -63,7 +64,7 @@ async fn it_is_called_by_its_address(scene: &Scene) -> Result<()> {
         ensure!(seen.authority == "desk.talk.svc.cluster.local", "it is called {}", seen.authority);
         ensure_spoken(&scene.wan, &before, Some(LOW.1), host)?;
     }
-    Ok(())
+    sidecars_reach_the_name(scene, NAME, &address).await
 }
 
 /// While the oldest export says so, and there is a pod.

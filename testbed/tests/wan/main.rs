@@ -27,5 +27,6 @@ mod rules;
 mod scene;
 mod security;
 mod shares;
+mod sidecar;
 mod steering;
 mod tiers;
