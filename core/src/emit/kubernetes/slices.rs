@@ -4,6 +4,8 @@
 //! led to pods by them, as requests pass the egress gateway: they belong to no Service. Connections that are no requests go
 //! straight to pods: for these, the Service that clients call has slices of ours beside Kubernetes'.
 
+use std::net::IpAddr;
+
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointPort, EndpointSlice};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::{Value, json};
@@ -18,6 +20,7 @@ use crate::snapshot::{Key, Snapshot};
 use crate::translate::{Clusterset, Declared, Import, Source, Translator};
 
 use super::draft::Draft;
+use super::tier::is_usable;
 use super::{MANAGER, Settings, names};
 
 /// The labels of the API: of which service, and in which cluster.
@@ -93,7 +96,10 @@ fn others_pods(service: &Key, translator: &Translator, snapshot: &Snapshot) -> V
             let name = exported.metadata.name.as_deref().unwrap_or_default();
             let slice = name.strip_prefix(&prefix).unwrap_or(name).to_owned();
             let mut spec = exported.spec.clone();
-            spec.endpoints.retain(|endpoint| !exports.refuses(&endpoint.address));
+            let is_ipv4 = spec.address_type == AddressType::Ipv4;
+            // One that a slice may not hold would keep out all others of it.
+            let is_fit = |address: IpAddr| is_usable(address) && address.is_ipv4() == is_ipv4;
+            spec.endpoints.retain(|endpoint| is_fit(endpoint.address) && !exports.refuses(&endpoint.address));
             Pods { slice, spec }
         });
         pods.collect::<Vec<_>>()
@@ -186,7 +192,7 @@ fn of_service(
     });
     let ports: Vec<_> = renamed.collect();
     let of = names::clusterset_service(&service.name);
-    let draft = || draft(service, pods, &format!("{}.direct", pods.spec.cluster), &of, owner);
+    let draft = || draft(service, pods, &format!("direct.{}", pods.spec.cluster), &of, owner);
     (!ports.is_empty()).then(|| slice(draft(), pods, &ports))
 }
 

@@ -208,7 +208,7 @@ fn grant(import: &Import, number: usize, services: &[&String]) -> Object {
 }
 
 /// Whether an `EndpointSlice` may hold an address (Kubernetes, `ValidateEndpointIP`), and only one host can have it.
-fn is_usable(address: IpAddr) -> bool {
+pub(super) fn is_usable(address: IpAddr) -> bool {
     let link_local = match address {
         IpAddr::V4(address) => address.is_link_local() || address.is_broadcast(),
         IpAddr::V6(address) => address.is_unicast_link_local() || address.to_ipv4_mapped().is_some(),

@@ -100,7 +100,7 @@ fn connections_that_are_no_requests_go_straight_to_pods() {
     let ports = ["http-8080 8080/TCP 8080", "tcp-5432 5432/TCP \"mcwan-direct\"", "udp-53 53/UDP \"mcwan-direct\""];
     assert_eq!(service_ports(&both), ports);
     let [Object { id, body }] = &direct(&both)[..] else { panic!("want one") };
-    assert_eq!(&*id.key.name, "payment-x7k.own.direct");
+    assert_eq!(&*id.key.name, "payment-x7k.direct.own");
     assert_eq!(at(body, "/ports"), &json!([{"name": "tcp-5432", "port": 6543, "protocol": "TCP"}]), "as pods have it");
     assert!(at(body, "/metadata/labels").get("multicluster.kubernetes.io/service-name").is_none(), "istiod reads it");
     assert_eq!(both.payment().ports, [8080], "the gateway has the others");
@@ -132,7 +132,8 @@ fn clusters_of_one_network_reach_each_others_pods() {
              metadata: {{name: {cluster}.secure.payment.payment-a1b, namespace: mc-wan-registry}}\n\
              spec:\n  cluster: {cluster}\n  namespace: secure\n  name: payment\n  addressType: IPv4\n  \
              ports: [{{name: tcp-db, port: 6543}}]\n  \
-             endpoints: [{{address: 10.2.0.7, ready: true, hostname: db-0}}, {{address: 10.9.9.9}}]\n"
+             endpoints: [{{address: 10.2.0.7, ready: true, hostname: db-0}}, {{address: 10.9.9.9}},\n    \
+             {{address: 127.0.0.1}}, {{address: 169.254.169.254}}]\n"
         )
     };
     let trust = Trust { refused_addresses: ["10.9.9.9".parse().unwrap()].into(), ..Trust::default() };
@@ -149,9 +150,9 @@ fn clusters_of_one_network_reach_each_others_pods() {
     let names = |objects: &[Object]| objects.iter().map(|object| object.id.key.name.to_string()).collect::<Vec<_>>();
 
     let near = reached(["lan", "lan"], &[]);
-    let own = ["payment-x7k.own", "payment-x7k.own.direct"];
+    let own = ["payment-x7k.own", "payment-x7k.direct.own"];
     let registry = "own.secure.payment.payment-x7k";
-    let expected = [&[registry], own.as_slice(), &["payment-a1b.c1", "payment-a1b.c1.direct"]].concat();
+    let expected = [&[registry], own.as_slice(), &["payment-a1b.c1", "payment-a1b.direct.c1"]].concat();
     assert_eq!(names(&near), expected, "and none of c3, which is no cluster");
     let registered = near[0].body["spec"].clone();
     let endpoints = json!([{"address": "10.1.0.7", "ready": true, "hostname": "db-0", "zone": "a"},
@@ -161,7 +162,7 @@ fn clusters_of_one_network_reach_each_others_pods() {
     let other = &near[3].body;
     assert_eq!(at(other, "/metadata/labels")["multicluster.kubernetes.io/source-cluster"], "c1");
     let endpoints = json!([{"addresses": ["10.2.0.7"], "conditions": {"ready": true}, "hostname": "db-0"}]);
-    assert_eq!(at(other, "/endpoints"), &endpoints, "nobody is led to an API server");
+    assert_eq!(at(other, "/endpoints"), &endpoints, "nobody is led to an API server, nor where no slice leads");
     assert_eq!(service_of(&near[4]), Some("payment-clusterset"));
 
     assert_eq!(names(&reached(["lan", "wan"], &[])), own, "on another network");
