@@ -15,6 +15,9 @@ use serde_json::Value;
 use crate::replica::{self, Lack, Replica};
 use crate::world::{World, conditions};
 
+/// For how long nothing is written where nothing happens: by then each of its own waits is long over.
+const QUIET_MINUTES: Duration = Duration::from_mins(10);
+
 impl World {
     pub(crate) fn settle(&mut self) -> Result<(), String> {
         self.examine_end()?;
@@ -51,7 +54,7 @@ impl World {
             events.extend(fresh.events(kind, &self.api, true).into_iter().map(Event::Watch));
         }
         events.extend([Event::Module(ModuleVerdict::Sound), Event::Leading(true)]);
-        let (mut now, end) = (self.now, self.now + Duration::from_secs(70));
+        let (mut now, end) = (self.now, self.now + QUIET_MINUTES);
         while now <= end {
             let event = events.pop_front().unwrap_or(Event::Time);
             for command in fresh.rollout.step(now, event).commands {
