@@ -66,6 +66,27 @@ fn dns_knows_the_pods_of_this_cluster_as_far_as_it_exports_them() {
     assert_eq!(at(body, "/endpoints"), &endpoints);
 }
 
+/// Of 5,000 pods with addresses of IPv6 alone, as Kubernetes has them: none is left out, and no slice grows.
+#[test]
+fn each_slice_of_kubernetes_has_one_of_ours() {
+    let of = |number: usize| {
+        let endpoints: Vec<_> =
+            (0..1_000).map(|pod| json!({"addresses": [format!("fd00::{number}:{pod:x}")]})).collect();
+        let labels = json!({"kubernetes.io/service-name": "payment"});
+        let slice = json!({"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv6",
+            "metadata": {"name": format!("payment-{number}"), "namespace": "secure", "labels": labels},
+            "ports": [{"name": "tcp-db", "port": 6_543, "protocol": "TCP"}], "endpoints": endpoints});
+        format!("{slice}\n")
+    };
+    let export = mk_export("own", "ports: [{name: tcp-db, port: 5432}]");
+    let world = World::new(&[vec![export], (1..=5).map(of).collect()].concat());
+    let world = world.addressed(InputKind::McsServiceImport, &json!({"type": "ClusterSetIP"}));
+    let objects = slices(&world);
+    let sizes = objects.iter().map(|slice| at(&slice.body, "/endpoints").as_array().map_or(0, Vec::len));
+    assert_eq!(sizes.collect::<Vec<_>>(), [1_000; 10], "five for DNS, and five for the Service that clients call");
+    assert!(objects.iter().all(|slice| slice.body["addressType"] == "IPv6"));
+}
+
 /// Ports that are no HTTP lead to this cluster's pods, past the gateway; where rules hold, nowhere, as they could not hold there.
 #[test]
 fn connections_that_are_no_requests_go_straight_to_pods() {
