@@ -70,8 +70,9 @@ impl Applier {
     }
 
     /// Applies the status of an object, which is sent whole, as a manifest. Conditions of others stay; those of ours that
-    /// are not in it go. That of a `ServiceImport` of the Multi-Cluster Services API, which nobody else writes, is merged in:
-    /// a field that an older definition lacks is left out then, where server-side apply would fail (HTTP 500).
+    /// are not in it go. Not so of a `ServiceImport` of the Multi-Cluster Services API, which nobody else is to write: its
+    /// status is merged in, with all of its conditions, so that a field that an older definition lacks is left out; server-side
+    /// apply would fail there (HTTP 500).
     ///
     /// # Errors
     /// It was not written.

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use mcwan_policy::limits;
 
-use super::exportable::is_label_value;
+use super::exportable::{is_key, is_label_value};
 use super::limits as bounds;
 use super::{
     AddressType, ExportedEndpoints, ExportedService, ServiceExport, ServiceImport, ServiceProperties, WanCluster,
@@ -98,6 +98,11 @@ pub fn exported_service(export: &ExportedService) -> Vec<Problem> {
         {
             let length = text.as_ref().map_or(0, |text| text.chars().count());
             check.count(FieldPath::from("spec.ports").index(index).field(field), length, max);
+        }
+        // The Service that clients call has it, and Kubernetes takes no other there (`ServicePort.appProtocol`).
+        if let Some(protocol) = port.app_protocol.as_deref().filter(|protocol| !is_key(protocol)) {
+            let field = FieldPath::from("spec.ports").index(index).field("appProtocol");
+            check.error(field, Reason::InvalidName, format!("`{protocol}` is no name that Kubernetes takes"));
         }
     }
     let ServiceProperties { labels, annotations, .. } = &spec.properties;
@@ -243,7 +248,7 @@ mod tests {
     #[test]
     fn an_exported_service_by_itself() {
         let ports = |count| (1..=count).map(|port| format!("{{port: {port}}}")).collect::<Vec<_>>().join(", ");
-        let table: [(String, &[&str], &str); 8] = [
+        let table: [(String, &[&str], &str); 10] = [
             (
                 mk_export("c.ns.pay", &format!("ports: [{}]", ports(64))),
                 &[],
@@ -253,6 +258,12 @@ mod tests {
             (mk_export("c.ns.pay", "ports: [{port: 1}]"), &[], "sound"),
             (mk_export("c.ns.other", "ports: [{port: 1}]"), &["metadata.name"], "another name"),
             (mk_export("c.ns.pay", "ports: []"), &["spec.ports"], "no port"),
+            (mk_export("c.ns.pay", "ports: [{port: 1, appProtocol: kubernetes.io/h2c}]"), &[], "a qualified name"),
+            (
+                mk_export("c.ns.pay", "ports: [{port: 1, appProtocol: a b}]"),
+                &["spec.ports[0].appProtocol"],
+                "one that no Service can have",
+            ),
             (mk_export("c.ns.pay", "ports: [{port: 1}, {port: 1, protocol: UDP}]"), &[], "a port of each protocol"),
             (mk_export("c.ns.pay", "ports: [{port: 1}, {port: 1}]"), &["spec.ports[1].port"], "one port twice"),
             (mk_export("c.ns.pay", "ports: [{port: 1}], defaultTier: A"), &["spec.defaultTier"], "a bad tier name"),

@@ -87,6 +87,10 @@ impl<'v> ImportVersions<'v> {
             ports.extend(gateway::served_ports(version, problems));
         }
         ports.retain(|port, _| self.client_ports.contains(port));
+        if !newest.ports.is_empty() && newest.ports.iter().all(|port| !self.client_ports.contains(port)) {
+            // It is not known what gateways serve: one with the other ports alone would take those of HTTP from clients.
+            return None;
+        }
         let http = |(port, listener): (u16, u16)| json!({"name": names::listener(port), "protocol": "TCP", "port": port, "targetPort": listener});
         // What was HTTP until now stays so until no gateway has it any more.
         let is_free = |direct: &&DirectPort| {

@@ -4,7 +4,7 @@
 //! led to pods by them, as requests pass the egress gateway: they belong to no Service. Connections that are no requests go
 //! straight to pods: for these, the Service that clients call has slices of ours beside Kubernetes'.
 
-use std::net::IpAddr;
+use std::collections::BTreeSet;
 
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointPort, EndpointSlice};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -17,7 +17,7 @@ use crate::emit::object::{Kind, Object};
 use crate::json::put_at;
 use crate::liveness::Liveness;
 use crate::snapshot::{Key, Snapshot};
-use crate::translate::{Clusterset, Declared, Import, Source, Translator};
+use crate::translate::{Clusterset, Declared, DirectPort, Import, Translator};
 
 use super::draft::Draft;
 use super::tier::is_usable;
@@ -62,11 +62,21 @@ pub fn slice_objects(service: &Key, translator: &Translator, snapshot: &Snapshot
         block_owner_deletion: None,
     };
     let import = translator.imports().get(&service.namespace, &service.name);
-    for pods in own.iter().chain(&others_pods(service, translator, snapshot)) {
-        let ports = import.map(|import| direct_ports(import, translator, &pods.spec.cluster)).unwrap_or_default();
+    let is_ready = |pods: &&Pods| pods.spec.endpoints.iter().any(|endpoint| endpoint.ready != Some(false));
+    let stays_close = import.and_then(|import| import.clusterset.as_ref()).is_some_and(Clusterset::stays_close);
+    let first = own.iter().find(is_ready).map(|pods| &*pods.spec.cluster).filter(|_| stays_close);
+    let others = others_pods(service, translator, snapshot);
+    let is_any_live = !own.is_empty() || others.iter().any(|(liveness, _)| *liveness == Liveness::Live);
+    let used = others.iter().filter(|(liveness, _)| *liveness == Liveness::Live || !is_any_live);
+    for pods in own.iter().chain(used.map(|(_, pods)| pods)) {
+        let ports =
+            import.map(|import| direct_ports(import, translator, &pods.spec.cluster, first)).unwrap_or_default();
         objects.push(of_api(service, pods, &owner));
         objects.extend(of_service(service, pods, &ports, &owner));
     }
+    // Another cluster may call its slices so that two of ours have one name.
+    let mut ids = BTreeSet::new();
+    objects.retain(|object| ids.insert(object.id.clone()));
     objects
 }
 
@@ -79,32 +89,26 @@ fn own_pods(service: &Key, translator: &Translator, snapshot: &Snapshot) -> Vec<
     slices.filter_map(|slice| Pods::of(slice, service, cluster)).collect()
 }
 
-/// The pods of other clusters that are reached: of clusters that are not alive only where no other source is.
-fn others_pods(service: &Key, translator: &Translator, snapshot: &Snapshot) -> Vec<Pods> {
+/// The pods of other clusters that are reached, and whether these clusters are alive: those of one that is not are used only
+/// where nobody else has any.
+fn others_pods(service: &Key, translator: &Translator, snapshot: &Snapshot) -> Vec<(Liveness, Pods)> {
     let exports = translator.exports();
-    let near = || {
-        let sources = exports.sources(&service.namespace, &service.name);
-        sources.filter(|source| exports.is_near(&source.cluster))
-    };
-    let is_live = |source: &Source| source.liveness == Liveness::Live;
-    let is_any_live = near().any(is_live);
-    let used = near().filter(|source| !source.is_own && (is_live(source) || !is_any_live));
-    let pods = used.flat_map(|source| {
+    let sources = exports.sources(&service.namespace, &service.name);
+    let near = sources.filter(|source| !source.is_own && exports.is_near(&source.cluster));
+    let pods = near.flat_map(|source| {
         let prefix = format!("{}.", names::exported_service(&source.cluster, &service.namespace, &service.name));
         let exported = snapshot.exported_endpoints.beginning(REGISTRY_NAMESPACE, &prefix);
         let pods = exported.map(|exported| {
             let name = exported.metadata.name.as_deref().unwrap_or_default();
             let slice = name.strip_prefix(&prefix).unwrap_or(name).to_owned();
             let mut spec = exported.spec.clone();
-            let is_ipv4 = spec.address_type == AddressType::Ipv4;
             // One that a slice may not hold would keep out all others of it.
-            let is_fit = |address: IpAddr| is_usable(address) && address.is_ipv4() == is_ipv4;
-            spec.endpoints.retain(|endpoint| is_fit(endpoint.address) && !exports.refuses(&endpoint.address));
-            Pods { slice, spec }
+            spec.endpoints.retain(|endpoint| is_usable(endpoint.address) && !exports.refuses(&endpoint.address));
+            (source.liveness, Pods { slice, spec })
         });
         pods.collect::<Vec<_>>()
     });
-    pods.filter(|pods| !pods.spec.endpoints.is_empty()).collect()
+    pods.filter(|(_, pods)| !pods.spec.endpoints.is_empty()).collect()
 }
 
 impl Pods {
@@ -155,8 +159,14 @@ fn told(service: &Key, Pods { slice, spec }: &Pods, settings: &Settings) -> Obje
 }
 
 /// The ports of an import whose connections go straight to the pods of a cluster: what it calls each, and what the Service
-/// that clients call does. A headless one leads to its pods by itself.
-fn direct_ports(import: &Import, translator: &Translator, cluster: &str) -> Vec<(Option<String>, String)> {
+/// that clients call does. Where a cluster comes first, others take no connections on ports that it has. A headless one leads
+/// to its pods by itself.
+fn direct_ports(
+    import: &Import,
+    translator: &Translator,
+    cluster: &str,
+    first: Option<&str>,
+) -> Vec<(Option<String>, String)> {
     if import.clusterset.as_ref().is_some_and(Clusterset::is_headless) {
         return Vec::new();
     }
@@ -164,7 +174,9 @@ fn direct_ports(import: &Import, translator: &Translator, cluster: &str) -> Vec<
     let Some(Declared { ports, .. }) = declared.find(|one| one.precedence.cluster == cluster) else {
         return Vec::new();
     };
-    let near = import.direct.iter().filter(|direct| direct.near.iter().any(|near| near == cluster));
+    let has = |direct: &DirectPort, cluster: &str| direct.near.iter().any(|near| near == cluster);
+    let comes_first = |direct: &DirectPort| first.is_none_or(|first| first == cluster || !has(direct, first));
+    let near = import.direct.iter().filter(|direct| has(direct, cluster) && comes_first(direct));
     let named = near.filter_map(|direct| {
         let is_it = |port: &&ExportedPort| port.number() == direct.port.number();
         Some((ports.iter().find(is_it)?.name.clone(), direct.name()))
@@ -215,8 +227,12 @@ fn slice(draft: Draft, pods: &Pods, ports: &[PodPort]) -> Object {
             app_protocol: port.app_protocol.clone(),
         })
     };
-    let ports: Vec<_> = ports.iter().map(port).collect();
-    draft.with(json!({"addressType": pods.spec.address_type, "endpoints": endpoints, "ports": ports}))
+    let mut slice = json!({"addressType": pods.spec.address_type, "endpoints": endpoints});
+    // The API server gives none back with null.
+    if !ports.is_empty() {
+        put_at(&mut slice, &["ports"], ports.iter().map(port).collect::<Value>());
+    }
+    draft.with(slice)
 }
 
 fn endpoint(endpoint: &PodEndpoint) -> Value {

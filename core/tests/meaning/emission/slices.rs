@@ -1,7 +1,9 @@
 //! The endpoints of a service of several clusters.
 
+use std::collections::BTreeSet;
+
 use mcwan_core::api::DataPlane;
-use mcwan_core::emit::kubernetes::slice_objects;
+use mcwan_core::emit::kubernetes::{ImportVersions, Places, slice_objects};
 use mcwan_core::emit::object::{Kind, Object};
 use mcwan_core::snapshot::Key;
 use mcwan_core::snapshot::change::InputKind;
@@ -125,6 +127,9 @@ fn connections_that_are_no_requests_go_straight_to_pods() {
     assert_eq!(at(body, "/ports"), &json!([{"name": "tcp-5432", "port": 6543, "protocol": "TCP"}]), "as pods have it");
     assert!(at(body, "/metadata/labels").get("multicluster.kubernetes.io/service-name").is_none(), "istiod reads it");
     assert_eq!(both.payment().ports, [8080], "the gateway has the others");
+    let unknown = ImportVersions { client_ports: BTreeSet::new(), ..ImportVersions::of(both.payment()) };
+    let client = unknown.objects(&settings(DataPlane::Wasm), &mut Places::new()).client;
+    assert_eq!(client, None, "who takes over, and does not know yet what gateways serve, leaves it as it is");
 
     let alone = world(others, "", "");
     assert_eq!(service_ports(&alone), ports[1..], "no gateway is needed");
@@ -158,9 +163,10 @@ fn clusters_of_one_network_reach_each_others_pods() {
         )
     };
     let trust = Trust { refused_addresses: ["10.9.9.9".parse().unwrap()].into(), ..Trust::default() };
-    let reached = |networks: [&str; 2], stale: &[&str]| {
-        let exports = [on(networks[0], mk_export("own", ports)), on(networks[1], mk_export("c1", ports))];
-        let documents = [exports.as_slice(), &[pods.clone(), far("c1"), far("c3")]].concat();
+    let reached_with = |networks: [&str; 2], stale: &[&str], pods: &str, more: &str| {
+        let ports = format!("{ports}, {more}");
+        let exports = [on(networks[0], mk_export("own", &ports)), on(networks[1], mk_export("c1", &ports))];
+        let documents = [exports.as_slice(), &[pods.to_owned(), far("c1"), far("c3")]].concat();
         let world = World::trusting(trust.clone(), &documents);
         let mut world = world.addressed(InputKind::McsServiceImport, &json!({"type": "ClusterSetIP"}));
         let stale = stale.iter().map(|&cluster| cluster.to_owned()).collect();
@@ -168,6 +174,7 @@ fn clusters_of_one_network_reach_each_others_pods() {
         world.translator.update(&world.gathered.snapshot, &changes);
         slices(&world)
     };
+    let reached = |networks, stale: &[&str]| reached_with(networks, stale, &pods, "");
     let names = |objects: &[Object]| objects.iter().map(|object| object.id.key.name.to_string()).collect::<Vec<_>>();
 
     let near = reached(["lan", "lan"], &[]);
@@ -188,4 +195,11 @@ fn clusters_of_one_network_reach_each_others_pods() {
 
     assert_eq!(names(&reached(["lan", "wan"], &[])), own, "on another network");
     assert_eq!(names(&reached(["lan", "lan"], &["c1"])), expected[..3], "nobody is led to a cluster that is silent");
+
+    let none = reached_with(["lan", "lan"], &["c1"], "", "");
+    assert_eq!(names(&none), expected[3..], "but where nobody else has a pod");
+    let close = "properties: {trafficDistribution: PreferClose}";
+    assert_eq!(names(&reached_with(["lan", "lan"], &[], &pods, close)), expected[..4], "own pods come first");
+    let unready = pods.replace("ready: true", "ready: false");
+    assert_eq!(names(&reached_with(["lan", "lan"], &[], &unready, close)), expected, "as long as one is ready");
 }

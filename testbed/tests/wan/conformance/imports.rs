@@ -44,9 +44,12 @@ async fn it_is_there_while_anybody_exports_it(case: Case<'_>) -> Result<()> {
     case.until_gone().await
 }
 
-/// Specs 2 to 7.
+/// Specs 2 to 7, of a Service that nobody writes for it: it stays as it was, node ports and all.
 async fn it_has_what_the_service_has(case: Case<'_>) -> Result<()> {
-    case.start(1, 0, json!({"internalTrafficPolicy": "Local", "trafficDistribution": "PreferClose"})).await?;
+    let fields = json!({"type": "NodePort", "internalTrafficPolicy": "Local", "trafficDistribution": "PreferClose"});
+    case.start(1, 0, fields).await?;
+    let service = case.api(1, "v1", "Service");
+    let before = service.get(NAME).await?;
     case.export(1, json!({})).await?;
     for cluster in [1, 2] {
         let import = case.import(cluster, |_| true).await?;
@@ -63,7 +66,9 @@ async fn it_has_what_the_service_has(case: Case<'_>) -> Result<()> {
     }
     case.until_condition(1, "Valid", "True").await?;
     case.unexport(1).await?;
-    case.until_gone().await
+    case.until_gone().await?;
+    ensure!(service.get(NAME).await? == before, "somebody has written the Service");
+    Ok(())
 }
 
 /// Whether an import has these ports, in any order.
