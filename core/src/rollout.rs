@@ -70,7 +70,7 @@ pub struct Rollout {
     objects: Objects,
     queue: WorkQueue<Work>,
     imports: Keyed<ImportState>,
-    /// When the endpoints of an import were written last.
+    /// When the pods of a service were written last.
     slices: Keyed<Moment>,
     egresses: BTreeMap<Arc<str>, Egress>,
     /// The exports that other clusters have not heard of, and how far their routes are.
@@ -310,8 +310,9 @@ impl Rollout {
                     self.queue.add(Work::Reconcile(ReconcileKey::import(import)));
                     self.queue.add(Work::Reconcile(ReconcileKey::slices(import)));
                 }
-                Change::McsImportStatus(import) | Change::RemoteEndpoints(import) => {
-                    self.queue.add(Work::Reconcile(ReconcileKey::slices(import)));
+                // The registry may have an export that is not known here yet.
+                Change::McsImportStatus(service) | Change::RemoteEndpoints(service) | Change::Endpoints(service) => {
+                    self.queue.add(Work::Reconcile(ReconcileKey::slices(service)));
                 }
                 Change::Liveness(cluster) => self.queue.add(Work::Warn(Arc::clone(cluster))),
                 _ => {}

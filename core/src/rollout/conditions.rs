@@ -77,7 +77,10 @@ impl Rollout {
         let named = |name| Key { namespace: std::sync::Arc::clone(&key.namespace), name: std::sync::Arc::clone(name) };
         match &key.part {
             Part::Common | Part::Cluster => {}
-            Part::Slices(name) => self.report_later([Subject::Clusterset(named(name))]),
+            Part::Slices(name) => {
+                let name = named(name);
+                self.report_later([Subject::Clusterset(name.clone()), Subject::Export(name)]);
+            }
             Part::Import(name) => {
                 let name = named(name);
                 let shown = [Subject::Clusterset(name.clone()), Subject::Export(name.clone())];
@@ -273,7 +276,7 @@ impl Rollout {
             Subject::Clusterset(key) => {
                 let written = snapshot.mcs_service_imports.get(&key.namespace, &key.name)?;
                 let import = translator.imports().get(&key.namespace, &key.name)?;
-                let delivery = self.delivery_of_import(import);
+                let delivery = self.delivery_to_clients(import);
                 let shape = Shape {
                     is_native: self.model.settings.data_plane(import) == DataPlane::Native,
                     has_slices: self

@@ -21,9 +21,19 @@ impl Rollout {
         keys.iter().filter_map(|key| self.model.problems.get(key)).flatten().cloned().collect()
     }
 
+    /// How far it is for the rules of an import.
     pub(super) fn delivery_of_import(&self, import: &Import) -> Delivery {
+        self.delivery_by_gateways(import, self.needs_of(import))
+    }
+
+    /// How far it is for clients that know a service by its name in all clusters.
+    pub(super) fn delivery_to_clients(&self, import: &Import) -> Delivery {
+        self.delivery_by_gateways(import, self.needs_of_clients(import))
+    }
+
+    fn delivery_by_gateways(&self, import: &Import, needs: Vec<&ObjectId>) -> Delivery {
         let key = import.key();
-        let mut delivery = self.delivery(self.needs_of(import));
+        let mut delivery = self.delivery(needs);
         let versions = self.imports.get(&key.namespace, &key.name).map(|state| &state.versions);
         match self.model.settings.data_plane(import) {
             DataPlane::Wasm => {
@@ -120,17 +130,32 @@ impl Rollout {
         objects
     }
 
-    /// What an export needs, and what shows its service to clients here where somebody else has the names: a
-    /// `ServiceImport` of ours is then not there to tell it.
+    /// What an export needs, what of its pods other clusters are not told, and what shows its service to clients here where
+    /// somebody else has the names: a `ServiceImport` of ours is then not there to tell it.
     pub(super) fn needs_of_export(&self, export: &Key) -> Vec<&ObjectId> {
         let keys = [ReconcileKey::export(export), ReconcileKey::ingress(&export.namespace)];
         let shown = self.objects_of_keys(&[ReconcileKey::import(export), ReconcileKey::slices(export)]);
-        let shown = shown.into_iter().filter(|id| {
-            matches!(id.kind, Kind::Service | Kind::McsServiceImport | Kind::EndpointSlice)
-                && id.key.namespace == export.namespace
-                && self.objects.failure(id) == Some(&WriteOutcome::Conflict)
+        let shown = shown.into_iter().filter(|id| match id.kind {
+            Kind::ExportedEndpoints => self.is_lost(id),
+            Kind::Service | Kind::McsServiceImport | Kind::EndpointSlice => {
+                id.key.namespace == export.namespace && self.objects.failure(id) == Some(&WriteOutcome::Conflict)
+            }
+            _ => false,
         });
         self.objects_of_keys(&keys).into_iter().chain(shown).collect()
+    }
+
+    /// What clients of a service need: what its import does, and of its pods' slices those that are not taken. These are
+    /// written all the time, so that one is on its way is no news.
+    fn needs_of_clients(&self, import: &Import) -> Vec<&ObjectId> {
+        let slices = self.objects.desired.objects_of(&ReconcileKey::slices(&import.key())).iter();
+        let lost = slices.filter(|id| id.kind == Kind::EndpointSlice && self.is_lost(id));
+        self.needs_of(import).into_iter().chain(lost).collect()
+    }
+
+    /// Whether an object will not be there unless somebody does something.
+    fn is_lost(&self, id: &ObjectId) -> bool {
+        self.objects.failure(id).is_some_and(WriteOutcome::is_lasting)
     }
 
     /// Whether something that an import needs is not as it should be.
@@ -146,8 +171,7 @@ impl Rollout {
         let registry = self.conditions.registry.clone();
         let mut delivery = Delivery { gateways: GatewayState::InForce, registry, ..Delivery::default() };
         let shared = self.objects_of_keys(&ReconcileKey::shared());
-        let is_lasting = |id: &&ObjectId| self.objects.failure(id).is_some_and(WriteOutcome::is_lasting);
-        for id in objects.into_iter().chain(shared.into_iter().filter(is_lasting)) {
+        for id in objects.into_iter().chain(shared.into_iter().filter(|id| self.is_lost(id))) {
             match self.objects.failure(id) {
                 Some(WriteOutcome::Conflict) => delivery.conflicts.push(id.clone()),
                 Some(WriteOutcome::Refused { message, .. }) => delivery.refused.push((id.clone(), message.clone())),

@@ -24,7 +24,7 @@ pub enum Part {
     Cluster,
     /// An import, by its name.
     Import(Arc<str>),
-    /// The endpoints that DNS knows of an import, by its name.
+    /// The pods of a service of several clusters, by its name: what other clusters are told of them, and the slices here.
     Slices(Arc<str>),
     /// What the imports of a namespace share.
     Egress,
@@ -54,7 +54,7 @@ impl ReconcileKey {
         Self { namespace: Arc::clone(&key.namespace), part: Part::Export(Arc::clone(&key.name)) }
     }
 
-    /// The endpoints that DNS knows of an import.
+    /// The pods of a service of several clusters.
     pub(super) fn slices(key: &Key) -> Self {
         Self { namespace: Arc::clone(&key.namespace), part: Part::Slices(Arc::clone(&key.name)) }
     }

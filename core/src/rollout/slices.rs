@@ -1,4 +1,4 @@
-//! The endpoints that DNS knows of an import.
+//! The pods of a service of several clusters.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -94,6 +94,10 @@ impl Import {
         let addresses = clusterset::addresses(snapshot, namespace, name);
         // The hosts that users name come first, and too many of them are told as they are.
         let most_hosts = mcwan_policy::limits::IMPORT_HOSTNAMES.max(hostnames.len());
+        for address in addresses.iter().skip(most_hosts - hostnames.len()) {
+            let message = format!("{address} is no host of it, as it has {most_hosts} others: call it by its name");
+            problems.push(Problem::warning(object.clone(), Reason::NoAddress, message));
+        }
         let wire = wire::Import {
             namespace: namespace.to_owned(),
             name: name.to_owned(),

@@ -1,5 +1,7 @@
 //! The rollout against an API server that does at once what it is asked for.
 
+mod pods;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::slice;
 use std::time::Duration;
@@ -34,6 +36,8 @@ pub(crate) struct Play {
     pub(crate) news: Vec<String>,
     /// A namespace that takes nothing new, as it is about to go.
     ending: Option<&'static str>,
+    /// The kind of which the API server takes none, as there is no quota left.
+    refused: Option<Kind>,
     version: u64,
 }
 
@@ -44,8 +48,13 @@ impl Play {
         let settings = Settings { cluster: Some("own".to_owned()), ..mk_settings() };
         let rollout = Rollout::new("own", LEASE, options, settings, Timing::default(), 1, now);
         let (objects, written, news) = (BTreeMap::new(), Vec::new(), Vec::new());
-        let mut play = Self { rollout, now, objects, written, news, ending: None, version: 100 };
-        for event in told.into_iter().chain(Watched::all().map(|kind| WatchEvent::Synced { kind })) {
+        let mut play = Self { rollout, now, objects, written, news, ending: None, refused: None, version: 100 };
+        let is_missing = |kind: Watched| {
+            told.iter().any(|event| matches!(event, WatchEvent::NotInstalled { kind: missing } if *missing == kind))
+        };
+        let synced: Vec<_> =
+            Watched::all().filter(|kind| !is_missing(*kind)).map(|kind| WatchEvent::Synced { kind }).collect();
+        for event in told.into_iter().chain(synced) {
             play.rollout.observe(now, event);
         }
         play.happen(Event::Module(ModuleVerdict::Sound));
@@ -114,6 +123,16 @@ impl Play {
         self.happen(Event::Watch(WatchEvent::Changed { kind, key: id.key.clone(), live, input: None }));
     }
 
+    /// The watch tells of what was written of a kind, as what it means.
+    pub(crate) fn echo(&mut self, kind: Kind) {
+        let of_kind = self.objects.iter().filter(|(id, _)| id.kind == kind);
+        let echoes: Vec<_> = of_kind.map(|(id, written)| (id.key.clone(), written.clone())).collect();
+        for (key, (object, live)) in echoes {
+            let (kind, live, input) = (Watched::Emitted(kind), Some(live), Some(object));
+            self.happen(Event::Watch(WatchEvent::Changed { kind, key, live, input }));
+        }
+    }
+
     fn carry_out(&mut self, command: Command) -> Option<Answer> {
         self.version += 1;
         match command {
@@ -121,6 +140,10 @@ impl Play {
                 let id = object.id.clone();
                 if self.ending.is_some_and(|ending| *id.key.namespace == *ending) {
                     let error = WriteError::passing(Reason::NamespaceTerminating, "it is about to go");
+                    return Some(Answer::Applied { id, desired, result: Err(ApplyError::Failed(error)) });
+                }
+                if self.refused == Some(id.kind) {
+                    let error = WriteError::Lasting { reason: Reason::Refused, message: "no quota".to_owned() };
                     return Some(Answer::Applied { id, desired, result: Err(ApplyError::Failed(error)) });
                 }
                 assert_eq!(uid.is_some(), self.objects.contains_key(&id), "{id:?}: it knows what is there");

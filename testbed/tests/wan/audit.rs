@@ -1,6 +1,7 @@
 //! A load while rules change, all answers of which are looked at.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -29,6 +30,9 @@ pub(crate) const MODERATE: Strain = Strain { rate: 50, faults: &[Fault::Lost, Fa
 /// For a machine that does nothing else.
 pub(crate) const FULL: Strain = Strain { rate: 200, faults: &[Fault::Lost, Fault::Late, Fault::Mistaken] };
 
+/// What clients in all clusters call the service.
+const NAME: &str = "payment.secure.svc.clusterset.local";
+
 /// What may be wrong with an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
@@ -46,6 +50,8 @@ pub(crate) struct Audit {
     imports: Api<DynamicObject>,
     paths: Vec<String>,
     versions: Vec<Version>,
+    /// At how many addresses: those of the gateways, and the one that the service's name has.
+    places: usize,
     strain: Strain,
 }
 
@@ -78,13 +84,15 @@ impl Audit {
         let imports = Api::namespaced_with(wan.cluster(2).client(), "secure", &resource);
         let first = tell(&imports, Rules::nth(0, None)).await?;
         let paths = paths();
-        let requests = paths.iter().map(|path| mk_request("GET", "payment.secure:8080", path)).collect();
-        let to = wan.cluster(2).endpoints("secure", "payment-clusterset", 8080).await?;
+        let requests = paths.iter().map(|path| mk_request("GET", &format!("{NAME}:8080"), path)).collect();
+        let mut to = wan.cluster(2).endpoints("secure", "payment-clusterset", 8080).await?;
+        to.push(named(wan, client).await?);
+        let places = to.len();
         let plan = Plan { requests, to, rate: strain.rate };
         until_first_rules_hold(wan, client, &plan, &first.rules).await?;
         wan.record();
         let load = Load::start(client.namespace(), plan).await?;
-        let mut audit = Self { load, imports, paths, versions: vec![first], strain };
+        let mut audit = Self { load, imports, paths, versions: vec![first], places, strain };
         audit.until_newest_rules_hold(wan).await?;
         Ok(audit)
     }
@@ -114,7 +122,7 @@ impl Audit {
                     latest.insert(answer.to, true);
                 }
             }
-            Ok(latest.len() >= 2 && latest.values().all(|holds| *holds))
+            Ok(latest.len() == self.places && latest.values().all(|holds| *holds))
         })
         .await?;
         newest.held = Some(Instant::now());
@@ -207,6 +215,17 @@ async fn tell(imports: &Api<DynamicObject>, rules: Rules) -> Result<Version> {
     let patched = imports.patch("payment", &PatchParams::apply("kubectl").force(), &Patch::Apply(&import)).await;
     patched.context("the rules cannot be changed")?;
     Ok(Version { rules, told, answered: Instant::now(), held: None })
+}
+
+/// Where connections to the service's name go.
+async fn named(wan: &TestWan, client: &WanClient) -> Result<SocketAddr> {
+    let mut address = None;
+    wan.until(&format!("{NAME} has an address"), async || {
+        address = client.resolve(NAME, "A").await?.first().map(|address| address.parse()).transpose()?;
+        Ok(address.is_some())
+    })
+    .await?;
+    Ok(SocketAddr::new(address.context("there is no address")?, 8080))
 }
 
 /// Waits until the first rules hold: those of before lack most of them.
