@@ -21,7 +21,7 @@ const UNOWNED_METADATA: [&str; 8] =
 impl Digest {
     /// Of a manifest that we apply: everything in it that a field manager owns.
     pub fn of_desired(manifest: &Value) -> Self {
-        let mut canonical = Canonical::default();
+        let mut canonical = Canonical::new();
         let owned = entries(manifest).filter(|(key, _)| !IDENTITY.contains(key));
         canonical.map(owned.map(|(key, value)| (key, (key, value))), |canonical, (key, value)| {
             if key == "metadata" {
@@ -38,7 +38,7 @@ impl Digest {
     /// we sent as long as nobody changed it. None if we have not applied it.
     pub fn of_live(object: &Value) -> Option<Self> {
         let fields = fields::applied(object)?;
-        let mut canonical = Canonical::default();
+        let mut canonical = Canonical::new();
         canonical.owned(Fields::new(fields), object);
         Some(canonical.finish())
     }
@@ -57,10 +57,14 @@ impl fmt::Debug for Digest {
 }
 
 /// Writes values in one form only: keys in order, numbers as the API server keeps them (`1.0` is `1`).
-#[derive(Default)]
 struct Canonical(Vec<u8>);
 
 impl Canonical {
+    /// Has room for most objects.
+    fn new() -> Self {
+        Self(Vec::with_capacity(2_048))
+    }
+
     fn finish(self) -> Digest {
         let mut digest = [0; 16];
         digest.iter_mut().zip(Sha256::digest(&self.0)).for_each(|(byte, hashed)| *byte = hashed);

@@ -4,6 +4,7 @@ use mcwan_policy::wire::{Header, HeaderModifier};
 use mcwan_policy::{PORT_HEADER, STEERING_HEADER};
 use serde_json::{Value, json};
 
+use crate::json::put;
 use crate::translate::{Destination, HeaderChanges, Import};
 
 use super::forwarding::{self, Unsayable};
@@ -44,15 +45,9 @@ pub(super) fn refs(import: &Import, backends: &[Backend<'_>], port: u16) -> Resu
                 (false, 0, _) | (false, _, 0) => 0,
                 (false, ..) => (u64::from(backend.weight) * scale * share / sum).max(1),
             };
-            refs.push(json!({
-                "group": "",
-                "kind": "Service",
-                "name": name,
-                "namespace": namespace,
-                "port": port,
-                "weight": weight,
-                "filters": filters,
-            }));
+            let mut one = json!({"group": "", "kind": "Service", "name": name, "namespace": namespace, "port": port, "weight": weight});
+            put(&mut one, "filters", filters.clone());
+            refs.push(one);
         }
     }
     Ok(refs)

@@ -17,7 +17,7 @@ pub fn cluster_object(spec: &WanClusterSpec, settings: &Settings) -> Option<Obje
     let cluster = settings.cluster.as_ref()?;
     let draft = Draft::new(Kind::WanCluster, REGISTRY_NAMESPACE, cluster).of_cluster(cluster);
     let spec = WanClusterSpec { network: settings.network.clone(), ..spec.clone() };
-    Some(draft.with(json!({"spec": spec})))
+    Some(draft.with_spec(json!(spec)))
 }
 
 /// What all imports share: requests to tier services keep the version of HTTP that they came with. Else HTTP/2, and

@@ -42,7 +42,7 @@ pub fn clusterset_object(import: &Import, settings: &Settings) -> Option<Object>
         let families: Vec<_> = import.addresses.iter().map(|address| family(address.is_ipv4())).collect();
         put(&mut spec, "ipFamilies", json!(families));
     }
-    Some(draft.with(json!({"spec": spec})))
+    Some(draft.with_spec(spec))
 }
 
 /// What a service is beside ports and addresses.

@@ -4,7 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::{Map, Value, json};
 
 use crate::emit::object::{Kind, Object, ObjectId};
-use crate::json::put;
+use crate::json::{put, put_at};
 use crate::snapshot::Key;
 
 use super::{CLUSTER_LABEL, EXPORT_LABEL, IMPORT_LABEL, MANAGED_BY_LABEL, MANAGER, NAMESPACE_LABEL};
@@ -57,6 +57,13 @@ impl Draft {
     pub(super) fn owned_by(mut self, owner: Option<&OwnerReference>) -> Self {
         self.owner = owner.map(|owner| json!(owner));
         self
+    }
+
+    /// Gives it its content, which is a `spec` and no more.
+    pub(super) fn with_spec(self, spec: Value) -> Object {
+        let mut content = Value::Null;
+        put_at(&mut content, &["spec"], spec);
+        self.with(content)
     }
 
     /// Gives it its content: the fields beside `metadata`.

@@ -31,16 +31,14 @@ fn routes(export: &Outgoing) -> Vec<Object> {
         let draft = Draft::new(Kind::HttpRoute, namespace, names::export_route(name, number))
             .of_export(namespace, name)
             .owned_by(export.owner.as_ref());
-        draft.with(json!({
-            "spec": {
-                "parentRefs": [{
-                    "group": "gateway.networking.k8s.io",
-                    "kind": "Gateway",
-                    "name": names::INGRESS_GATEWAY,
-                }],
-                "hostnames": [host, clusterset_host(namespace, name)],
-                "rules": rules,
-            },
+        draft.with_spec(json!({
+            "parentRefs": [{
+                "group": "gateway.networking.k8s.io",
+                "kind": "Gateway",
+                "name": names::INGRESS_GATEWAY,
+            }],
+            "hostnames": [host, clusterset_host(namespace, name)],
+            "rules": rules,
         }))
     };
     route::pack(rules).into_iter().enumerate().map(route).collect()
@@ -86,5 +84,5 @@ fn published(export: &Outgoing, cluster: &str, settings: &Settings) -> Object {
             .of_cluster(cluster)
             .of_export(namespace, name)
             .owned_by(settings.wan_cluster.as_ref());
-    draft.with(json!({"spec": spec}))
+    draft.with_spec(json!(spec))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mcwan_policy::limits;
 use mcwan_policy::wire::{self, PluginConfig, UnknownHosts};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::emit::object::{Kind, Object, ObjectId};
 use crate::emit::plugin::Plugin;
@@ -123,17 +123,18 @@ fn object(
     let config: Value = serde_json::from_str(&plugin.json).ok()?;
     let sealed = seal(namespace, &config, key);
     let Module { url, sha256 } = &settings.module;
-    let mut wasm = json!({"url": url, "failStrategy": "FAIL_CLOSE", "pluginConfig": config});
+    let mut wasm = json!({"url": url, "failStrategy": "FAIL_CLOSE"});
+    put(&mut wasm, "pluginConfig", config);
     if let Some(sha256) = sha256 {
         put(&mut wasm, "sha256", sha256.as_str());
     }
     let mut spec = match settings.filter {
         FilterKind::WasmPlugin => wasm,
-        FilterKind::TrafficExtension => json!({"wasm": wasm}),
+        FilterKind::TrafficExtension => Map::from_iter([("wasm".to_owned(), wasm)]).into(),
     };
     let gateway = json!({"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": names::EGRESS_GATEWAY});
     put(&mut spec, "targetRefs", vec![gateway]);
     put(&mut spec, "phase", "AUTHN");
     let draft = Draft::new(settings.filter.kind(), namespace, names::PLUGIN).annotation(SEAL, &sealed);
-    Some(draft.with(json!({"spec": spec})))
+    Some(draft.with_spec(spec))
 }

@@ -75,12 +75,10 @@ pub(super) fn objects(namespace: &str, name: &str, listeners: &BTreeSet<u16>, se
     };
     let gateway = Draft::new(Kind::Gateway, namespace, name)
         .annotation("networking.istio.io/service-type", "ClusterIP")
-        .with(json!({
-            "spec": {
-                "gatewayClassName": settings.gateway_class,
-                "infrastructure": {"parametersRef": {"group": "", "kind": "ConfigMap", "name": name}},
-                "listeners": listeners.iter().map(listener).collect::<Vec<_>>(),
-            },
+        .with_spec(json!({
+            "gatewayClassName": settings.gateway_class,
+            "infrastructure": {"parametersRef": {"group": "", "kind": "ConfigMap", "name": name}},
+            "listeners": listeners.iter().map(listener).collect::<Vec<_>>(),
         }));
     let parameters = Draft::new(Kind::ConfigMap, namespace, name).with(json!({
         "data": {"deployment": deployment(name), "podDisruptionBudget": "spec:\n  maxUnavailable: 1\n"},

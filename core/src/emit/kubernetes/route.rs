@@ -58,7 +58,7 @@ pub(super) fn steered(
         for (number, rules) in pack_in_place(rules, |(value, _)| places.get(&(port, value.clone())).copied()) {
             stand.extend(rules.iter().map(|(value, _)| ((port, value.clone()), number)));
             let rules: Vec<_> = rules.into_iter().map(|(_, rule)| rule).collect();
-            objects.push(route(newest, (names::EGRESS_GATEWAY, port, listener), number, &hosts, &rules));
+            objects.push(route(newest, (names::EGRESS_GATEWAY, port, listener), number, &hosts, rules));
         }
     }
     *places = stand;
@@ -125,7 +125,8 @@ fn forward(import: &Import, target: &Target, port: u16) -> Result<Value, Unsayab
     };
     let filters = forwarding::filters(import, forwarding, &headers, forwarding.hostname.as_deref(), None, port)?;
     let backend = Backend { destination, weight: 1, headers: HeaderChanges::default() };
-    let mut rule = json!({"backendRefs": backend::refs(import, &[backend], port)?});
+    let mut rule = json!({});
+    put(&mut rule, "backendRefs", backend::refs(import, &[backend], port)?);
     if !filters.is_empty() {
         put(&mut rule, "filters", filters);
     }
@@ -168,7 +169,7 @@ pub(super) fn routes(
     let packs = pack(rules);
     let places = hosts.chunks(ROUTE_HOSTNAMES).flat_map(|hosts| packs.iter().map(move |rules| (hosts, rules)));
     for (number, (hosts, rules)) in places.enumerate() {
-        objects.push(route(import, (gateway, port, listener), number, hosts, rules));
+        objects.push(route(import, (gateway, port, listener), number, hosts, rules.clone()));
     }
 }
 
@@ -178,23 +179,22 @@ fn route(
     (gateway, port, listener): (&str, u16, u16),
     number: usize,
     hosts: &[String],
-    rules: &[Value],
+    rules: Vec<Value>,
 ) -> Object {
     let name = names::import_route(&import.wire.name, port, number);
     let draft =
         Draft::new(Kind::HttpRoute, &import.wire.namespace, name).of_import(&import.wire.namespace, &import.wire.name);
-    draft.with(json!({
-        "spec": {
-            "parentRefs": [{
-                "group": "gateway.networking.k8s.io",
-                "kind": "Gateway",
-                "name": gateway,
-                "sectionName": names::listener(listener),
-            }],
-            "hostnames": hosts,
-            "rules": rules,
-        },
-    }))
+    let mut spec = json!({
+        "parentRefs": [{
+            "group": "gateway.networking.k8s.io",
+            "kind": "Gateway",
+            "name": gateway,
+            "sectionName": names::listener(listener),
+        }],
+        "hostnames": hosts,
+    });
+    put(&mut spec, "rules", rules);
+    draft.with_spec(spec)
 }
 
 /// Splits rules of one match each so that each part fits one `HTTPRoute`, of which this is the number. A rule that has

@@ -155,7 +155,7 @@ fn told(service: &Key, Pods { slice, spec }: &Pods, settings: &Settings) -> Obje
         .of_cluster(&spec.cluster)
         .of_export(&service.namespace, &service.name)
         .owned_by(settings.wan_cluster.as_ref());
-    draft.with(json!({"spec": spec}))
+    draft.with_spec(json!(spec))
 }
 
 /// The ports of an import whose connections go straight to the pods of a cluster: what it calls each, and what the Service

@@ -157,12 +157,10 @@ fn service(import: &Import, name: &str, port: u16) -> Object {
     let draft = Draft::new(Kind::Service, TIER_NAMESPACE, name)
         .of_import(&import.wire.namespace, &import.wire.name)
         .annotation("networking.istio.io/exportTo", &import.wire.namespace);
-    draft.with(json!({
-        "spec": {
-            "type": "ClusterIP",
-            "clusterIP": "None",
-            "ports": [{"name": "http", "protocol": "TCP", "port": port, "targetPort": port}],
-        },
+    draft.with_spec(json!({
+        "type": "ClusterIP",
+        "clusterIP": "None",
+        "ports": [{"name": "http", "protocol": "TCP", "port": port, "targetPort": port}],
     }))
 }
 
@@ -194,17 +192,9 @@ fn grant(import: &Import, number: usize, services: &[&String]) -> Object {
     let name = names::grant(&import.wire.namespace, &import.wire.name, number);
     let draft =
         Draft::new(Kind::ReferenceGrant, TIER_NAMESPACE, name).of_import(&import.wire.namespace, &import.wire.name);
+    let from = json!({"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "namespace": import.wire.namespace});
     let to: Vec<_> = services.iter().map(|name| json!({"group": "", "kind": "Service", "name": name})).collect();
-    draft.with(json!({
-        "spec": {
-            "from": [{
-                "group": "gateway.networking.k8s.io",
-                "kind": "HTTPRoute",
-                "namespace": import.wire.namespace,
-            }],
-            "to": to,
-        },
-    }))
+    draft.with_spec(json!({"from": [from], "to": to}))
 }
 
 /// Whether an `EndpointSlice` may hold an address (Kubernetes, `ValidateEndpointIP`), and only one host can have it.
