@@ -1,7 +1,7 @@
 //! From resources to imports: which exist, what they claim, what their rules do, and the targets behind
 //! them. Pure; what the edges emit is made of this and nothing else.
 //!
-//! A front end (so far the one for `ServiceImport`) turns its resource into rules in the shape of Gateway API;
+//! A front end (`front_end`) turns its resource into rules in one form;
 //! everything behind it is common to all front ends.
 
 mod backend;
@@ -9,6 +9,7 @@ mod clusterset;
 mod export;
 mod families;
 mod filters;
+mod front_end;
 pub mod gateway_pods;
 mod import;
 mod merge;
@@ -16,7 +17,6 @@ mod origin;
 mod outgoing;
 mod refusal;
 mod rule;
-mod service_import;
 mod steering_key;
 mod target;
 mod tier_service;

@@ -6,7 +6,7 @@ use schemars::{JsonSchema, JsonSchema_repr};
 use serde::{Deserialize, Serialize};
 use serde_repr::{Deserialize_repr, Serialize_repr};
 
-use super::http_route::service;
+use super::http_rule::service;
 use super::{cel, pattern};
 
 /// One filter: the one field that `type` names must be set, and no other.

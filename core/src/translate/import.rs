@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use mcwan_policy::wire::{self, Action, Forward, Refuse, RefuseReason};
 use mcwan_policy::{At, ImportError};
 
-use crate::api::{DataPlane, HttpRule, ImportFields, REGISTRY_NAMESPACE, limits};
+use crate::api::{DataPlane, ImportFields, REGISTRY_NAMESPACE, limits};
 use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 use crate::snapshot::{Age, Key, Snapshot};
 
@@ -14,9 +14,9 @@ use super::backend::Referrer;
 use super::clusterset::{self, Clusterset, DirectPort};
 use super::export::{Exports, Tier};
 use super::families::Families;
+use super::front_end::{FrontEnd, FrontRule};
 use super::merge::merge;
 use super::rule::Rules;
-use super::service_import::{self, FrontEnd};
 use super::{Options, Origin, Target};
 
 /// An imported service as this cluster sees it.
@@ -86,7 +86,7 @@ impl Import {
             problems: &mut problems,
         };
         let wire_rules = match &rules {
-            Some(rules) => rules.iter().map(|(origin, rule)| translated.translate(origin, rule)).collect(),
+            Some(rules) => rules.iter().map(|rule| translated.translate(rule)).collect(),
             None if ports.is_empty() => Vec::new(),
             None => vec![translated.default_tier()],
         };
@@ -110,7 +110,7 @@ impl Import {
             object,
             fields,
             wire,
-            rules: rules.into_iter().flatten().map(|(origin, _)| origin).collect(),
+            rules: rules.into_iter().flatten().map(|rule| rule.origin).collect(),
             ports,
             unserved: BTreeSet::new(),
             targets,
@@ -191,7 +191,7 @@ impl Import {
 
     /// An import that is gone, as a filter is told of it that somebody told before.
     pub fn gone(wire: wire::Import) -> Self {
-        let FrontEnd { object, fields, .. } = service_import::without_rules(&wire.namespace, &wire.name);
+        let FrontEnd { object, fields, .. } = FrontEnd::without_rules(&wire.namespace, &wire.name);
         Self {
             object,
             fields,
@@ -288,14 +288,14 @@ fn exported_ports(exports: &Exports, namespace: &str, name: &str, problems: &mut
 /// The ports that rules name of local Services, and all of Services of which they name none, ascending. Of more than a
 /// Gateway has listeners, the lowest.
 fn local_ports(
-    rules: &[(Origin, &HttpRule)],
+    rules: &[FrontRule<'_>],
     snapshot: &Snapshot,
     namespace: &str,
     object: &ObjectRef,
     problems: &mut Vec<Problem>,
 ) -> Vec<u16> {
     let mut named = BTreeSet::new();
-    for backend in rules.iter().flat_map(|(_, rule)| &rule.backend_refs) {
+    for backend in rules.iter().flat_map(|rule| &rule.rule.backend_refs) {
         let service = snapshot.services.get(backend.namespace.as_deref().unwrap_or(namespace), &backend.name);
         let all = service.and_then(|service| service.spec.as_ref()?.ports.as_ref()).into_iter().flatten();
         match backend.port {

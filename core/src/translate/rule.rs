@@ -5,12 +5,13 @@ use std::iter;
 
 use mcwan_policy::wire::{self, Action, Forward, Refuse, RefuseReason};
 
-use crate::api::{self, BackendRef, HttpMatch, HttpRule, PathMatchType, RequestMirror, Timeouts, ValueMatchType};
+use crate::api::{self, BackendRef, HttpRule, RequestMirror, Timeouts};
 use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 use crate::snapshot::{Key, Snapshot};
 
 use super::backend::{self, Reference, Referrer};
 use super::filters::{self, Filters};
+use super::front_end::FrontRule;
 use super::refusal::Refusal;
 use super::target;
 use super::{Destination, Exports, Forwarding, Mirror, Options, Origin, Steering, Target};
@@ -33,9 +34,9 @@ pub(super) struct Rules<'r> {
 
 impl Rules<'_> {
     /// Translates a rule. What cannot be done answers 500 for what it matches.
-    pub(super) fn translate(&mut self, origin: &Origin, rule: &HttpRule) -> wire::Rule {
-        let matches = rule.matches.iter().map(wire_match).collect();
+    pub(super) fn translate(&mut self, FrontRule { origin, matches, rule }: &FrontRule<'_>) -> wire::Rule {
         let actions = self.actions(origin, rule);
+        let matches = matches.clone();
         wire::Rule { matches, actions: actions.unwrap_or_else(|refusal| vec![self.refuse(origin, 1, refusal)]) }
     }
 
@@ -246,49 +247,5 @@ impl Rules<'_> {
         let Refusal { field, reason, message, hint } = refusal;
         self.problems.push(Problem { hint, ..origin.error(field, reason.into(), message) });
         Action::Refuse(Refuse { weight, reason })
-    }
-}
-
-fn wire_match(http: &HttpMatch) -> wire::Match {
-    let HttpMatch { path, headers, query_params, method } = http;
-    let path = path.as_ref().map(|path| {
-        let value = path.value.clone();
-        match path.r#type {
-            PathMatchType::Exact => wire::PathMatch::Exact(value),
-            PathMatchType::PathPrefix => wire::PathMatch::Prefix(value),
-            PathMatchType::RegularExpression => wire::PathMatch::Regex(value),
-        }
-    });
-    let headers = headers.iter().map(|header| value_match(&header.name, header.r#type, &header.value));
-    let query_params = query_params.iter().map(|param| value_match(&param.name, param.r#type, &param.value));
-    let mut wire_match = wire::Match {
-        path,
-        method: method.map(wire_method),
-        headers: headers.collect(),
-        query_params: query_params.collect(),
-    };
-    wire_match.keep_first_of_equal_names();
-    wire_match
-}
-
-fn value_match(name: &str, kind: ValueMatchType, value: &str) -> wire::ValueMatch {
-    let value = match kind {
-        ValueMatchType::Exact => wire::Value::Exact(value.to_owned()),
-        ValueMatchType::RegularExpression => wire::Value::Regex(value.to_owned()),
-    };
-    wire::ValueMatch { name: name.to_owned(), value }
-}
-
-fn wire_method(method: api::Method) -> wire::Method {
-    match method {
-        api::Method::Get => wire::Method::Get,
-        api::Method::Head => wire::Method::Head,
-        api::Method::Post => wire::Method::Post,
-        api::Method::Put => wire::Method::Put,
-        api::Method::Delete => wire::Method::Delete,
-        api::Method::Connect => wire::Method::Connect,
-        api::Method::Options => wire::Method::Options,
-        api::Method::Trace => wire::Method::Trace,
-        api::Method::Patch => wire::Method::Patch,
     }
 }

@@ -13,10 +13,9 @@ use crate::problem::{ObjectRef, Problem, Reason};
 use crate::snapshot::change::Change;
 use crate::snapshot::{Key, Keyed, Snapshot};
 
+use super::front_end::FrontEnd;
 use super::gateway_pods::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, known_addresses};
-use super::{
-    Exports, Families, Import, Options, Outgoing, SteeringKey, clusterset, service_import, tier_service, trust,
-};
+use super::{Exports, Families, Import, Options, Outgoing, SteeringKey, clusterset, tier_service, trust};
 
 /// What the resources mean, kept up to date.
 #[derive(Debug)]
@@ -207,15 +206,8 @@ impl Translator {
     }
 
     fn translate_import(&mut self, snapshot: &Snapshot, key: &Key) {
-        let Key { namespace, name } = key;
-        let front_end = if let Some(unreadable) = snapshot.unreadable_imports.get(namespace, name) {
-            Some(service_import::unreadable(key, unreadable))
-        } else if let Some(import) = snapshot.service_imports.get(namespace, name) {
-            snapshot.service_imports.age(namespace, name).map(|age| service_import::front_end(import, age))
-        } else {
-            let is_exported = self.exports.sources(namespace, name).next().is_some();
-            (is_exported && snapshot.has_namespace(namespace)).then(|| service_import::without_rules(namespace, name))
-        };
+        let is_exported = self.exports.sources(&key.namespace, &key.name).next().is_some();
+        let front_end = FrontEnd::of(key, snapshot, is_exported);
         let import = front_end.map(|front_end| Import::new(front_end, snapshot, &self.exports, &self.options));
         let services = import.as_ref().map(|import| import.services.clone()).unwrap_or_default();
         let before = match import {

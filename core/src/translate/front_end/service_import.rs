@@ -1,0 +1,70 @@
+//! The front end for `ServiceImport`.
+
+use std::sync::Arc;
+
+use mcwan_policy::wire::NoMatch;
+
+use super::http_match::wire_match;
+use super::{FrontEnd, FrontRule};
+use crate::api::{HttpRule, NoMatchStatus, ServiceImport};
+use crate::problem::{ObjectRef, Problem, Reason};
+use crate::snapshot::{Age, Key, Unreadable};
+use crate::translate::Origin;
+
+impl<'s> FrontEnd<'s> {
+    /// What its `ServiceImport` says.
+    pub(super) fn of_service_import(import: &'s ServiceImport, age: Age) -> Self {
+        let namespace = import.metadata.namespace.as_deref().unwrap_or_default();
+        let name = import.metadata.name.as_deref().unwrap_or_default();
+        let http = import.spec.http.as_ref();
+        let no_match = match http.map(|http| http.no_match.status).unwrap_or_default() {
+            NoMatchStatus::Forbidden => NoMatch::Forbidden,
+            NoMatchStatus::NotFound => NoMatch::NotFound,
+            NoMatchStatus::TooManyRequests => NoMatch::TooManyRequests,
+            NoMatchStatus::ServiceUnavailable => NoMatch::ServiceUnavailable,
+        };
+        let nothing = Self::without_rules(namespace, name);
+        let object = Arc::new(nothing.object.clone());
+        let written = |(index, rule): (usize, &'s HttpRule)| {
+            let (object, field) = (Arc::clone(&object), nothing.fields.rule(index));
+            let origin = Origin { name: rule.name.clone(), object, field };
+            FrontRule { origin, matches: rule.matches.iter().map(wire_match).collect(), rule }
+        };
+        Self {
+            hostnames: &import.spec.hostnames,
+            rules: http.map(|http| http.rules.iter().enumerate().map(written).collect()),
+            no_match,
+            data_plane: import.spec.data_plane,
+            age: Some(age),
+            ..nothing
+        }
+    }
+
+    /// A resource that cannot be read: everything is refused, for its rules may forbid what nobody knows.
+    pub(super) fn of_unreadable(key: &'s Key, unreadable: &Unreadable) -> Self {
+        let nothing = Self::without_rules(&key.namespace, &key.name);
+        let error = Problem::error(nothing.object.clone(), Reason::Unreadable, unreadable.error.as_str());
+        Self {
+            rules: Some(Vec::new()),
+            age: Some(Age::of(&unreadable.metadata, 0)),
+            problems: vec![error.hint("is the CustomResourceDefinition of another version of mcwan?")],
+            ..nothing
+        }
+    }
+
+    /// An export that nobody wrote rules for.
+    pub(in crate::translate) fn without_rules(namespace: &'s str, name: &'s str) -> Self {
+        Self {
+            object: ObjectRef::namespaced("ServiceImport", namespace, name),
+            fields: &ServiceImport::FIELDS,
+            namespace,
+            name,
+            hostnames: &[],
+            rules: None,
+            no_match: NoMatch::default(),
+            data_plane: None,
+            age: None,
+            problems: Vec::new(),
+        }
+    }
+}
