@@ -10,6 +10,7 @@ pub mod exported_endpoints;
 pub mod exported_service;
 pub mod http_filter;
 pub mod http_match;
+pub mod http_route;
 pub mod http_rule;
 pub mod limits;
 pub mod mcs_service_import;
@@ -31,6 +32,7 @@ pub use http_filter::{
     PathModifierType, Percent, RedirectStatus, RequestMirror, RequestRedirect, Scheme, UrlRewrite,
 };
 pub use http_match::{HeaderMatch, HttpMatch, Method, PathMatch, PathMatchType, QueryParamMatch, ValueMatchType};
+pub use http_route::{CONTROLLER, Fault, GATEWAY_API_GROUP, HttpRoute, ParentRef, RouteRule, is_ours};
 pub use http_rule::{BackendRef, HttpRule, Timeouts};
 pub use mcs_service_import::{ClusterStatus, McsServiceImport};
 pub use service_export::{MCS_GROUP, McsVersion, ServiceExport, WAN_POLICY_ANNOTATION};

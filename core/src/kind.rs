@@ -171,8 +171,8 @@ pub const DESTINATION_RULE: KindInfo =
 pub const CONFIG_MAP: KindInfo = kind("", V1, "ConfigMap", "configmaps", OF_GATEWAYS);
 /// Egress and ingress gateways.
 pub const GATEWAY: KindInfo = kind(GATEWAY_API, V1, "Gateway", "gateways", OF_GATEWAYS);
-/// The routes behind the filter.
-pub const HTTP_ROUTE: KindInfo = kind(GATEWAY_API, V1, "HTTPRoute", "httproutes", NAMED);
+/// The routes behind the filter, and those of users.
+pub const HTTP_ROUTE: KindInfo = kind(GATEWAY_API, V1, "HTTPRoute", "httproutes", SHOWN);
 /// Who may use an ingress gateway.
 pub const AUTHORIZATION_POLICY: KindInfo = kind(
     "security.istio.io",

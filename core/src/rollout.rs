@@ -25,6 +25,7 @@ mod queue;
 mod safeguard;
 mod shared;
 mod slices;
+mod statuses;
 mod take_over;
 mod timing;
 mod version;

@@ -13,6 +13,7 @@ mod gathered;
 mod hint;
 mod item;
 mod kind;
+mod routes;
 mod slip;
 mod typed;
 mod yaml;
@@ -29,6 +30,7 @@ pub use gathered::{Gathered, Reader};
 pub use keyed::{Key, Keyed};
 pub use objects::{Age, Objects};
 use pod::Pod;
+pub use routes::Routes;
 
 use crate::api::{
     ExportedEndpoints, ExportedService, McsServiceImport, ServiceExport, ServiceImport, WanCluster, WanPolicy,
@@ -43,6 +45,8 @@ pub struct Snapshot {
     pub service_imports: Objects<ServiceImport>,
     /// The `ServiceImport`s that cannot be read: what they should forbid must not be open.
     pub unreadable_imports: Keyed<Unreadable>,
+    /// The rules that others than `ServiceImport`s give.
+    pub routes: Routes,
     /// What this cluster exports.
     pub service_exports: Objects<ServiceExport>,
     /// What the clusters export, by the registry.

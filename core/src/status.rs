@@ -6,6 +6,7 @@
 
 mod condition;
 mod delivery;
+mod http_route;
 mod mcs_service_import;
 mod message;
 mod service_export;
@@ -14,6 +15,7 @@ mod wan_policy;
 
 pub use condition::{News, NewsType, Subject};
 pub use delivery::{Delivery, GatewayState, ModuleState};
+pub use http_route::http_route;
 pub use mcs_service_import::{Shape, address_taken, mcs_service_import};
 pub use service_export::{refusal_ahead, service_export};
 pub use service_import::service_import;
@@ -36,6 +38,8 @@ pub enum StatusKind {
     ServiceExport(McsVersion),
     /// Of the Multi-Cluster Services API, in the version that is served.
     McsServiceImport(McsVersion),
+    /// Of users.
+    HttpRoute,
 }
 
 /// A status that differs from what is there.
@@ -60,6 +64,7 @@ impl StatusKind {
             Self::ServiceImport => kind::SERVICE_IMPORT.resource(),
             Self::WanPolicy => kind::WAN_POLICY.resource(),
             Self::ServiceExport(version) => kind::SERVICE_EXPORT.resource_of(version.as_str()),
+            Self::HttpRoute => kind::HTTP_ROUTE.resource(),
             Self::McsServiceImport(version) => kind::MCS_SERVICE_IMPORT.resource_of(version.as_str()),
         }
     }

@@ -27,6 +27,7 @@ pub use clusterset::{Clusterset, DirectPort, clusterset_service};
 pub use export::{Exports, Source, Tier};
 pub use families::Families;
 pub(crate) use filters::in_turn;
+pub use front_end::Attachment;
 pub use import::Import;
 pub use merge::{Conflict, Declared, Merged, Precedence, merge};
 pub use origin::Origin;

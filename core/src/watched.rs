@@ -51,6 +51,7 @@ impl Watched {
             Self::Emitted(Kind::ExportedService) => Some(InputKind::ExportedService),
             Self::Emitted(Kind::ExportedEndpoints) => Some(InputKind::ExportedEndpoints),
             Self::Emitted(Kind::WanCluster) => Some(InputKind::WanCluster),
+            Self::Emitted(Kind::HttpRoute) => Some(InputKind::HttpRoute),
             Self::Emitted(
                 Kind::DestinationRule
                 | Kind::ConfigMap
@@ -59,7 +60,6 @@ impl Watched {
                 | Kind::WasmPlugin
                 | Kind::TrafficExtension
                 | Kind::Gateway
-                | Kind::HttpRoute
                 | Kind::McsServiceImport,
             )
             | Self::Lease => None,

@@ -13,6 +13,7 @@ pub(crate) struct HostRequest {
     authority: OnceCell<Option<Vec<u8>>>,
     path: OnceCell<Option<Vec<u8>>>,
     method: OnceCell<Option<Vec<u8>>>,
+    port: OnceCell<Option<u16>>,
     headers: OnceCell<Vec<HeaderLine>>,
 }
 
@@ -36,9 +37,12 @@ impl Request for HostRequest {
     }
 
     fn port(&self) -> Result<Option<u16>, HostError> {
+        if let Some(port) = self.port.get() {
+            return Ok(*port);
+        }
         let port = host::property(&["destination", "port"])?;
         let port = port.and_then(|port| port.try_into().ok()).map(i64::from_le_bytes);
-        Ok(port.and_then(|port| port.try_into().ok()))
+        Ok(*self.port.get_or_init(|| port.and_then(|port| port.try_into().ok())))
     }
 
     fn headers(&self) -> Result<&[HeaderLine], HostError> {

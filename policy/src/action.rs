@@ -101,6 +101,7 @@ impl From<wire::RefuseReason> for Reason {
             wire::RefuseReason::RefNotPermitted => Self::RefNotPermitted,
             wire::RefuseReason::UnsupportedFilter => Self::UnsupportedFilter,
             wire::RefuseReason::InvalidFilter => Self::InvalidFilter,
+            wire::RefuseReason::InvalidMatch => Self::InvalidMatch,
         }
     }
 }

@@ -55,7 +55,7 @@ impl wire::Import {
             hostnames: hostnames.cloned().collect(),
             no_match: wire::NoMatch::default(),
             targets: Vec::new(),
-            rules: vec![wire::Rule { matches, actions: Vec::new() }],
+            rules: vec![wire::Rule { matches, ..wire::Rule::default() }],
         }
     }
 }

@@ -36,6 +36,8 @@ pub enum Verdict<'t> {
     Outranked,
     /// The path does not match.
     Path,
+    /// The client's port is none of the rule's.
+    Port,
     /// The method is not this one.
     Method(wire::Method),
     /// No line of this header matches.
@@ -82,6 +84,7 @@ impl RouteTable {
 impl<'t> From<Mismatch<'t>> for Verdict<'t> {
     fn from(mismatch: Mismatch<'t>) -> Self {
         match mismatch {
+            Mismatch::Port => Self::Port,
             Mismatch::Method(method) => Self::Method(method),
             Mismatch::Header(name) => Self::Header(name),
             Mismatch::QueryParam(name) => Self::QueryParam(name),

@@ -130,18 +130,22 @@ fn compile_matches(rules: &[wire::Rule], patterns: &mut PatternPool, report: &mu
         report(ImportError { at: At::Import, part });
         return matches;
     }
-    for (rule, wire::Rule { matches: alternatives, actions: _ }) in rules.iter().enumerate() {
+    for (rule, wire::Rule { ports, matches: alternatives, actions: _ }) in rules.iter().enumerate() {
+        if let Err(part) = Part::bound("ports", ports.len(), limits::RULE_PORTS) {
+            report(ImportError { at: At::Rule(rule), part });
+            continue;
+        }
         if let Err(part) = Part::bound("matches", alternatives.len(), limits::RULE_MATCHES) {
             report(ImportError { at: At::Rule(rule), part });
             continue;
         }
         if alternatives.is_empty() {
-            matches.add(&wire::Match::default(), rule, None, patterns).unwrap_or_else(|part| {
+            matches.add(&wire::Match::default(), ports, (rule, None), patterns).unwrap_or_else(|part| {
                 report(ImportError { at: At::Rule(rule), part });
             });
         }
         for (index, alternative) in alternatives.iter().enumerate() {
-            matches.add(alternative, rule, Some(index), patterns).unwrap_or_else(|part| {
+            matches.add(alternative, ports, (rule, Some(index)), patterns).unwrap_or_else(|part| {
                 report(ImportError { at: At::Match(rule, index), part });
             });
         }
@@ -153,8 +157,8 @@ impl Matches {
     fn add(
         &mut self,
         alternative: &wire::Match,
-        rule: usize,
-        index: Option<usize>,
+        ports: &[u16],
+        (rule, index): (usize, Option<usize>),
         patterns: &mut PatternPool,
     ) -> Result<(), Part> {
         Part::bound("headers", alternative.headers.len(), limits::MATCH_HEADERS)?;
@@ -168,7 +172,7 @@ impl Matches {
             rule: u16::try_from(rule).map_err(too_many)?,
             index: index.map(u8::try_from).transpose().map_err(too_many)?,
             method,
-            values: compile_values(headers, query_params, patterns)?,
+            values: compile_values(ports, headers, query_params, patterns)?,
         };
         let (kind, path) = match path {
             Some(wire::PathMatch::Regex(pattern)) => {
@@ -196,11 +200,12 @@ fn check_path(value: &str) -> Result<(), Part> {
 }
 
 fn compile_values(
+    ports: &[u16],
     headers: Vec<wire::ValueMatch>,
     query_params: Vec<wire::ValueMatch>,
     patterns: &mut PatternPool,
 ) -> Result<Option<Box<Values>>, Part> {
-    if headers.is_empty() && query_params.is_empty() {
+    if ports.is_empty() && headers.is_empty() && query_params.is_empty() {
         return Ok(None);
     }
     let header = |wire::ValueMatch { name, value }| {
@@ -213,7 +218,7 @@ fn compile_values(
         if is_name(&name) { Ok(QueryMatch { name: name.into(), value }) } else { Err(Part::Name(name)) }
     };
     let query_params = query_params.into_iter().map(query_param).collect::<Result<_, _>>()?;
-    Ok(Some(Box::new(Values { headers, query_params })))
+    Ok(Some(Box::new(Values { ports: ports.into(), headers, query_params })))
 }
 
 fn compile_value(value: wire::Value, patterns: &mut PatternPool) -> Result<ValueMatch, Part> {

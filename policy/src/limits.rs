@@ -21,6 +21,8 @@ pub const TARGET_BYTES: usize = 512;
 pub const IMPORT_RULES: usize = 10_000;
 /// Hostnames of one import beside the ones that follow from its name.
 pub const IMPORT_HOSTNAMES: usize = 64;
+/// Ports of one rule: as many as a Gateway has listeners (Gateway API, `GatewaySpec.listeners`).
+pub const RULE_PORTS: usize = 64;
 /// Matches of one rule.
 pub const RULE_MATCHES: usize = 64;
 /// Actions of one rule, as many as an `HTTPRoute` rule has backendRefs.

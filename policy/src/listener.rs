@@ -1,6 +1,7 @@
 //! The ports that gateways listen on.
 
 use crate::host::port_of;
+use crate::request::Request;
 
 /// Ports that a gateway pod needs for itself (Istio, "Application Requirements"): Envoy's admin server, the agent's
 /// debug server, its metrics, its health and Envoy's metrics.
@@ -18,9 +19,15 @@ pub fn listener_port(port: u16) -> u16 {
     if is_reserved_port(port) { port.wrapping_add(STAND_IN) } else { port }
 }
 
-/// The port that a client uses who came in by a listener. Where that may stand in for another port, the authority
+/// The port that a client uses; none where nobody knows. Where its listener may stand in for another port, the authority
 /// tells: neither is a default port, so clients name the one that they use.
-pub(crate) fn client_port(listener: u16, authority: &str) -> u16 {
+pub(crate) fn client_port<R: Request>(request: &R) -> Result<Option<u16>, R::Error> {
+    let Some(listener) = request.port()? else { return Ok(None) };
+    let authority = request.authority()?.unwrap_or_default();
+    Ok(Some(port_behind(listener, str::from_utf8(&authority).unwrap_or_default())))
+}
+
+fn port_behind(listener: u16, authority: &str) -> u16 {
     let behind = listener.checked_sub(STAND_IN).filter(|port| is_reserved_port(*port));
     behind.filter(|_| port_of(authority) != Some(listener)).unwrap_or(listener)
 }

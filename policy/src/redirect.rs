@@ -88,7 +88,7 @@ impl Redirect {
         let port = match (self.port, self.scheme) {
             (Some(port), _) => Some(port),
             (None, Some(_)) => None,
-            (None, None) => request.port()?.map(|listener| client_port(listener, authority)),
+            (None, None) => client_port(request)?,
         };
         let well_known = if scheme == "https" { 443 } else { 80 };
         if let Some(port) = port.filter(|port| *port != well_known) {

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use crate::decision::RuleMatch;
 use crate::header::{HeaderMatch, ValueMatch};
+use crate::listener::client_port;
 use crate::path::trim_prefix;
 use crate::query;
 use crate::request::Request;
@@ -81,9 +82,11 @@ pub(crate) struct Alternative {
     pub(crate) values: Option<Box<Values>>,
 }
 
-/// What an alternative asks of headers and query parameters.
+/// What an alternative asks of the port, of headers and of query parameters.
 #[derive(Debug)]
 pub(crate) struct Values {
+    /// The ports that clients use; none: all.
+    pub(crate) ports: Box<[u16]>,
     pub(crate) headers: Box<[HeaderMatch]>,
     pub(crate) query_params: Box<[QueryMatch]>,
 }
@@ -98,6 +101,7 @@ pub(crate) struct QueryMatch {
 /// What of an alternative does not hold for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mismatch<'t> {
+    Port,
     Method(wire::Method),
     Header(&'t str),
     QueryParam(&'t str),
@@ -118,6 +122,9 @@ impl Alternative {
         let Some(values) = &self.values else {
             return Ok(None);
         };
+        if !values.ports.is_empty() && !client_port(request)?.is_some_and(|port| values.ports.contains(&port)) {
+            return Ok(Some(Mismatch::Port));
+        }
         for parameter in &values.query_params {
             let value = query::first_value(query, parameter.name.as_bytes());
             if !value.is_some_and(|value| parameter.value.matches(value)) {

@@ -95,16 +95,27 @@ pub struct Target {
     pub digest: String,
 }
 
-/// One rule: where any of its matches holds, one of its actions is taken.
+/// One rule: where any of its matches holds, one of its actions is taken. An older module does not know `ports`: it is
+/// there only where it says something.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Rule {
+    /// The ports that clients use on which it holds. None: all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "integers")]
+    pub ports: Vec<u16>,
     /// Alternatives. None: every request matches.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub matches: Vec<Match>,
     /// What is done, chosen by weight. None, or all of weight zero: 500 `NoBackend`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub actions: Vec<Action>,
+}
+
+impl Rule {
+    /// Whether it holds on a port that clients use.
+    pub fn holds_on(&self, port: u16) -> bool {
+        self.ports.is_empty() || self.ports.contains(&port)
+    }
 }
 
 /// All given parts must hold (Gateway API, `HTTPRouteMatch`).
@@ -294,6 +305,8 @@ pub enum RefuseReason {
     UnsupportedFilter,
     /// A filter whose values cannot be.
     InvalidFilter,
+    /// A match that cannot be read; without it others would match more.
+    InvalidMatch,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -334,4 +347,16 @@ fn integer<'de, D: Deserializer<'de>, T: TryFrom<u64>>(deserializer: D) -> Resul
 
 fn some_integer<'de, D: Deserializer<'de>, T: TryFrom<u64>>(deserializer: D) -> Result<Option<T>, D::Error> {
     integer(deserializer).map(Some)
+}
+
+fn integers<'de, D: Deserializer<'de>, T: TryFrom<u64>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+    /// One of the list.
+    struct Integer<T>(T);
+    impl<'de, T: TryFrom<u64>> Deserialize<'de> for Integer<T> {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            integer(deserializer).map(Self)
+        }
+    }
+    let integers = Vec::<Integer<T>>::deserialize(deserializer)?;
+    Ok(integers.into_iter().map(|Integer(number)| number).collect())
 }

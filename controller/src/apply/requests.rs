@@ -72,14 +72,15 @@ impl Applier {
     /// Applies the status of an object, which is sent whole, as a manifest. Conditions of others stay; those of ours that
     /// are not in it go. Not so of a `ServiceImport` of the Multi-Cluster Services API, which nobody else is to write: its
     /// status is merged in, with all of its conditions, so that a field that an older definition lacks is left out; server-side
-    /// apply would fail there (HTTP 500).
+    /// apply would fail there (HTTP 500). What a route is told is one list for all who tell it something: it is written whole,
+    /// and refused where somebody else was faster.
     ///
     /// # Errors
     /// It was not written.
     pub async fn apply_status(&self, patch: &StatusPatch) -> Result<(), WriteError> {
         let StatusPatch { kind, key, body, .. } = patch;
         let (params, patch) = match kind {
-            StatusKind::McsServiceImport(_) => {
+            StatusKind::McsServiceImport(_) | StatusKind::HttpRoute => {
                 let manager = Some(FIELD_MANAGER.to_owned());
                 (PatchParams { field_manager: manager, ..PatchParams::default() }, Patch::Merge(body))
             }

@@ -74,9 +74,11 @@ pub struct Http {
     /// The answer where no rule matches.
     #[serde(default)]
     pub no_match: NoMatch,
-    /// The rules, as in `HTTPRoute`. An empty list: everything is refused.
+    /// The rules, as in `HTTPRoute`. An empty list: everything is refused. Absent: the `HTTPRoute`s of the namespace that have
+    /// the import as their parent give the rules; while there are none, everything is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 10_000))]
-    pub rules: Vec<HttpRule>,
+    pub rules: Option<Vec<HttpRule>>,
 }
 
 /// The answer where no rule matches.

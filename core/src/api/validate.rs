@@ -14,8 +14,8 @@ use mcwan_policy::limits;
 use super::exportable::{is_key, is_label_value};
 use super::limits as bounds;
 use super::{
-    AddressType, ExportedEndpoints, ExportedService, ServiceExport, ServiceImport, ServiceProperties, WanCluster,
-    WanPolicy,
+    AddressType, ExportedEndpoints, ExportedService, Fault, HttpRoute, HttpRule, RouteRule, ServiceExport,
+    ServiceImport, ServiceProperties, WanCluster, WanPolicy,
 };
 use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 use check::Check;
@@ -57,14 +57,32 @@ pub fn wan_policy(policy: &WanPolicy) -> Vec<Problem> {
 pub fn service_import(import: &ServiceImport) -> Vec<Problem> {
     let mut check = Check::new(ObjectRef::of(import));
     check.own_names();
-    let rules = import.spec.http.as_ref().map_or(&[][..], |http| &http.rules);
+    let rules = import.spec.http.iter().flat_map(|http| &http.rules).flatten();
     let mut names = HashSet::new();
-    for (index, rule) in rules.iter().enumerate() {
+    for (index, rule) in rules.enumerate() {
         let field = ServiceImport::FIELDS.rule(index);
         if let Some(name) = rule.name.as_deref().filter(|name| !names.insert(*name)) {
             check.error(field.field("name"), Reason::Duplicate, format!("an earlier rule is named `{name}`"));
         }
         http_rule::check(&mut check, &field, rule);
+    }
+    check.problems
+}
+
+/// What is wrong with a rule by itself, if anything is: the first field, as seen from the rule.
+pub fn first_fault(rule: &HttpRule) -> Option<(FieldPath, String)> {
+    let mut check = Check::new(ObjectRef::default());
+    http_rule::check(&mut check, &FieldPath::root(), rule);
+    check.problems.into_iter().next().map(|problem| (problem.field, problem.message))
+}
+
+/// What is wrong with an `HTTPRoute` by itself.
+pub fn http_route(route: &HttpRoute) -> Vec<Problem> {
+    let mut check = Check::new(ObjectRef::of(route));
+    for (index, RouteRule { rule: _, fault }) in route.rules.iter().enumerate() {
+        if let Some(Fault { field, message, is_of_match: _ }) = fault {
+            check.error(HttpRoute::rule_field(index).field(field.clone()), Reason::InvalidValue, message.as_str());
+        }
     }
     check.problems
 }

@@ -31,16 +31,17 @@ impl Considered {
             name: import.rule_name(matched.rule).map(str::to_owned),
             alternative: matched.alternative,
             taken: *verdict == Verdict::Taken,
-            why: why(verdict, alternative.unwrap_or(&everything)),
+            why: why(verdict, rule.map_or(&[], |rule| &rule.ports), alternative.unwrap_or(&everything)),
         }
     }
 }
 
-fn why(verdict: &Verdict<'_>, alternative: &Match) -> String {
+fn why(verdict: &Verdict<'_>, ports: &[u16], alternative: &Match) -> String {
     match verdict {
         Verdict::Taken => "it matches, and no match ranks higher".to_owned(),
         Verdict::Outranked => "it matches, but another match ranks higher".to_owned(),
         Verdict::Path => format!("the path is not {}", path(alternative.path.as_ref())),
+        Verdict::Port => format!("the port is not {}", one_of(ports)),
         Verdict::Method(method) => format!("the method is not {}", method.as_str()),
         Verdict::Header(name) => {
             let asked = alternative.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
@@ -51,6 +52,10 @@ fn why(verdict: &Verdict<'_>, alternative: &Match) -> String {
             format!("query parameter {name} is not {}", value(asked))
         }
     }
+}
+
+fn one_of(ports: &[u16]) -> String {
+    ports.iter().map(u16::to_string).collect::<Vec<_>>().join(" or ")
 }
 
 fn path(path: Option<&PathMatch>) -> String {

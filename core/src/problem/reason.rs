@@ -57,6 +57,8 @@ pub enum Reason {
     InvalidFilter,
     /// A backend does not exist: the first for what is not there.
     BackendNotFound,
+    /// A backend is of a kind that none can be of.
+    InvalidKind,
     /// A backend is in another namespace that does not admit us.
     RefNotPermitted,
     /// A rule has no backend, or none that takes requests.
@@ -91,6 +93,12 @@ pub enum Reason {
     NotRead,
     /// A file holds nothing.
     Empty,
+    /// Of a condition: a route has nothing as its parent that its rules could hold for.
+    NoMatchingParent,
+    /// Of a condition: the rules of another object hold in place of a route's.
+    Conflicted,
+    /// Of a condition: a route asks for something that mcwan does not do.
+    UnsupportedValue,
     /// Of a condition: an object is as it should be.
     Accepted,
     /// Of a condition: everything that an import refers to is there.

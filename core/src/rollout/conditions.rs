@@ -3,23 +3,22 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
-use serde::Deserialize;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::condition_counts::ConditionCounts;
 use super::event::{Command, ModuleVerdict};
 use super::key::{Part, ReconcileKey};
+use super::statuses::remember;
 use super::version::{Stage, Versions};
 use super::{Leadership, Rollout, Work};
-use crate::api::mcs_service_import::McsServiceImportStatus;
-use crate::api::{DataPlane, McsVersion, ServiceImportStatus, WanPolicyStatus};
-use crate::emit::object::{Kind, ObjectId};
+use crate::api::{HttpRoute, McsVersion};
+use crate::emit::object::ObjectId;
 use crate::liveness::RegistryState;
 use crate::moment::Moment;
 use crate::outcome::{REFUSED_WAIT, WriteError};
+use crate::snapshot::Key;
 use crate::snapshot::change::Change;
-use crate::snapshot::{Key, Snapshot};
-use crate::status::{self, Shape, StatusKind, StatusPatch, Subject as Said};
+use crate::status::{StatusKind, StatusPatch};
 use crate::translate::Affected;
 
 /// How long what an import waits for may take before it is told: most of it takes a moment, and a condition that changes
@@ -27,6 +26,9 @@ use crate::translate::Affected;
 const SETTLING: Duration = Duration::from_secs(10);
 /// When a status that could not be written is tried again.
 const STATUS_WAIT: Duration = Duration::from_secs(5);
+
+/// When what a route is told is tried again after somebody else has told it something.
+const ROUTE_WAIT: Duration = Duration::from_secs(1);
 
 /// What is said of the user's objects.
 #[derive(Debug, Default)]
@@ -50,6 +52,8 @@ pub(super) enum Subject {
     /// The `ServiceImport` of the Multi-Cluster Services API for an import.
     Clusterset(Key),
     Export(Key),
+    /// A route that has an import as its parent.
+    Route(Key),
 }
 
 impl Rollout {
@@ -62,6 +66,7 @@ impl Rollout {
     pub(super) fn report_affected(&mut self, changes: &[Change], affected: &Affected) {
         let touched = changes.iter().filter_map(|change| match change {
             Change::ImportStatus(key) => Some(Subject::Import(key.clone())),
+            Change::Route(key) => Some(Subject::Route(key.clone())),
             Change::McsImportStatus(key) | Change::Addresses(key) => Some(Subject::Clusterset(key.clone())),
             _ => None,
         });
@@ -84,7 +89,9 @@ impl Rollout {
             Part::Import(name) => {
                 let name = named(name);
                 let shown = [Subject::Clusterset(name.clone()), Subject::Export(name.clone())];
-                self.report_later(shown.into_iter().chain([Subject::Import(name)]));
+                let routes = self.world.snapshot.routes.below(&name);
+                let routes: Vec<_> = routes.into_iter().map(|route| Subject::Route(Key::of(&route.metadata))).collect();
+                self.report_later(shown.into_iter().chain(routes).chain([Subject::Import(name)]));
             }
             Part::Export(name) => self.report_later([Subject::Export(named(name))]),
             Part::Egress => self.report_namespace(&key.namespace),
@@ -104,7 +111,9 @@ impl Rollout {
         let unreadable = snapshot.unreadable_imports.in_namespace(namespace).map(|import| &import.metadata);
         let imports = readable.chain(unreadable).map(Key::of).map(Subject::Import);
         let clustersets = snapshot.mcs_service_imports.in_namespace(namespace).map(|import| &import.metadata);
-        let subjects: Vec<_> = imports.chain(clustersets.map(Key::of).map(Subject::Clusterset)).collect();
+        let routes = snapshot.routes.in_namespace(namespace).map(|route| Subject::Route(Key::of(&route.metadata)));
+        let clustersets = clustersets.map(Key::of).map(Subject::Clusterset);
+        let subjects: Vec<_> = imports.chain(clustersets).chain(routes).collect();
         self.report_later(subjects);
     }
 
@@ -115,7 +124,8 @@ impl Rollout {
         let unreadable = snapshot.unreadable_imports.values().map(|import| &import.metadata);
         let imports = readable.chain(unreadable).map(Key::of).map(Subject::Import);
         let clustersets = snapshot.mcs_service_imports.iter().map(|(key, _)| Subject::Clusterset(key));
-        let subjects: Vec<_> = imports.chain(clustersets).collect();
+        let routes = snapshot.routes.iter().map(|route| Subject::Route(Key::of(&route.metadata)));
+        let subjects: Vec<_> = imports.chain(clustersets).chain(routes).collect();
         self.report_later(subjects);
     }
 
@@ -151,6 +161,10 @@ impl Rollout {
             return;
         }
         if let Some(patch) = self.patch(subject) {
+            if patch.body.is_null() {
+                out.push(Command::Tell { patch });
+                return;
+            }
             self.conditions.under_way.insert(subject.clone());
             out.push(Command::WriteStatus { patch });
         }
@@ -169,6 +183,7 @@ impl Rollout {
             StatusKind::WanPolicy => Subject::Policy(patch.key.clone()),
             StatusKind::ServiceExport(_) => Subject::Export(patch.key.clone()),
             StatusKind::McsServiceImport(_) => Subject::Clusterset(patch.key.clone()),
+            StatusKind::HttpRoute => Subject::Route(patch.key.clone()),
         };
         self.conditions.under_way.remove(&subject);
         let wait = match result {
@@ -183,6 +198,8 @@ impl Rollout {
                 out.push(Command::Tell { patch });
                 return;
             }
+            // Somebody else was faster, and it may be known already.
+            Err(WriteError::Conflict) if patch.kind == StatusKind::HttpRoute => ROUTE_WAIT,
             // There is no such object any more.
             Err(WriteError::Conflict | WriteError::NotFound { .. }) => return,
             Err(WriteError::Passing { after, .. }) => (*after).unwrap_or(STATUS_WAIT),
@@ -207,6 +224,11 @@ impl Rollout {
         let is_moving = |key: &ReconcileKey| is_due(key) || is_unseen(key) || is_sent(key);
         match subject {
             Subject::Policy(_) => None,
+            Subject::Route(key) => {
+                let imports = self.world.snapshot.routes.get(key).into_iter().flat_map(HttpRoute::imports);
+                let imports = imports.map(|(namespace, name)| Subject::Import(Key::new(namespace, name)));
+                imports.filter_map(|import| self.settles(&import, now)).max()
+            }
             Subject::Export(key) => {
                 let keys = [ReconcileKey::export(key), ReconcileKey::ingress(&key.namespace)];
                 let is_told = !self.announcements.contains_key(&keys[0])
@@ -246,90 +268,6 @@ impl Rollout {
                     .then_some(filter.shipped + SETTLING)
             }
             (Stage::Closing | Stage::Draining(_), _) => None,
-        }
-    }
-
-    fn patch(&self, subject: &Subject) -> Option<StatusPatch> {
-        let (snapshot, translator, clock) =
-            (&self.world.snapshot, &self.model.translator, self.conditions.clock.as_ref()?);
-        let exports = translator.exports();
-        match subject {
-            Subject::Policy(key) => {
-                let policy = snapshot.wan_policies.get(&key.namespace, &key.name)?;
-                let emitted: Vec<_> = self.model.problems.values().flatten().cloned().collect();
-                status::wan_policy(Said::wan_policy(policy), exports, &emitted, clock)
-            }
-            Subject::Import(key) => {
-                let unreadable = snapshot.unreadable_imports.get(&key.namespace, &key.name);
-                let readable = snapshot.service_imports.get(&key.namespace, &key.name);
-                let said = match (readable, unreadable) {
-                    (Some(import), _) => Said::service_import(import),
-                    (None, Some(unreadable)) => {
-                        Said { metadata: &unreadable.metadata, conditions: &unreadable.conditions }
-                    }
-                    (None, None) => return None,
-                };
-                let import = translator.imports().get(&key.namespace, &key.name)?;
-                let delivery = self.delivery_of_import(import);
-                status::service_import(said, import, exports, &self.problems_of(key), &delivery, clock)
-            }
-            Subject::Clusterset(key) => {
-                let written = snapshot.mcs_service_imports.get(&key.namespace, &key.name)?;
-                let import = translator.imports().get(&key.namespace, &key.name)?;
-                let delivery = self.delivery_to_clients(import);
-                let shape = Shape {
-                    is_native: self.model.settings.data_plane(import) == DataPlane::Native,
-                    has_slices: self
-                        .objects
-                        .observed
-                        .of_import(Kind::EndpointSlice, &key.namespace, key)
-                        .next()
-                        .is_some(),
-                };
-                status::mcs_service_import(written, self.conditions.mcs_version, import, &delivery, shape, clock)
-            }
-            Subject::Export(key) => {
-                let export = snapshot.service_exports.get(&key.namespace, &key.name)?;
-                let outgoing = translator.outgoing().get(&key.namespace, &key.name)?;
-                let delivery = self.delivery(self.needs_of_export(key));
-                let said = Said::service_export(export);
-                status::service_export(said, self.conditions.mcs_version, outgoing, exports, &delivery, clock)
-            }
-        }
-    }
-}
-
-/// Takes in conditions that were written: their echo may be long in coming.
-fn remember(snapshot: &mut Snapshot, patch: &StatusPatch) {
-    let Some(conditions) = patch.body.pointer("/status/conditions") else { return };
-    let Ok(written) = Vec::<Condition>::deserialize(conditions) else { return };
-    let Key { namespace, name } = &patch.key;
-    match patch.kind {
-        StatusKind::ServiceImport => {
-            if let Some(import) = snapshot.service_imports.get_mut(namespace, name) {
-                import.status = Some(ServiceImportStatus { conditions: written });
-            } else if let Some(unreadable) = snapshot.unreadable_imports.get_mut(namespace, name) {
-                unreadable.conditions = written;
-            }
-        }
-        StatusKind::WanPolicy => {
-            if let Some(policy) = snapshot.wan_policies.get_mut(namespace, name) {
-                policy.status = Some(WanPolicyStatus { conditions: written });
-            }
-        }
-        StatusKind::McsServiceImport(_) => {
-            if let Some(import) = snapshot.mcs_service_imports.get_mut(namespace, name)
-                && let Some(Ok(status)) = patch.body.get("status").map(McsServiceImportStatus::deserialize)
-            {
-                import.status = status;
-            }
-        }
-        StatusKind::ServiceExport(_) => {
-            if let Some(export) = snapshot.service_exports.get_mut(namespace, name) {
-                let conditions = &mut export.status.conditions;
-                conditions.retain(|known| !written.iter().any(|new| new.type_ == known.type_));
-                conditions.extend(written);
-            }
         }
     }
 }

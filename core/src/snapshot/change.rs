@@ -11,7 +11,7 @@ use kube_core::{Resource, ResourceExt};
 use super::pod::Pod;
 use super::{ClientService, Key, Objects, Snapshot, Unreadable};
 use crate::api::{
-    EgressGateway, ExportedEndpoints, ExportedService, McsServiceImport, REGISTRY_NAMESPACE, ServiceExport,
+    EgressGateway, ExportedEndpoints, ExportedService, HttpRoute, McsServiceImport, REGISTRY_NAMESPACE, ServiceExport,
     ServiceImport, WanCluster, WanPolicy,
 };
 
@@ -34,6 +34,7 @@ pub enum Input {
     Namespace(Namespace),
     ClientService(ClientService),
     McsServiceImport(McsServiceImport),
+    HttpRoute(HttpRoute),
 }
 
 /// The kind of an [`Input`] that is gone.
@@ -53,6 +54,7 @@ pub enum InputKind {
     Namespace,
     ClientService,
     McsServiceImport,
+    HttpRoute,
 }
 
 /// What may mean something else than before.
@@ -93,6 +95,8 @@ pub enum Change {
     Addresses(Key),
     /// The status of the `ServiceImport` of the Multi-Cluster Services API that we wrote for an import.
     McsImportStatus(Key),
+    /// A route, or what it is told; the imports that it has as parents change by themselves.
+    Route(Key),
 }
 
 impl Snapshot {
@@ -175,6 +179,7 @@ impl Snapshot {
                 }
                 moved.into_iter().chain([import]).map(Change::Addresses).collect()
             }
+            Input::HttpRoute(route) => self.put_route(route),
             Input::McsServiceImport(import) => {
                 let key = Key::of(&import.metadata);
                 let ips = import.spec.ips.clone();
@@ -221,6 +226,7 @@ impl Snapshot {
                 let Some(service) = self.client_services.remove(&key) else { return Vec::new() };
                 (true, Change::Addresses(service.import))
             }
+            InputKind::HttpRoute => return self.remove_route(&key),
             InputKind::McsServiceImport => (self.mcs_service_imports.remove(&key).is_some(), Change::Addresses(key)),
         };
         was_there.then_some(change).into_iter().collect()
@@ -278,7 +284,7 @@ fn changed(key: Option<Key>, change: impl Fn(Key) -> Change) -> Vec<Change> {
 }
 
 /// Whether two states are of one object, which is there in both.
-fn is_same<T: Resource>(old: &T, new: &T) -> bool {
+pub(super) fn is_same<T: Resource>(old: &T, new: &T) -> bool {
     let (old, new) = (old.meta(), new.meta());
     old.uid == new.uid && old.deletion_timestamp == new.deletion_timestamp
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kube_core::Resource;
 use serde::de::DeserializeOwned;
 
-use super::change::InputKind;
+use super::change::{Input, InputKind};
 use super::documents::Document;
 use super::finding::{Finding, Place};
 use super::item::{Item, Places};
@@ -13,7 +13,7 @@ use super::kind::{Recognized, recognize};
 use super::typed;
 use super::yaml::{self, Value};
 use super::{Objects, Snapshot, slip};
-use crate::api::validate;
+use crate::api::{HttpRoute, validate};
 use crate::kind::{self, KindInfo};
 use crate::problem::{ObjectRef, Problem, Reason};
 
@@ -129,6 +129,7 @@ impl Collected {
             InputKind::EndpointSlice => self.add(&object, |all| &mut all.endpoint_slices),
             InputKind::ReferenceGrant => self.add(&object, |all| &mut all.reference_grants),
             InputKind::ServiceExport => self.add(&object, |all| &mut all.service_exports),
+            InputKind::HttpRoute => self.add_route(&object),
             InputKind::GatewayPod => {
                 if let Some(pod) = self.typed(&object, typed::read_in_part) {
                     self.snapshot.gateway_pods.insert(pod);
@@ -152,6 +153,16 @@ impl Collected {
             }
             self.findings.extend(problems.into_iter().map(|problem| self.places.locate(problem)));
         }
+    }
+
+    /// Adds a route, if all of its rules can be read.
+    fn add_route(&mut self, object: &ObjectRef) {
+        let Some(route) = self.typed::<HttpRoute>(object, typed::read) else { return };
+        let problems = validate::http_route(&route);
+        if problems.is_empty() {
+            self.snapshot.put(Input::HttpRoute(route));
+        }
+        self.findings.extend(problems.into_iter().map(|problem| self.places.locate(problem)));
     }
 
     /// Adds an object of Kubernetes' to its list, if it can be read.
@@ -226,7 +237,6 @@ mod tests {
                 ],
                 "errors of different kinds",
             ),
-            (mk_import("  http: {}\n"), vec![(6, "spec.http", "MissingField")], "rules are not left out by accident"),
             (
                 mk_import("  http:\n    rules:\n    - matches:\n      backendRefs: [{name: a}]\n"),
                 vec![(8, "spec.http.rules[0].matches", "MissingValue")],

@@ -32,6 +32,7 @@ pub fn read(kind: InputKind, object: &Value) -> Result<Input, Box<Unreadable>> {
         InputKind::GatewayPod => typed(object).map(Input::GatewayPod),
         InputKind::Namespace => typed(object).map(Input::Namespace),
         InputKind::ClientService => typed(object).map(|service| Input::ClientService(client_service(&service))),
+        InputKind::HttpRoute => typed(object).map(Input::HttpRoute),
         InputKind::McsServiceImport => typed(object).map(Input::McsServiceImport),
     }
 }

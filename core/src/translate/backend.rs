@@ -4,6 +4,7 @@ use gateway_api::referencegrants::ReferenceGrant;
 use mcwan_policy::wire::RefuseReason;
 
 use crate::api::{GROUP, TIER_NAMESPACE};
+use crate::problem::Reason;
 use crate::snapshot::{Key, Snapshot, service_port};
 
 use super::refusal::Refusal;
@@ -17,6 +18,8 @@ pub(super) struct Reference<'r> {
     pub(super) namespace: Option<&'r str>,
     pub(super) name: &'r str,
     pub(super) port: Option<u16>,
+    /// The group and kind of the object that has it.
+    pub(super) from: (&'r str, &'r str),
 }
 
 impl Reference<'_> {
@@ -44,7 +47,7 @@ pub(super) fn resolve(
     snapshot: &Snapshot,
     exports: &Exports,
 ) -> Result<Destination, Refusal> {
-    let Reference { group, kind, namespace, name, port } = reference;
+    let Reference { group, kind, namespace, name, port, from } = reference;
     match (group, kind, namespace) {
         ("", "Service", Some(TIER_NAMESPACE)) => {
             let Referrer { namespace: own_namespace, name: own_name, ports: _ } = referrer;
@@ -59,6 +62,12 @@ pub(super) fn resolve(
         }
         ("", "Service", namespace) => {
             let namespace = namespace.unwrap_or(referrer.namespace);
+            let is_own = namespace == referrer.namespace;
+            if !is_own && !is_admitted(from, referrer.namespace, (namespace, name), snapshot) {
+                let (_, kind) = from;
+                let message = format!("no ReferenceGrant of namespace {namespace} admits {kind}s of this one");
+                return Err(Refusal::new(RefuseReason::RefNotPermitted, message));
+            }
             local_service(namespace, name, port, referrer, snapshot, exports)
         }
         (GROUP, "WANPolicy", None) => over_tier(name, port, referrer, exports),
@@ -68,7 +77,7 @@ pub(super) fn resolve(
         _ => {
             let message = format!("kind {kind} of group {group:?} cannot be a backend");
             let hint = format!("a backend is a Service, or a WANPolicy of group {GROUP}");
-            Err(Refusal::not_found(message).hint(hint))
+            Err(Refusal::not_found(message).because(Reason::InvalidKind).hint(hint))
         }
     }
 }
@@ -87,8 +96,10 @@ fn over_tier(name: &str, port: Option<u16>, referrer: Referrer<'_>, exports: &Ex
         };
         return Err(Refusal::not_found(message));
     };
-    if port.is_some_and(|port| port != tier.port) {
-        let message = format!("tier {name} has port {}, not the one that the backendRef names", tier.port);
+    // HTTPRoute's definition asks for a port of every Service.
+    if port.is_some_and(|port| port != tier.port && !referrer.ports.contains(&port)) {
+        let message =
+            format!("neither tier {name}, which has port {}, nor the service has the backendRef's", tier.port);
         return Err(Refusal::not_found(message).hint("leave `port` out"));
     }
     Ok(Destination::Tier { name: name.to_owned() })
@@ -102,11 +113,6 @@ fn local_service(
     snapshot: &Snapshot,
     exports: &Exports,
 ) -> Result<Destination, Refusal> {
-    let admitted = |grant: &ReferenceGrant| admits(grant, referrer.namespace, name);
-    if namespace != referrer.namespace && !snapshot.reference_grants.in_namespace(namespace).any(admitted) {
-        let message = format!("no ReferenceGrant of namespace {namespace} admits ServiceImports of this one");
-        return Err(Refusal::new(RefuseReason::RefNotPermitted, message));
-    }
     let Some(service) = snapshot.services.get(namespace, name) else {
         let unresolved = Refusal::not_found(format!("there is no Service {namespace}/{name}"));
         let service = |tier: &str| tier_service::name(exports, referrer.namespace, referrer.name, tier);
@@ -129,13 +135,23 @@ fn local_service(
     Ok(Destination::Service { namespace: namespace.to_owned(), name: name.to_owned(), port })
 }
 
-/// Whether a grant admits `ServiceImport`s of a namespace to a Service of its own (Gateway API, `ReferenceGrantSpec`).
-fn admits(grant: &ReferenceGrant, from: &str, service: &str) -> bool {
-    let mut sources = grant.spec.from.iter();
-    sources.any(|item| item.group == GROUP && item.kind == "ServiceImport" && item.namespace == from)
-        && grant.spec.to.iter().any(|item| {
-            item.group.is_empty() && item.kind == "Service" && item.name.as_deref().is_none_or(|name| name == service)
-        })
+/// Whether a grant admits objects of a group and kind in a namespace to a Service of another one (Gateway API,
+/// `ReferenceGrantSpec`).
+fn is_admitted(
+    (group, kind): (&str, &str),
+    from: &str,
+    (namespace, service): (&str, &str),
+    snapshot: &Snapshot,
+) -> bool {
+    let admits = |grant: &ReferenceGrant| {
+        grant.spec.from.iter().any(|item| item.group == group && item.kind == kind && item.namespace == from)
+            && grant.spec.to.iter().any(|item| {
+                item.group.is_empty()
+                    && item.kind == "Service"
+                    && item.name.as_deref().is_none_or(|name| name == service)
+            })
+    };
+    snapshot.reference_grants.in_namespace(namespace).any(admits)
 }
 
 fn one_of(what: &str, names: &[String]) -> String {

@@ -1,12 +1,15 @@
 //! The sources of rules: a front end turns a kind of resources into the rules of an import, in one form.
 
 mod http_match;
+mod http_route;
 mod service_import;
 
 use mcwan_policy::wire::{self, NoMatch};
 
-use super::Origin;
-use crate::api::{DataPlane, HttpRule, ImportFields};
+pub use http_route::Attachment;
+
+use super::{Exports, Origin};
+use crate::api::{DataPlane, Fault, HttpRule, ImportFields};
 use crate::problem::{ObjectRef, Problem};
 use crate::snapshot::{Age, Key, Snapshot};
 
@@ -21,6 +24,10 @@ pub(super) struct FrontEnd<'s> {
     pub(super) hostnames: &'s [String],
     /// None: nobody wrote any, and every request takes the default tier. An empty list: everything is refused.
     pub(super) rules: Option<Vec<FrontRule<'s>>>,
+    /// Where others than the rules hold, the default tier: these ports that clients use.
+    pub(super) default_ports: Vec<u16>,
+    /// What becomes of the routes that have the import as their parent.
+    pub(super) attachments: Vec<Attachment>,
     pub(super) no_match: NoMatch,
     pub(super) data_plane: Option<DataPlane>,
     pub(super) age: Option<Age>,
@@ -34,20 +41,30 @@ pub(super) struct FrontRule<'s> {
     pub(super) origin: Origin,
     /// Alternatives. None: every request matches.
     pub(super) matches: Vec<wire::Match>,
+    /// The ports that clients use on which it holds; none: all.
+    pub(super) ports: Vec<u16>,
     /// What is done with what matches: filters, backends and timeouts; its matches are not looked at.
     pub(super) rule: &'s HttpRule,
+    /// Why that is not known.
+    pub(super) fault: Option<&'s Fault>,
 }
 
 impl<'s> FrontEnd<'s> {
-    /// What is said of an import; none where nobody says anything, and no cluster exports it here.
-    pub(super) fn of(key: &'s Key, snapshot: &'s Snapshot, is_exported: bool) -> Option<Self> {
+    /// What is said of an import; none where nobody says anything, and no cluster exports it here. Whose rules hold: those
+    /// of its `ServiceImport`, else those of routes, else the default tier.
+    pub(super) fn of(key: &'s Key, snapshot: &'s Snapshot, exports: &Exports) -> Option<Self> {
         let Key { namespace, name } = key;
-        if let Some(unreadable) = snapshot.unreadable_imports.get(namespace, name) {
-            Some(Self::of_unreadable(key, unreadable))
+        let is_exported = exports.sources(namespace, name).next().is_some();
+        let (front_end, is_open) = if let Some(unreadable) = snapshot.unreadable_imports.get(namespace, name) {
+            (Self::of_unreadable(key, unreadable), false)
         } else if let Some(import) = snapshot.service_imports.get(namespace, name) {
-            snapshot.service_imports.age(namespace, name).map(|age| Self::of_service_import(import, age))
+            let is_open = import.spec.http.as_ref().is_none_or(|http| http.rules.is_none());
+            (Self::of_service_import(import, snapshot.service_imports.age(namespace, name)?), is_open)
+        } else if is_exported && snapshot.has_namespace(namespace) {
+            (Self::without_rules(namespace, name), true)
         } else {
-            (is_exported && snapshot.has_namespace(namespace)).then(|| Self::without_rules(namespace, name))
-        }
+            return None;
+        };
+        Some(front_end.with_routes(key, is_open, snapshot, exports))
     }
 }

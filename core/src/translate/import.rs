@@ -14,7 +14,7 @@ use super::backend::Referrer;
 use super::clusterset::{self, Clusterset, DirectPort};
 use super::export::{Exports, Tier};
 use super::families::Families;
-use super::front_end::{FrontEnd, FrontRule};
+use super::front_end::{Attachment, FrontEnd, FrontRule};
 use super::merge::merge;
 use super::rule::Rules;
 use super::{Options, Origin, Target};
@@ -40,6 +40,8 @@ pub struct Import {
     pub tiers: Vec<Tier>,
     /// What it is in every cluster; none: nobody exports it.
     pub clusterset: Option<Clusterset>,
+    /// What becomes of the routes that have it as their parent.
+    pub attachments: Vec<Attachment>,
     /// The ports whose connections go straight to pods; none where somebody wrote rules, which could not hold there.
     pub direct: Vec<DirectPort>,
     /// The addresses that clients call it by, as soon as it has any. They are hosts of it.
@@ -60,8 +62,20 @@ pub struct Import {
 
 impl Import {
     pub(super) fn new(front_end: FrontEnd<'_>, snapshot: &Snapshot, exports: &Exports, options: &Options) -> Self {
-        let FrontEnd { object, fields, namespace, name, hostnames, rules, no_match, data_plane, age, mut problems } =
-            front_end;
+        let FrontEnd {
+            object,
+            fields,
+            namespace,
+            name,
+            hostnames,
+            rules,
+            default_ports,
+            attachments,
+            no_match,
+            data_plane,
+            age,
+            mut problems,
+        } = front_end;
         let mut export_problems: Vec<_> = exports.problems_of(namespace, name).cloned().collect();
         let mut ports = exported_ports(exports, namespace, name, &mut export_problems);
         if ports.is_empty() {
@@ -85,11 +99,10 @@ impl Import {
             services: BTreeSet::new(),
             problems: &mut problems,
         };
-        let wire_rules = match &rules {
-            Some(rules) => rules.iter().map(|rule| translated.translate(rule)).collect(),
-            None if ports.is_empty() => Vec::new(),
-            None => vec![translated.default_tier()],
-        };
+        let mut wire_rules: Vec<_> = rules.iter().flatten().map(|rule| translated.translate(rule)).collect();
+        if rules.is_none() && !ports.is_empty() || !default_ports.is_empty() {
+            wire_rules.push(wire::Rule { ports: default_ports, ..translated.default_tier() });
+        }
         let Rules { targets, services, .. } = translated;
         let addresses = clusterset::addresses(snapshot, namespace, name);
         // The hosts that users name come first, and too many of them are told as they are.
@@ -119,6 +132,7 @@ impl Import {
             direct,
             addresses,
             families: Families::of_egress(snapshot, namespace),
+            attachments,
             data_plane,
             age,
             problems,
@@ -150,9 +164,14 @@ impl Import {
         }
     }
 
-    /// The name of one of its rules, where it has one.
+    /// The name of one of its rules, where it has one. Rules of several objects may have the same.
     pub fn rule_name(&self, rule: usize) -> Option<&str> {
         self.rules.get(rule)?.name.as_deref()
+    }
+
+    /// Whether all of its rules were written in one object.
+    pub fn has_one_source(&self) -> bool {
+        self.rules.windows(2).all(|pair| matches!(pair, [one, next] if one.object == next.object))
     }
 
     /// An error of a field of one of its rules; of the import where nobody wrote the rule.
@@ -203,6 +222,7 @@ impl Import {
             tiers: Vec::new(),
             clusterset: None,
             direct: Vec::new(),
+            attachments: Vec::new(),
             addresses: Vec::new(),
             families: Families::Both,
             data_plane: None,

@@ -11,11 +11,18 @@ pub struct Origin {
     pub name: Option<String>,
     /// The object.
     pub object: Arc<ObjectRef>,
+    /// The object's API group.
+    pub group: &'static str,
     /// The field of the object.
     pub field: FieldPath,
 }
 
 impl Origin {
+    /// The group and kind of the object, as `ReferenceGrant`s name them.
+    pub fn referrer(&self) -> (&str, &str) {
+        (self.group, &self.object.kind)
+    }
+
     /// An error of a field of the rule.
     pub fn error(&self, field: impl Into<FieldPath>, reason: Reason, message: impl Into<String>) -> Problem {
         Problem::error((*self.object).clone(), reason, message).at(self.field.field(field))

@@ -2,20 +2,24 @@
 
 use mcwan_policy::wire::RefuseReason;
 
-use crate::problem::FieldPath;
+use crate::api::Fault;
+use crate::problem::{FieldPath, Reason};
 
 /// Why something is refused, and where.
 pub(super) struct Refusal {
     /// Seen from what was looked at.
     pub(super) field: FieldPath,
+    /// What requests are told.
     pub(super) reason: RefuseReason,
+    /// What people are told, where it is another.
+    pub(super) because: Option<Reason>,
     pub(super) message: String,
     pub(super) hint: Option<String>,
 }
 
 impl Refusal {
     pub(super) fn new(reason: RefuseReason, message: impl Into<String>) -> Self {
-        Self { field: FieldPath::root(), reason, message: message.into(), hint: None }
+        Self { field: FieldPath::root(), reason, because: None, message: message.into(), hint: None }
     }
 
     /// Its values cannot be.
@@ -33,9 +37,20 @@ impl Refusal {
         Self::new(RefuseReason::BackendNotFound, message)
     }
 
+    /// It cannot be read.
+    pub(super) fn unreadable(Fault { field, message, is_of_match }: &Fault) -> Self {
+        let reason = if *is_of_match { RefuseReason::InvalidMatch } else { RefuseReason::UnsupportedFilter };
+        Self::new(reason, message.as_str()).at(field.clone())
+    }
+
     /// The same, seen from what has the field.
     pub(super) fn at(self, field: impl Into<FieldPath>) -> Self {
         Self { field: field.into().field(self.field), ..self }
+    }
+
+    /// The same, told to people for another reason.
+    pub(super) fn because(self, reason: Reason) -> Self {
+        Self { because: Some(reason), ..self }
     }
 
     pub(super) fn hint(self, hint: impl Into<String>) -> Self {

@@ -34,10 +34,16 @@ pub(super) struct Rules<'r> {
 
 impl Rules<'_> {
     /// Translates a rule. What cannot be done answers 500 for what it matches.
-    pub(super) fn translate(&mut self, FrontRule { origin, matches, rule }: &FrontRule<'_>) -> wire::Rule {
-        let actions = self.actions(origin, rule);
-        let matches = matches.clone();
-        wire::Rule { matches, actions: actions.unwrap_or_else(|refusal| vec![self.refuse(origin, 1, refusal)]) }
+    pub(super) fn translate(
+        &mut self,
+        FrontRule { origin, matches, ports, rule, fault }: &FrontRule<'_>,
+    ) -> wire::Rule {
+        let actions = match fault {
+            Some(fault) => Err(Refusal::unreadable(fault)),
+            None => self.actions(origin, rule),
+        };
+        let (matches, ports) = (matches.clone(), ports.clone());
+        wire::Rule { matches, ports, actions: actions.unwrap_or_else(|refusal| vec![self.refuse(origin, 1, refusal)]) }
     }
 
     /// The rule of an import that nobody wrote rules for.
@@ -49,14 +55,15 @@ impl Rules<'_> {
                 // Nothing of it crosses the WAN.
                 let own = Destination::Service { namespace: namespace.to_owned(), name: name.to_owned(), port: None };
                 let action = self.forward(own, Forwarding::default(), None, 1);
-                return wire::Rule { matches: Vec::new(), actions: vec![action] };
+                return wire::Rule { actions: vec![action], ..wire::Rule::default() };
             }
             let message = "there are no rules, and no export names a default tier";
             let hint = "annotate the ServiceExport with `mc-wan.l7mp.io/wan-policy`, or write rules";
             self.problems.push(Problem::error(self.object.clone(), Reason::NoTier, message).hint(hint));
             return wire::Rule::default();
         };
-        let reference = Reference { group: api::GROUP, kind: "WANPolicy", namespace: None, name: tier, port: None };
+        let reference =
+            Reference { group: api::GROUP, kind: "WANPolicy", namespace: None, name: tier, port: None, from: ("", "") };
         let action = match backend::resolve(reference, self.referrer, self.snapshot, self.exports) {
             Ok(destination) => self.forward(destination, Forwarding::default(), None, 1),
             Err(Refusal { reason, message, .. }) => {
@@ -65,7 +72,7 @@ impl Rules<'_> {
                 Action::Refuse(Refuse { weight: 1, reason })
             }
         };
-        wire::Rule { matches: Vec::new(), actions: vec![action] }
+        wire::Rule { actions: vec![action], ..wire::Rule::default() }
     }
 
     fn actions(&mut self, origin: &Origin, rule: &HttpRule) -> Result<Vec<Action>, Refusal> {
@@ -91,7 +98,7 @@ impl Rules<'_> {
         }
         let mut actions = Vec::new();
         for (position, backend) in backend_refs.iter().enumerate() {
-            let action = self.action(rule, &filters, position, backend);
+            let action = self.action((origin, rule), &filters, position, backend);
             actions.push(action.unwrap_or_else(|refusal| self.refuse(origin, backend.weight, refusal)));
         }
         Ok(actions)
@@ -99,7 +106,7 @@ impl Rules<'_> {
 
     fn action(
         &mut self,
-        rule: &HttpRule,
+        (origin, rule): (&Origin, &HttpRule),
         rule_filters: &Filters<'_>,
         position: usize,
         backend: &BackendRef,
@@ -113,6 +120,7 @@ impl Rules<'_> {
             namespace: backend.namespace.as_deref(),
             name: &backend.name,
             port: backend.port.map(Into::into),
+            from: origin.referrer(),
         };
         let destination = self.resolve(reference).map_err(|refusal| refusal.at(field.clone()))?;
         if let Some(asked) = own.redirect {
@@ -139,7 +147,7 @@ impl Rules<'_> {
             hostname,
             timeouts: rule.timeouts.filter(|timeouts| *timeouts != Timeouts::default()),
             mirrors: mirrors
-                .map(|mirror| self.mirror(mirror).map_err(|refusal| refusal.at("filters")))
+                .map(|mirror| self.mirror(origin, mirror).map_err(|refusal| refusal.at("filters")))
                 .collect::<Result<_, _>>()?,
             cors: own.cors.or(rule_filters.cors).cloned(),
         };
@@ -193,7 +201,7 @@ impl Rules<'_> {
         backend::resolve(reference, self.referrer, self.snapshot, self.exports)
     }
 
-    fn mirror(&mut self, mirror: &RequestMirror) -> Result<Mirror, Refusal> {
+    fn mirror(&mut self, origin: &Origin, mirror: &RequestMirror) -> Result<Mirror, Refusal> {
         let RequestMirror { backend_ref, percent, fraction } = mirror;
         let reference = Reference {
             group: &backend_ref.group,
@@ -201,6 +209,7 @@ impl Rules<'_> {
             namespace: backend_ref.namespace.as_deref(),
             name: &backend_ref.name,
             port: backend_ref.port.map(Into::into),
+            from: origin.referrer(),
         };
         let destination = self.resolve(reference)?;
         let per_million = match (percent, fraction) {
@@ -244,8 +253,9 @@ impl Rules<'_> {
 
     /// Reports a refusal, and does it.
     fn refuse(&mut self, origin: &Origin, weight: u32, refusal: Refusal) -> Action {
-        let Refusal { field, reason, message, hint } = refusal;
-        self.problems.push(Problem { hint, ..origin.error(field, reason.into(), message) });
+        let Refusal { field, reason, because, message, hint } = refusal;
+        let told = because.unwrap_or_else(|| reason.into());
+        self.problems.push(Problem { hint, ..origin.error(field, told, message) });
         Action::Refuse(Refuse { weight, reason })
     }
 }

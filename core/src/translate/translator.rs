@@ -135,7 +135,11 @@ impl Translator {
     fn concern(&mut self, snapshot: &Snapshot, change: &Change, affected: &mut Affected) {
         match change {
             // The one is looked at by itself, the other says nothing of what is wanted.
-            Change::Everything | Change::ImportStatus(_) | Change::McsImportStatus(_) | Change::RemoteEndpoints(_) => {}
+            Change::Everything
+            | Change::ImportStatus(_)
+            | Change::McsImportStatus(_)
+            | Change::RemoteEndpoints(_)
+            | Change::Route(_) => {}
             Change::RemoteEgress(namespace) => drop(affected.ingress.insert(Arc::clone(namespace))),
             Change::Import(key) => affected.import(key.clone()),
             Change::Addresses(key) => {
@@ -206,8 +210,7 @@ impl Translator {
     }
 
     fn translate_import(&mut self, snapshot: &Snapshot, key: &Key) {
-        let is_exported = self.exports.sources(&key.namespace, &key.name).next().is_some();
-        let front_end = FrontEnd::of(key, snapshot, is_exported);
+        let front_end = FrontEnd::of(key, snapshot, &self.exports);
         let import = front_end.map(|front_end| Import::new(front_end, snapshot, &self.exports, &self.options));
         let services = import.as_ref().map(|import| import.services.clone()).unwrap_or_default();
         let before = match import {

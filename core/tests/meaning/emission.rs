@@ -12,6 +12,7 @@ mod names;
 mod native;
 mod own;
 mod provenance;
+mod routes;
 mod slices;
 mod stale;
 mod trust;

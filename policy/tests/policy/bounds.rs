@@ -40,6 +40,15 @@ fn sixty_four_matches_a_rule() {
 }
 
 #[test]
+fn sixty_four_ports_a_rule() {
+    let with_ports = |ports: std::ops::Range<u16>| {
+        let rule = Rule { ports: ports.collect(), ..mk_rule(&[], &[to(HIGH)]) };
+        mk_import("secure/payment", &[rule])
+    };
+    check("ports", with_ports(8_080..8_144), with_ports(8_080..8_145));
+}
+
+#[test]
 fn sixteen_header_and_sixteen_query_matches_a_match() {
     let headers = |count| (0..count).fold(mk_match(), |done, index| done.header(&format!("x-{index}"), "1"));
     let params = |count| (0..count).fold(mk_match(), |done, index| done.query(&format!("q{index}"), "1"));

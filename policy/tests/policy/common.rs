@@ -47,7 +47,7 @@ pub(crate) fn mk_open_import(key: &str, hostnames: &[&str]) -> Import {
 }
 
 pub(crate) fn mk_rule(matches: &[Match], actions: &[Action]) -> Rule {
-    Rule { matches: matches.to_vec(), actions: actions.to_vec() }
+    Rule { ports: Vec::new(), matches: matches.to_vec(), actions: actions.to_vec() }
 }
 
 pub(crate) fn mk_match() -> Match {

@@ -22,6 +22,7 @@ fn everything() -> Value {
             "targets": [{"name": "high", "digest": "0123"}, {"name": "low", "digest": "4567"}],
             "rules": [
                 {
+                    "ports": [8080, 15021],
                     "matches": [{
                         "path": {"prefix": "/a"},
                         "method": "GET",

@@ -45,6 +45,9 @@ fn may_ask(config: &PluginConfig, request: &Asked, outcome: &Outcome) -> Vec<&'s
         if candidates.iter().any(|candidate| !candidate.headers.is_empty()) {
             parts.push("headers");
         }
+        if import.rules.iter().any(|rule| !rule.ports.is_empty()) {
+            parts.push("port");
+        }
     }
     if let Outcome::Redirect { matched, .. } = outcome {
         let redirects = import.rules[matched.rule].actions.iter().filter_map(|action| match action {

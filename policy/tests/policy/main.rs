@@ -7,6 +7,7 @@ mod hosts;
 mod laws;
 mod matching;
 mod patterns;
+mod ports;
 mod precedence;
 mod redirect;
 mod refusals;

@@ -58,7 +58,7 @@ impl Native<'_> {
     fn routes(&mut self) -> Vec<Value> {
         let every_request = [wire::Match::default()];
         let mut ranked = Vec::new();
-        for (index, rule) in self.import.wire.rules.iter().enumerate() {
+        for (index, rule) in self.import.wire.rules.iter().enumerate().filter(|(_, rule)| rule.holds_on(self.port)) {
             let matches = if rule.matches.is_empty() { &every_request[..] } else { &rule.matches };
             ranked.extend(
                 matches

@@ -23,12 +23,12 @@ pub(super) fn routes(
     problems: &mut Vec<Problem>,
 ) {
     let is_broken = native_match::report(import, problems) || errors.iter().any(ImportError::breaks_import);
-    let native = Native { import, errors };
+    let native = Native { import, errors, has_names: import.has_one_source() };
     for (port, listener) in gateway::served_ports(import, &mut Vec::new()) {
         let rules = if is_broken {
             vec![json!({"name": "broken", "matches": [native_match::everything()]})]
         } else {
-            let rules = import.wire.rules.iter().enumerate();
+            let rules = import.wire.rules.iter().enumerate().filter(|(_, rule)| rule.holds_on(port));
             rules.flat_map(|(index, rule)| native.rules(index, rule, port, problems)).collect()
         };
         route::routes(import, names::NATIVE_EGRESS_GATEWAY, (port, listener), hosts, rules, objects);
@@ -53,6 +53,8 @@ struct Native<'n> {
     import: &'n Import,
     /// What the filter would find wrong with the import.
     errors: Vec<ImportError>,
+    /// Whether rules may have their own names: no other of an `HTTPRoute` may have it.
+    has_names: bool,
 }
 
 impl Native<'_> {
@@ -66,7 +68,8 @@ impl Native<'_> {
         } else {
             vec![(matches, "")]
         };
-        let name = self.import.rule_name(index).filter(|name| forwarding::precise_hostname(name).is_ok());
+        let name =
+            self.import.rule_name(index).filter(|name| self.has_names && forwarding::precise_hostname(name).is_ok());
         let name = name.map_or_else(|| index.to_string(), str::to_owned);
         let rendered = parts.into_iter().map(|(matches, prefix)| {
             let mut rendered = self.action(index, rule, prefix, port).unwrap_or_else(|unsayable| {

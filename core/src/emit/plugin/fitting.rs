@@ -107,7 +107,7 @@ mod tests {
     }
 
     fn mk_rule(path: PathMatch) -> Rule {
-        Rule { matches: vec![Match { path: Some(path), ..Match::default() }], actions: Vec::new() }
+        Rule { matches: vec![Match { path: Some(path), ..Match::default() }], ..Rule::default() }
     }
 
     /// An import of about so many kilobytes.

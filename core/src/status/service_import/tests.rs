@@ -225,7 +225,12 @@ fn what_emission_finds_is_told_by_the_import_that_it_concerns() {
 fn a_rule_is_told_by_its_origin_whatever_that_is() {
     let origin = |rule: usize| {
         let object = Arc::new(ObjectRef::namespaced("HTTPRoute", "secure", "pay"));
-        Origin { name: None, object, field: FieldPath::from("spec.rules").index(rule) }
+        Origin {
+            name: None,
+            object,
+            group: "gateway.networking.k8s.io",
+            field: FieldPath::from("spec.rules").index(rule),
+        }
     };
     let table: [(&[usize], _, _); 3] = [
         (&[], "Accepted=True/Accepted R", "no rule"),

@@ -6,7 +6,7 @@ use mcwan_policy::wire::NoMatch;
 
 use super::http_match::wire_match;
 use super::{FrontEnd, FrontRule};
-use crate::api::{HttpRule, NoMatchStatus, ServiceImport};
+use crate::api::{GROUP, HttpRule, NoMatchStatus, ServiceImport};
 use crate::problem::{ObjectRef, Problem, Reason};
 use crate::snapshot::{Age, Key, Unreadable};
 use crate::translate::Origin;
@@ -27,12 +27,18 @@ impl<'s> FrontEnd<'s> {
         let object = Arc::new(nothing.object.clone());
         let written = |(index, rule): (usize, &'s HttpRule)| {
             let (object, field) = (Arc::clone(&object), nothing.fields.rule(index));
-            let origin = Origin { name: rule.name.clone(), object, field };
-            FrontRule { origin, matches: rule.matches.iter().map(wire_match).collect(), rule }
+            let origin = Origin { name: rule.name.clone(), object, group: GROUP, field };
+            FrontRule {
+                origin,
+                matches: rule.matches.iter().map(wire_match).collect(),
+                ports: Vec::new(),
+                rule,
+                fault: None,
+            }
         };
         Self {
             hostnames: &import.spec.hostnames,
-            rules: http.map(|http| http.rules.iter().enumerate().map(written).collect()),
+            rules: http.map(|http| http.rules.iter().flatten().enumerate().map(written).collect()),
             no_match,
             data_plane: import.spec.data_plane,
             age: Some(age),
@@ -61,6 +67,8 @@ impl<'s> FrontEnd<'s> {
             name,
             hostnames: &[],
             rules: None,
+            default_ports: Vec::new(),
+            attachments: Vec::new(),
             no_match: NoMatch::default(),
             data_plane: None,
             age: None,

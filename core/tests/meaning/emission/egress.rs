@@ -86,7 +86,7 @@ fn each_egress_gateway_logs_unless_the_mesh_is_to_say() {
 /// A rule for a prefix of about a kilobyte.
 fn mk_long_rule(number: usize) -> Rule {
     let path = PathMatch::Prefix(format!("/{number}/{}", "x".repeat(1_000)));
-    Rule { matches: vec![Match { path: Some(path), ..Match::default() }], actions: Vec::new() }
+    Rule { matches: vec![Match { path: Some(path), ..Match::default() }], ..Rule::default() }
 }
 
 /// What the filter answers requests for an import: a status and a reason, or a target.
@@ -106,7 +106,7 @@ fn answer(plugin: &Value, import: &Import) -> String {
 fn an_import_over_a_bound_is_refused_alone() {
     let pattern = |number: usize| {
         let path = PathMatch::Regex(format!("/r{number}"));
-        Rule { matches: vec![Match { path: Some(path), ..Match::default() }], actions: Vec::new() }
+        Rule { matches: vec![Match { path: Some(path), ..Match::default() }], ..Rule::default() }
     };
     let table = [
         ((0..4_097).map(pattern).collect::<Vec<_>>(), "expressions"),

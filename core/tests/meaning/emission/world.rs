@@ -44,8 +44,13 @@ impl World {
     }
 
     /// The same where an object of ours has addresses by now.
-    pub(crate) fn addressed(mut self, kind: InputKind, spec: &Value) -> Self {
+    pub(crate) fn addressed(self, kind: InputKind, spec: &Value) -> Self {
         let name = if kind == InputKind::ClientService { "payment-clusterset" } else { "payment" };
+        self.named(kind, name, spec)
+    }
+
+    /// The same where the API server has an object of that name in `secure`.
+    pub(crate) fn named(mut self, kind: InputKind, name: &str, spec: &Value) -> Self {
         let labels = json!({"app.kubernetes.io/managed-by": "mcwan", "mc-wan.l7mp.io/import": "payment"});
         let object = json!({"metadata": {"name": name, "namespace": "secure", "labels": labels}, "spec": spec});
         let input = input::read(kind, &object).unwrap_or_else(|unreadable| panic!("{}", unreadable.error));

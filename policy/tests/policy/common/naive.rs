@@ -22,6 +22,15 @@ struct Candidate<'c> {
     alternative: &'c Match,
 }
 
+impl Candidate<'_> {
+    /// Whether it holds for a request, on the port that the client used.
+    fn holds(&self, import: &Import, request: &Asked) -> bool {
+        let ports = &import.rules[self.at.rule].ports;
+        let is_on_port = || action::port_of_client(request).is_some_and(|port| ports.contains(&port));
+        (ports.is_empty() || is_on_port()) && matching::holds(self.alternative, request)
+    }
+}
+
 /// What the config does with the request, given the draw for its weights.
 pub(crate) fn decide(config: &PluginConfig, request: &Asked, draw: u64) -> Outcome {
     let Some(authority) = usable_authority(request) else {
@@ -39,7 +48,7 @@ pub(crate) fn decide(config: &PluginConfig, request: &Asked, draw: u64) -> Outco
     if !soundness::is_sound(import) {
         return refusal(Some(import), None, 500, "InvalidMatch");
     }
-    let holding = alternatives(import).filter(|candidate| matching::holds(candidate.alternative, request));
+    let holding = alternatives(import).filter(|candidate| candidate.holds(import, request));
     let best = holding.reduce(|best, next| if precedence::outranks(&next, &best) { next } else { best });
     match best {
         Some(candidate) => action::take(import, candidate, request, draw),
@@ -62,7 +71,7 @@ fn alternatives(import: &Import) -> impl Iterator<Item = Candidate<'_>> {
 
 /// The place of every match of an import, and whether it holds.
 pub(crate) fn considered(import: &Import, request: &Asked) -> Vec<(RuleMatch, bool)> {
-    alternatives(import).map(|candidate| (candidate.at, matching::holds(candidate.alternative, request))).collect()
+    alternatives(import).map(|candidate| (candidate.at, candidate.holds(import, request))).collect()
 }
 
 /// The matches whose path holds: all that may be asked about.

@@ -55,6 +55,14 @@ fn a_new_path_takes_one_more() {
 }
 
 #[test]
+fn a_rule_for_a_port_takes_one_more_however_many_there_are() {
+    let on = |ports: Value, rule: Value| with(rule, "ports", ports);
+    let rules = [on(json!([9090]), always(to(0))), on(json!([8080, 80]), always(to(1)))];
+    let trace = trace(import("payment", rules), &Request::get("payment.secure", "/"));
+    assert_eq!(trace.border_crossings(), 6, "{:?}", trace.host_calls);
+}
+
+#[test]
 fn the_method_is_asked_for_only_where_a_candidate_rule_asks_for_it() {
     let by_method = with(prefix("/a"), "method", json!("GET"));
     let rules = [rule([by_method], [to(0)]), rule([prefix("/b")], [to(1)])];

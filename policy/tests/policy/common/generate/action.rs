@@ -63,6 +63,7 @@ fn refuse() -> impl Strategy<Value = Refuse> + Clone {
         RefuseReason::RefNotPermitted,
         RefuseReason::UnsupportedFilter,
         RefuseReason::InvalidFilter,
+        RefuseReason::InvalidMatch,
     ];
     (weight(), select(reasons)).prop_map(|(weight, reason)| Refuse { weight, reason })
 }

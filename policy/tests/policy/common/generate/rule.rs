@@ -51,7 +51,12 @@ pub(super) fn rule() -> impl Strategy<Value = Rule> {
 }
 
 fn rule_with(path: BoxedStrategy<Option<PathMatch>>, replaces_prefix: bool) -> impl Strategy<Value = Rule> {
-    (vec(alternative(path), 0..4), actions(replaces_prefix)).prop_map(|(matches, actions)| Rule { matches, actions })
+    let ports = prop_oneof![3 => Just(Vec::new()), 1 => vec(select(&[80, 8080, 15_021, 65_021]), 1..3)];
+    (ports, vec(alternative(path), 0..4), actions(replaces_prefix)).prop_map(|(ports, matches, actions)| Rule {
+        ports,
+        matches,
+        actions,
+    })
 }
 
 fn alternative(path: BoxedStrategy<Option<PathMatch>>) -> impl Strategy<Value = Match> {

@@ -46,6 +46,7 @@ fn refuse_reason(reason: RefuseReason) -> &'static str {
         RefuseReason::RefNotPermitted => "RefNotPermitted",
         RefuseReason::UnsupportedFilter => "UnsupportedFilter",
         RefuseReason::InvalidFilter => "InvalidFilter",
+        RefuseReason::InvalidMatch => "InvalidMatch",
     }
 }
 
@@ -90,7 +91,7 @@ fn redirect(
     let port = match (action.port, action.scheme) {
         (Some(port), _) => Some(port),
         (None, Some(_)) => None,
-        (None, None) => request.port.map(|port| client_port(port, text(request.authority.as_ref()))),
+        (None, None) => port_of_client(request),
     };
     let port = port.filter(|port| (scheme, *port) != ("http", 80) && (scheme, *port) != ("https", 443));
     let port = port.map_or_else(String::new, |port| format!(":{port}"));
@@ -102,6 +103,10 @@ fn redirect(
         status: action.status,
         headers: modified(vec![("location".to_owned(), escaped(&location))], &action.headers),
     })
+}
+
+pub(super) fn port_of_client(request: &Asked) -> Option<u16> {
+    request.port.map(|port| client_port(port, text(request.authority.as_ref())))
 }
 
 /// The port that the client used: what the authority says is believed only where two ports share the listener.

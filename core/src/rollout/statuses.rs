@@ -1,0 +1,113 @@
+//! What the user's objects are told, from what is known.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::Rollout;
+use super::conditions::Subject;
+use crate::api::mcs_service_import::McsServiceImportStatus;
+use crate::api::{DataPlane, ServiceImportStatus, WanPolicyStatus};
+use crate::emit::object::Kind;
+use crate::snapshot::{Key, Snapshot};
+use crate::status::{self, Shape, StatusKind, StatusPatch, Subject as Said};
+
+impl Rollout {
+    /// What changes in what an object is told.
+    pub(super) fn patch(&self, subject: &Subject) -> Option<StatusPatch> {
+        let (snapshot, translator, clock) =
+            (&self.world.snapshot, &self.model.translator, self.conditions.clock.as_ref()?);
+        let exports = translator.exports();
+        match subject {
+            Subject::Policy(key) => {
+                let policy = snapshot.wan_policies.get(&key.namespace, &key.name)?;
+                let emitted: Vec<_> = self.model.problems.values().flatten().cloned().collect();
+                status::wan_policy(Said::wan_policy(policy), exports, &emitted, clock)
+            }
+            Subject::Import(key) => {
+                let unreadable = snapshot.unreadable_imports.get(&key.namespace, &key.name);
+                let readable = snapshot.service_imports.get(&key.namespace, &key.name);
+                let said = match (readable, unreadable) {
+                    (Some(import), _) => Said::service_import(import),
+                    (None, Some(unreadable)) => {
+                        Said { metadata: &unreadable.metadata, conditions: &unreadable.conditions }
+                    }
+                    (None, None) => return None,
+                };
+                let import = translator.imports().get(&key.namespace, &key.name)?;
+                let delivery = self.delivery_of_import(import);
+                status::service_import(said, import, exports, &self.problems_of(key), &delivery, clock)
+            }
+            Subject::Route(key) => {
+                let parent = |key: &Key| {
+                    let import = translator.imports().get(&key.namespace, &key.name)?;
+                    Some((&**import, self.delivery_of_import(import)))
+                };
+                status::http_route(snapshot.routes.get(key)?, parent, clock)
+            }
+            Subject::Clusterset(key) => {
+                let written = snapshot.mcs_service_imports.get(&key.namespace, &key.name)?;
+                let import = translator.imports().get(&key.namespace, &key.name)?;
+                let delivery = self.delivery_to_clients(import);
+                let shape = Shape {
+                    is_native: self.model.settings.data_plane(import) == DataPlane::Native,
+                    has_slices: self
+                        .objects
+                        .observed
+                        .of_import(Kind::EndpointSlice, &key.namespace, key)
+                        .next()
+                        .is_some(),
+                };
+                status::mcs_service_import(written, self.conditions.mcs_version, import, &delivery, shape, clock)
+            }
+            Subject::Export(key) => {
+                let export = snapshot.service_exports.get(&key.namespace, &key.name)?;
+                let outgoing = translator.outgoing().get(&key.namespace, &key.name)?;
+                let delivery = self.delivery(self.needs_of_export(key));
+                let said = Said::service_export(export);
+                status::service_export(said, self.conditions.mcs_version, outgoing, exports, &delivery, clock)
+            }
+        }
+    }
+}
+
+/// Takes in conditions that were written: their echo may be long in coming.
+pub(super) fn remember(snapshot: &mut Snapshot, patch: &StatusPatch) {
+    let Key { namespace, name } = &patch.key;
+    if let Some(Value::Array(told)) = patch.body.pointer("/status/parents")
+        && let Some(route) = snapshot.routes.get_mut(&patch.key)
+    {
+        route.told.clone_from(told);
+    }
+    let Some(conditions) = patch.body.pointer("/status/conditions") else { return };
+    let Ok(written) = Vec::<Condition>::deserialize(conditions) else { return };
+    match patch.kind {
+        StatusKind::ServiceImport => {
+            if let Some(import) = snapshot.service_imports.get_mut(namespace, name) {
+                import.status = Some(ServiceImportStatus { conditions: written });
+            } else if let Some(unreadable) = snapshot.unreadable_imports.get_mut(namespace, name) {
+                unreadable.conditions = written;
+            }
+        }
+        StatusKind::HttpRoute => {}
+        StatusKind::WanPolicy => {
+            if let Some(policy) = snapshot.wan_policies.get_mut(namespace, name) {
+                policy.status = Some(WanPolicyStatus { conditions: written });
+            }
+        }
+        StatusKind::McsServiceImport(_) => {
+            if let Some(import) = snapshot.mcs_service_imports.get_mut(namespace, name)
+                && let Some(Ok(status)) = patch.body.get("status").map(McsServiceImportStatus::deserialize)
+            {
+                import.status = status;
+            }
+        }
+        StatusKind::ServiceExport(_) => {
+            if let Some(export) = snapshot.service_exports.get_mut(namespace, name) {
+                let conditions = &mut export.status.conditions;
+                conditions.retain(|known| !written.iter().any(|new| new.type_ == known.type_));
+                conditions.extend(written);
+            }
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! What users' `HTTPRoute`s are told of the imports that they have as parents (Gateway API, `RouteParentStatus`).
+//!
+//! `status.parents` is one list for all controllers, and whoever applies it replaces it whole: it is read, changed and
+//! written, and refused where somebody else was faster. Others' entries stay as they are.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::condition::{ACCEPTED, News, NewsType, PARTIALLY_INVALID, PROGRAMMED, RESOLVED_REFS, Saying, Subject};
+use super::{Delivery, StatusKind, StatusPatch, message};
+use crate::api::{CONTROLLER, HttpRoute, is_ours};
+use crate::json::put_at;
+use crate::problem::{Effect, ObjectRef, Problem, Reason};
+use crate::snapshot::Key;
+use crate::translate::Import;
+
+const OURS: [&str; 4] = [ACCEPTED, PARTIALLY_INVALID, RESOLVED_REFS, PROGRAMMED];
+/// Entries of `status.parents` (Gateway API, `RouteStatus`).
+const ENTRIES: usize = 32;
+
+/// What changes in what a route is told. `parent` gives, for the index of a parent that names an import, that import and
+/// how far it is; none of an import that there is not.
+pub fn http_route<'i>(
+    route: &HttpRoute,
+    parent: impl Fn(&Key) -> Option<(&'i Import, Delivery)>,
+    now: &Time,
+) -> Option<StatusPatch> {
+    let namespace = route.metadata.namespace.as_deref().unwrap_or_default();
+    let is_newer =
+        |entry: &Value| conditions(entry).iter().any(|said| said.observed_generation > route.metadata.generation);
+    if route.told.iter().any(|entry| is_ours(entry) && is_newer(entry)) {
+        // What is known of the route is older than what it was told.
+        return None;
+    }
+    let mut told: Vec<_> = route.told.iter().map(|entry| (!is_ours(entry)).then(|| entry.clone())).collect();
+    let mut news = Vec::new();
+    let mut left_out = false;
+    for (index, named) in route.parents.iter().enumerate() {
+        let Some((namespace, name)) = named.import(namespace) else { continue };
+        let key = Key::new(namespace, name);
+        let place =
+            route.told.iter().position(|entry| is_ours(entry) && entry.get("parentRef") == Some(&named.written));
+        let before = place.and_then(|place| route.told.get(place)).map(conditions).unwrap_or_default();
+        let sayings = sayings(route, index, &key, parent(&key));
+        let subject = Subject { metadata: &route.metadata, conditions: &before };
+        let (said, _) = subject.said(StatusKind::HttpRoute, &OURS, sayings, now);
+        news.extend(said.news);
+        let mut all = said.body.pointer("/status/conditions").and_then(Value::as_array).cloned().unwrap_or_default();
+        let is_others = |condition: &&Condition| !OURS.contains(&&*condition.type_);
+        all.extend(before.iter().filter(is_others).map(|condition| json!(condition)));
+        let entry = json!({"parentRef": named.written, "controllerName": CONTROLLER, "conditions": all});
+        let has_room = told.iter().flatten().count() < ENTRIES;
+        match place.and_then(|place| told.get_mut(place)) {
+            Some(place) => *place = Some(entry),
+            None if has_room => told.push(Some(entry)),
+            None => left_out = true,
+        }
+    }
+    let told: Vec<_> = told.into_iter().flatten().collect();
+    let is_same = told == route.told;
+    if is_same && !left_out {
+        return None;
+    }
+    if left_out {
+        let message = format!("status.parents has {ENTRIES} entries: there is no room for what mcwan has to say");
+        news.push(News { condition: ACCEPTED, news_type: NewsType::Warning, reason: Reason::TooLarge, message });
+    }
+    let subject = Subject { metadata: &route.metadata, conditions: &[] };
+    let (mut patch, _) = subject.said(StatusKind::HttpRoute, &[], Vec::new(), now);
+    put_at(&mut patch.body, &["metadata", "resourceVersion"], route.metadata.resource_version.clone());
+    put_at(&mut patch.body, &["status"], json!({"parents": told}));
+    if is_same {
+        // There is nothing to write, but something to say.
+        patch.body = Value::Null;
+    }
+    Some(StatusPatch { news, ..patch })
+}
+
+fn conditions(entry: &Value) -> Vec<Condition> {
+    entry.get("conditions").and_then(|said| Vec::deserialize(said).ok()).unwrap_or_default()
+}
+
+/// What is said of one parent of a route.
+fn sayings(route: &HttpRoute, index: usize, key: &Key, parent: Option<(&Import, Delivery)>) -> Vec<Saying> {
+    let refused =
+        |reason, message: &str| vec![Saying::new(ACCEPTED, false, reason, message::joined([message.to_owned()]))];
+    let Some((import, delivery)) = parent else {
+        let message =
+            format!("nothing is imported as {key}: no cluster exports it, or namespace {} is not here", key.namespace);
+        return refused(Reason::NoMatchingParent, &message);
+    };
+    let own = Key::of(&route.metadata);
+    let attachment = import.attachments.iter().find(|attached| attached.route == own && attached.parent == index);
+    match attachment.map(|attached| &attached.verdict) {
+        Some(Ok(())) => {}
+        Some(Err((reason, message))) => return refused(*reason, message),
+        None => return refused(Reason::Pending, "it is about to be looked at"),
+    }
+    let object = ObjectRef::of(route);
+    let of = |effect| {
+        let own = import.problems.iter().filter(|problem| problem.object == object);
+        own.filter(move |problem| problem.reason.effect() == effect).collect::<Vec<_>>()
+    };
+    let told = |list: &[&Problem]| message::of_problems(list.iter().copied(), &object);
+    let mut sayings = Vec::new();
+    let refusals = of(Effect::Refused);
+    let is_accepted = refusals.is_empty();
+    sayings.push(if is_accepted {
+        let hostnames = if route.has_hostnames { "; `hostnames` are not looked at" } else { "" };
+        Saying::new(ACCEPTED, true, Reason::Accepted, format!("its rules hold for {key}{hostnames}"))
+    } else {
+        Saying::new(ACCEPTED, false, Reason::UnsupportedValue, told(&refusals))
+    });
+    let partial = of(Effect::Partial);
+    if is_accepted && !partial.is_empty() {
+        sayings.push(Saying::new(PARTIALLY_INVALID, true, Reason::UnsupportedValue, told(&partial)));
+    }
+    let unresolved = of(Effect::Unresolved);
+    sayings.push(match unresolved.iter().min_by_key(|problem| problem.reason) {
+        Some(first) => Saying::new(RESOLVED_REFS, false, first.reason, told(&unresolved)),
+        None => Saying::new(RESOLVED_REFS, true, Reason::ResolvedRefs, "everything that the rules name is there"),
+    });
+    sayings.push(delivery.programmed(is_accepted));
+    sayings
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::jiff::Timestamp;
+
+    use super::*;
+    use crate::snapshot::Gathered;
+    use crate::snapshot::change::Change;
+    use crate::status::GatewayState;
+    use crate::translate::{Options, Steering, Translator, Trust};
+
+    const WORLD: &str = "
+apiVersion: mc-wan.l7mp.io/v1alpha1
+kind: WANPolicy
+metadata: {name: high}
+spec: {port: 31111}
+---
+apiVersion: mc-wan.l7mp.io/v1alpha1
+kind: WANCluster
+metadata: {name: c1, namespace: mc-wan-registry}
+spec: {tiers: [{name: high, port: 31111}]}
+---
+apiVersion: mc-wan.l7mp.io/v1alpha1
+kind: ExportedService
+metadata: {name: c1.secure.payment, namespace: mc-wan-registry}
+spec: {cluster: c1, namespace: secure, name: payment, exportedAt: '2026-11-20T08:00:00Z', ports: [{port: 8080}], readyPods: 1}
+";
+
+    /// What a world has: its route `secure/pay`, and what its resources mean.
+    struct Scene {
+        route: HttpRoute,
+        translator: Translator,
+    }
+
+    impl Scene {
+        /// A route with these parents and rules, and what it is told already.
+        fn new(parents: &Value, rules: &Value, told: &Value) -> Self {
+            let spec = json!({"parentRefs": parents, "rules": rules});
+            let metadata = json!({"name": "pay", "namespace": "secure", "generation": 2, "resourceVersion": "7"});
+            let route = json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute",
+                "metadata": metadata, "spec": spec, "status": {"parents": told}});
+            let gathered = Gathered::from_text("world.yaml", &format!("{WORLD}---\n{route}\n"));
+            assert!(gathered.is_complete(), "{:?}", gathered.findings);
+            let mut translator = Translator::new(Options {
+                cluster: Some("own".to_owned()),
+                steering_key: "0123456789abcdef".parse().unwrap(),
+                steering: Steering::RouteHeader,
+                mcs_version: crate::api::McsVersion::default(),
+                trust: Trust::default(),
+            });
+            translator.update(&gathered.snapshot, &[Change::Everything]);
+            let route = gathered.snapshot.routes.get(&Key::new("secure", "pay")).unwrap().clone();
+            Self { route, translator }
+        }
+
+        fn patch(&self, delivery: &Delivery) -> Option<StatusPatch> {
+            let import = |key: &Key| self.translator.imports().get(&key.namespace, &key.name);
+            let parent = |key: &Key| import(key).map(|import| (&**import, delivery.clone()));
+            http_route(&self.route, parent, &Time(Timestamp::UNIX_EPOCH))
+        }
+
+        fn told(&self) -> Vec<Value> {
+            let patch = self.patch(&Delivery::default()).expect("there is something to say");
+            patch.body["status"]["parents"].as_array().unwrap().clone()
+        }
+    }
+
+    fn parent(name: &str) -> Value {
+        json!({"group": "multicluster.x-k8s.io", "kind": "ServiceImport", "name": name})
+    }
+
+    fn rule(backend: &Value) -> Value {
+        json!([{"backendRefs": [backend]}])
+    }
+
+    fn high() -> Value {
+        json!({"group": "mc-wan.l7mp.io", "kind": "WANPolicy", "name": "high"})
+    }
+
+    /// `CONDITION STATUS REASON` of each condition of an entry.
+    fn summary(entry: &Value) -> Vec<String> {
+        let text = |said: &Condition| format!("{} {} {}", said.type_, said.status, said.reason);
+        conditions(entry).iter().map(text).collect()
+    }
+
+    #[test]
+    fn each_parent_that_is_an_import_has_an_entry() {
+        let gateway = json!({"name": "edge"});
+        let scene = Scene::new(&json!([gateway, parent("payment"), parent("nobody")]), &rule(&high()), &json!([]));
+        let told = scene.told();
+        let [ours, lost] = &told[..] else { panic!("a Gateway is somebody else's: {told:?}") };
+        assert_eq!(
+            summary(ours),
+            ["Accepted True Accepted", "ResolvedRefs True ResolvedRefs", "Programmed True Programmed"]
+        );
+        assert_eq!((&ours["parentRef"], &ours["controllerName"]), (&parent("payment"), &json!(CONTROLLER)));
+        assert!(conditions(ours).iter().all(|said| said.observed_generation == Some(2)));
+        assert_eq!(summary(lost), ["Accepted False NoMatchingParent"]);
+        let patch = scene.patch(&Delivery::default()).unwrap();
+        assert_eq!(patch.body["metadata"]["resourceVersion"], "7", "refused where somebody else was faster");
+    }
+
+    #[test]
+    fn what_is_wrong_with_the_rules_is_said() {
+        let table = [
+            (
+                rule(&json!({"group": "x", "kind": "Bucket", "name": "b"})),
+                vec!["ResolvedRefs False InvalidKind"],
+                "a kind",
+            ),
+            (rule(&json!({"name": "v2", "port": 80})), vec!["ResolvedRefs False BackendNotFound"], "no Service"),
+            (json!([{}]), vec!["ResolvedRefs False NoBackend"], "no backend"),
+            (
+                json!([{"filters": [{"type": "ExtensionRef", "extensionRef": {"group": "g", "kind": "K", "name": "n"}}],
+                    "backendRefs": [high()]}]),
+                vec!["PartiallyInvalid True UnsupportedValue", "ResolvedRefs True ResolvedRefs"],
+                "a filter that nobody does",
+            ),
+            (
+                json!([{"matches": [{"path": {"type": "RegularExpression", "value": "("}}], "backendRefs": [high()]}]),
+                vec!["Accepted False UnsupportedValue"],
+                "a match that nobody can read",
+            ),
+        ];
+        for (rules, expected, message) in table {
+            let told = Scene::new(&json!([parent("payment")]), &rules, &json!([])).told();
+            let said = summary(&told[0]);
+            assert!(expected.iter().all(|one| said.contains(&(*one).to_owned())), "{message}: {said:?}");
+        }
+    }
+
+    #[test]
+    fn what_others_say_stays_as_it_is() {
+        let theirs = json!({"parentRef": {"name": "edge"}, "controllerName": "istio.io/gateway-controller",
+            "conditions": [{"type": "Accepted", "odd": 1}]});
+        let of_ours = |parent: Value, condition: &str| {
+            json!({"parentRef": parent, "controllerName": CONTROLLER, "conditions": [{"type": condition, "status": "True",
+                "reason": "R", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]})
+        };
+        let before = json!([of_ours(parent("gone"), "Accepted"), theirs, of_ours(parent("payment"), "Foreign")]);
+        let scene = Scene::new(&json!([parent("payment")]), &rule(&high()), &before);
+        let told = scene.told();
+        let [first, ours] = &told[..] else { panic!("what we said of a parent that went is removed: {told:?}") };
+        assert_eq!(*first, theirs);
+        assert!(summary(ours).contains(&"Foreign True R".to_owned()), "a condition of another writer: {ours}");
+
+        let after = Scene::new(&json!([parent("payment")]), &rule(&high()), &json!(told));
+        assert_eq!(after.patch(&Delivery::default()), None, "nothing is written that is there");
+        let waiting = Delivery { gateways: GatewayState::Waiting("a pod".to_owned()), ..Delivery::default() };
+        assert!(after.patch(&waiting).is_some(), "where the gateways are not there yet, that is said");
+        let moved = Scene::new(&json!([{"name": "edge"}]), &rule(&high()), &json!(told));
+        assert_eq!(moved.told(), [theirs], "its only parent of ours went");
+    }
+
+    #[test]
+    fn a_full_list_is_told_of_and_left_alone() {
+        let theirs = |number: usize| json!({"parentRef": {"name": format!("g{number}")}, "controllerName": "x/y", "conditions": []});
+        let before: Vec<_> = (0..ENTRIES).map(theirs).collect();
+        let patch = Scene::new(&json!([parent("payment")]), &rule(&high()), &json!(before)).patch(&Delivery::default());
+        let patch = patch.expect("people hear of it");
+        assert_eq!(patch.body, Value::Null, "there is nothing to write");
+        assert!(patch.news.iter().any(|news| news.message.contains("no room")), "{:?}", patch.news);
+    }
+
+    #[test]
+    fn an_older_route_than_was_told_is_waited_with() {
+        let newer = json!([{"parentRef": parent("payment"), "controllerName": CONTROLLER, "conditions": [{"type": "Accepted",
+            "status": "True", "reason": "R", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 3}]}]);
+        let scene = Scene::new(&json!([parent("payment")]), &rule(&high()), &newer);
+        assert_eq!(scene.patch(&Delivery::default()), None);
+    }
+}
