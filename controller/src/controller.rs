@@ -21,7 +21,7 @@ use mcwan_core::backoff::Backoff;
 use mcwan_core::emit::kubernetes::{AccessLog, FilterKind, Module, Settings};
 use mcwan_core::moment::Moment;
 use mcwan_core::rollout::{Event, ModuleVerdict, Rollout, Step, WatchEvent};
-use mcwan_core::translate::{Options, Steering, Trust};
+use mcwan_core::translate::{FrontEnds, Options, Steering, Trust};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -77,6 +77,8 @@ pub struct Config {
     pub concurrency: usize,
     /// What is taken from other clusters.
     pub trust: Trust,
+    /// Which kinds give rules beside `ServiceImport`.
+    pub front_ends: FrontEnds,
     /// Where gateway pods serve their statistics.
     pub gateway_stats_port: u16,
 }
@@ -131,6 +133,7 @@ async fn work(
         steering: Steering::RouteHeader,
         mcs_version: McsVersion::default(),
         trust: config.trust,
+        front_ends: config.front_ends,
     };
     let settings = Settings {
         cluster: Some(config.cluster),

@@ -27,7 +27,7 @@ pub use clusterset::{Clusterset, DirectPort, clusterset_service};
 pub use export::{Exports, Source, Tier};
 pub use families::Families;
 pub(crate) use filters::in_turn;
-pub use front_end::Attachment;
+pub use front_end::{Attachment, FrontEnds, FrontEndsError};
 pub use import::Import;
 pub use merge::{Conflict, Declared, Merged, Precedence, merge};
 pub use origin::Origin;
@@ -70,6 +70,8 @@ pub struct Options {
     pub mcs_version: McsVersion,
     /// What it takes from the others.
     pub trust: Trust,
+    /// Which kinds give rules beside `ServiceImport`.
+    pub front_ends: FrontEnds,
 }
 
 /// What the resources mean.

@@ -15,7 +15,7 @@ use mcwan_core::api::DataPlane;
 use mcwan_core::emit::kubernetes::{AccessLog, FilterKind};
 use mcwan_core::snapshot::change::Change;
 use mcwan_core::snapshot::{Key, Unreadable};
-use mcwan_core::translate::{NamespaceRule, Options, Steering, SteeringKey, Translator, Trust};
+use mcwan_core::translate::{FrontEnds, NamespaceRule, Options, Steering, SteeringKey, Translator, Trust};
 use tokio::runtime::Builder;
 
 use super::connection::{Connection, from_file};
@@ -112,6 +112,7 @@ impl Cluster {
             steering: Steering::RouteHeader,
             mcs_version: live.mcs_version,
             trust: Trust { import_namespaces: environment.import_namespaces(), ..Trust::default() },
+            front_ends: environment.front_ends(),
         };
         if let Some(cluster) = &options.cluster {
             let lease = registry::lease(&registry, cluster).await?;
@@ -158,6 +159,11 @@ impl Environment {
         name.and_then(|name| name.parse().ok()).unwrap_or_default()
     }
 
+    /// Which kinds give rules beside `ServiceImport`.
+    fn front_ends(&self) -> FrontEnds {
+        self.get("MCWAN_FRONT_ENDS").and_then(|kinds| kinds.parse().ok()).unwrap_or_default()
+    }
+
     /// Where other clusters' exports are imported.
     fn import_namespaces(&self) -> NamespaceRule {
         let NamespaceRule { allowed, denied } = NamespaceRule::default();
@@ -186,13 +192,14 @@ mod tests {
     #[test]
     fn the_controller_is_configured_by_its_environment() {
         let env = json!([{"name": "MCWAN_CLUSTER_ID", "value": "c1"}, {"name": "MCWAN_DATA_PLANE", "value": "native"},
-            {"name": "MCWAN_IMPORT_NAMESPACES", "value": "shop"}, {"name": "MCWAN_DENIED_IMPORT_NAMESPACES", "value": ""}]);
+            {"name": "MCWAN_FRONT_ENDS", "value": ""}, {"name": "MCWAN_IMPORT_NAMESPACES", "value": "shop"}, {"name": "MCWAN_DENIED_IMPORT_NAMESPACES", "value": ""}]);
         let pod = json!({"spec": {"containers": [{"name": "mcwan", "env": env}]}});
         let deployment = json!({"metadata": {}, "spec": {"selector": {}, "template": pod}});
         let environment = Environment::of(&serde_json::from_value(deployment).unwrap());
         assert_eq!(environment.get("MCWAN_CLUSTER_ID"), Some("c1"));
         assert_eq!(environment.data_plane(), DataPlane::Native);
         assert_eq!(Environment::default().data_plane(), DataPlane::Wasm, "nothing is known");
+        assert!(!environment.front_ends().http_route && Environment::default().front_ends().http_route);
         assert!(!Environment::default().import_namespaces().admits("kube-system"), "as by default");
         assert!(!environment.import_namespaces().admits("other") && environment.import_namespaces().admits("shop"));
     }

@@ -12,7 +12,7 @@ use http::Uri;
 use kube::config::KubeConfigOptions;
 use kube::{Client, Config as KubeConfig};
 use mcwan_core::emit::kubernetes::AccessLog;
-use mcwan_core::translate::{NamespaceList, NamespaceRule, Trust};
+use mcwan_core::translate::{FrontEnds, NamespaceList, NamespaceRule, Trust};
 use tokio::net::lookup_host;
 use tokio::runtime::Builder;
 use tracing::{Level, warn};
@@ -76,6 +76,9 @@ pub(super) struct Controller {
     /// Those of them that nothing is imported into
     #[arg(long, env = "MCWAN_DENIED_IMPORT_NAMESPACES", value_name = "NAMES", default_value = "kube-*")]
     denied_import_namespaces: NamespaceList,
+    /// The kinds that may give an import its rules where its `ServiceImport` has none, commas between them: `HTTPRoute`
+    #[arg(long, env = "MCWAN_FRONT_ENDS", value_name = "KINDS", default_value = "HTTPRoute")]
+    front_ends: FrontEnds,
     /// Seconds for which the egress gateways of a cluster that is stale are admitted, counted while the registry can be
     /// reached; 0: for as long as the cluster is registered
     #[arg(long, env = "MCWAN_STALE_GATEWAY_SECONDS", value_name = "SECONDS", default_value_t = 0)]
@@ -201,6 +204,7 @@ impl Controller {
                 grace: Duration::from_secs(self.target_grace_seconds),
             },
             concurrency: self.concurrency,
+            front_ends: self.front_ends,
             trust: Trust {
                 import_namespaces: self.import_namespaces(),
                 stale_gateways: (self.stale_gateway_seconds > 0)

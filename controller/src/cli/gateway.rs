@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use mcwan_core::api::McsVersion;
-use mcwan_core::translate::{Options, Steering, SteeringKey, Trust};
+use mcwan_core::translate::{FrontEnds, Options, Steering, SteeringKey, Trust};
 use mcwan_policy::wire;
 
 /// What a gateway is like.
@@ -44,6 +44,7 @@ impl Gateway {
             steering: self.steering(),
             mcs_version: McsVersion::default(),
             trust: Trust::default(),
+            front_ends: FrontEnds::default(),
         }
     }
 

@@ -3,7 +3,7 @@
 use mcwan_policy::Verdict;
 use mcwan_policy::wire::{Match, PathMatch, Value, ValueMatch};
 
-use crate::translate::Import;
+use crate::translate::{Import, Origin};
 
 /// One alternative of a rule, and what came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,6 +12,8 @@ pub struct Considered {
     pub rule: usize,
     /// The rule's name, where it has one.
     pub name: Option<String>,
+    /// Where the rule was written, if not in the import's own resource.
+    pub object: Option<String>,
     /// The index of the match; none for a rule without matches.
     pub alternative: Option<usize>,
     /// Whether this one was taken.
@@ -29,6 +31,7 @@ impl Considered {
         Self {
             rule: matched.rule,
             name: import.rule_name(matched.rule).map(str::to_owned),
+            object: import.rules.get(matched.rule).filter(|origin| *origin.object != import.object).map(Origin::place),
             alternative: matched.alternative,
             taken: *verdict == Verdict::Taken,
             why: why(verdict, rule.map_or(&[], |rule| &rule.ports), alternative.unwrap_or(&everything)),

@@ -72,6 +72,10 @@ impl Rollout {
         });
         let touched: Vec<_> = touched.chain(affected.exports.iter().cloned().map(Subject::Export)).collect();
         self.report_later(touched);
+        if changes.contains(&Change::Everything) {
+            // Of a route that is below nothing, no part speaks.
+            self.report_routes();
+        }
         if affected.tiers {
             self.report_policies();
         }
@@ -124,9 +128,9 @@ impl Rollout {
         let unreadable = snapshot.unreadable_imports.values().map(|import| &import.metadata);
         let imports = readable.chain(unreadable).map(Key::of).map(Subject::Import);
         let clustersets = snapshot.mcs_service_imports.iter().map(|(key, _)| Subject::Clusterset(key));
-        let routes = snapshot.routes.iter().map(|route| Subject::Route(Key::of(&route.metadata)));
-        let subjects: Vec<_> = imports.chain(clustersets).chain(routes).collect();
+        let subjects: Vec<_> = imports.chain(clustersets).collect();
         self.report_later(subjects);
+        self.report_routes();
     }
 
     /// What is said of every import and export may have changed.
@@ -135,6 +139,12 @@ impl Rollout {
         let exports = self.world.snapshot.service_exports.iter();
         let exports: Vec<_> = exports.map(|export| Subject::Export(Key::of(&export.metadata))).collect();
         self.report_later(exports);
+    }
+
+    fn report_routes(&mut self) {
+        let routes = self.world.snapshot.routes.iter();
+        let routes: Vec<_> = routes.map(|route| Subject::Route(Key::of(&route.metadata))).collect();
+        self.report_later(routes);
     }
 
     fn report_policies(&mut self) {

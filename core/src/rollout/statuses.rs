@@ -43,7 +43,8 @@ impl Rollout {
                     let import = translator.imports().get(&key.namespace, &key.name)?;
                     Some((&**import, self.delivery_of_import(import)))
                 };
-                status::http_route(snapshot.routes.get(key)?, parent, clock)
+                let route = snapshot.routes.get(key).filter(|_| translator.front_ends().http_route)?;
+                status::http_route(route, parent, clock)
             }
             Subject::Clusterset(key) => {
                 let written = snapshot.mcs_service_imports.get(&key.namespace, &key.name)?;

@@ -133,7 +133,7 @@ mod tests {
     use crate::snapshot::Gathered;
     use crate::snapshot::change::Change;
     use crate::status::GatewayState;
-    use crate::translate::{Options, Steering, Translator, Trust};
+    use crate::translate::{FrontEnds, Options, Steering, Translator, Trust};
 
     const WORLD: &str = "
 apiVersion: mc-wan.l7mp.io/v1alpha1
@@ -173,6 +173,7 @@ spec: {cluster: c1, namespace: secure, name: payment, exportedAt: '2026-11-20T08
                 steering: Steering::RouteHeader,
                 mcs_version: crate::api::McsVersion::default(),
                 trust: Trust::default(),
+                front_ends: FrontEnds::default(),
             });
             translator.update(&gathered.snapshot, &[Change::Everything]);
             let route = gathered.snapshot.routes.get(&Key::new("secure", "pay")).unwrap().clone();

@@ -127,7 +127,7 @@ mod tests {
     use crate::api::mcs_service_import::McsServiceImportStatus;
     use crate::snapshot::Gathered;
     use crate::snapshot::change::Change;
-    use crate::translate::{Options, Steering, Translator, Trust};
+    use crate::translate::{FrontEnds, Options, Steering, Translator, Trust};
 
     const CLUSTER: &str = "
 apiVersion: mc-wan.l7mp.io/v1alpha1
@@ -157,6 +157,7 @@ spec: {port: 31111}
             steering: Steering::RouteHeader,
             mcs_version: McsVersion::default(),
             trust: Trust::default(),
+            front_ends: FrontEnds::default(),
         });
         translator.update(&snapshot, &[Change::Everything]);
         Import::clone(translator.imports().get("secure", "payment").unwrap())

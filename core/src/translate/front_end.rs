@@ -4,6 +4,8 @@ mod http_match;
 mod http_route;
 mod service_import;
 
+use std::str::FromStr;
+
 use mcwan_policy::wire::{self, NoMatch};
 
 pub use http_route::Attachment;
@@ -12,6 +14,40 @@ use super::{Exports, Origin};
 use crate::api::{DataPlane, Fault, HttpRule, ImportFields};
 use crate::problem::{ObjectRef, Problem};
 use crate::snapshot::{Age, Key, Snapshot};
+
+/// The kinds beside `ServiceImport` that give rules: `HTTPRoute`, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrontEnds {
+    /// Whether `HTTPRoute`s do.
+    pub http_route: bool,
+}
+
+/// A text names a kind that gives no rules.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` gives no rules: the kinds that may are HTTPRoute")]
+pub struct FrontEndsError(String);
+
+impl Default for FrontEnds {
+    fn default() -> Self {
+        Self { http_route: true }
+    }
+}
+
+/// Names with commas between them.
+impl FromStr for FrontEnds {
+    type Err = FrontEndsError;
+
+    fn from_str(names: &str) -> Result<Self, FrontEndsError> {
+        let mut front_ends = Self { http_route: false };
+        for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+            match name {
+                "HTTPRoute" => front_ends.http_route = true,
+                _ => return Err(FrontEndsError(name.to_owned())),
+            }
+        }
+        Ok(front_ends)
+    }
+}
 
 /// What is said of an import, whoever says it.
 pub(super) struct FrontEnd<'s> {
@@ -52,7 +88,7 @@ pub(super) struct FrontRule<'s> {
 impl<'s> FrontEnd<'s> {
     /// What is said of an import; none where nobody says anything, and no cluster exports it here. Whose rules hold: those
     /// of its `ServiceImport`, else those of routes, else the default tier.
-    pub(super) fn of(key: &'s Key, snapshot: &'s Snapshot, exports: &Exports) -> Option<Self> {
+    pub(super) fn of(key: &'s Key, snapshot: &'s Snapshot, exports: &Exports, kinds: FrontEnds) -> Option<Self> {
         let Key { namespace, name } = key;
         let is_exported = exports.sources(namespace, name).next().is_some();
         let (front_end, is_open) = if let Some(unreadable) = snapshot.unreadable_imports.get(namespace, name) {
@@ -65,6 +101,6 @@ impl<'s> FrontEnd<'s> {
         } else {
             return None;
         };
-        Some(front_end.with_routes(key, is_open, snapshot, exports))
+        Some(if kinds.http_route { front_end.with_routes(key, is_open, snapshot, exports) } else { front_end })
     }
 }

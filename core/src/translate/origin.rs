@@ -18,6 +18,11 @@ pub struct Origin {
 }
 
 impl Origin {
+    /// For people: `HTTPRoute secure/pay, spec.rules[0]`.
+    pub fn place(&self) -> String {
+        format!("{}, {}", self.object, self.field)
+    }
+
     /// The group and kind of the object, as `ReferenceGrant`s name them.
     pub fn referrer(&self) -> (&str, &str) {
         (self.group, &self.object.kind)

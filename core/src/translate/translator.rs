@@ -13,7 +13,7 @@ use crate::problem::{ObjectRef, Problem, Reason};
 use crate::snapshot::change::Change;
 use crate::snapshot::{Key, Keyed, Snapshot};
 
-use super::front_end::FrontEnd;
+use super::front_end::{FrontEnd, FrontEnds};
 use super::gateway_pods::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, known_addresses};
 use super::{Exports, Families, Import, Options, Outgoing, SteeringKey, clusterset, tier_service, trust};
 
@@ -100,6 +100,11 @@ impl Translator {
     /// The version of the Multi-Cluster Services API that is served.
     pub fn mcs_version(&self) -> McsVersion {
         self.options.mcs_version
+    }
+
+    /// The kinds that give rules beside `ServiceImport`.
+    pub fn front_ends(&self) -> FrontEnds {
+        self.options.front_ends
     }
 
     /// The key of the digests in steering values.
@@ -210,7 +215,7 @@ impl Translator {
     }
 
     fn translate_import(&mut self, snapshot: &Snapshot, key: &Key) {
-        let front_end = FrontEnd::of(key, snapshot, &self.exports);
+        let front_end = FrontEnd::of(key, snapshot, &self.exports, self.options.front_ends);
         let import = front_end.map(|front_end| Import::new(front_end, snapshot, &self.exports, &self.options));
         let services = import.as_ref().map(|import| import.services.clone()).unwrap_or_default();
         let before = match import {

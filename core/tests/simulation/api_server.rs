@@ -223,6 +223,7 @@ impl ApiServer {
             StatusKind::WanPolicy => Watched::WanPolicy,
             StatusKind::ServiceExport(_) => Watched::ServiceExport,
             StatusKind::McsServiceImport(_) => Watched::Emitted(Kind::McsServiceImport),
+            StatusKind::HttpRoute => Watched::Emitted(Kind::HttpRoute),
         };
         let known =
             self.get(kind, &patch.key).filter(|known| patch.uid.as_deref().is_none_or(|uid| *uid == *known.uid));

@@ -80,7 +80,34 @@ pub(crate) fn export_key(cluster: usize, service: usize) -> Key {
 pub(crate) fn import(service: usize, wish: &ImportWish) -> Input {
     let (namespace, name) = SERVICES[service];
     let hosts: Vec<_> = wish.hosts.iter().map(|host| HOSTS[*host]).collect();
-    let rules = wish.rules.iter().map(|(path, backends, extra)| {
+    // Each of these has a kilobyte, and the filter has room for 1,024.
+    let more = (0..if wish.is_large { 1_100 } else { 0 }).map(|number| {
+        let value = format!("/{number}/{}", "x".repeat(1_000));
+        let backend = json!({"group": GROUP, "kind": "WANPolicy", "name": TIERS[0]});
+        json!({"matches": [{"path": {"type": "PathPrefix", "value": value}}], "backendRefs": [backend]})
+    });
+    let rules: Vec<_> = rules(wish).chain(more).collect();
+    Input::new(Watched::ServiceImport, namespace, name, json!({"spec": {"hostnames": hosts, "http": {"rules": rules}}}))
+}
+
+pub(crate) fn route(service: usize, wish: &ImportWish, port: Option<u16>) -> Input {
+    let (_, name) = SERVICES[service];
+    let mut parent = json!({"group": "multicluster.x-k8s.io", "kind": "ServiceImport", "name": name});
+    if let Some(port) = port {
+        parent["port"] = port.into();
+    }
+    let Key { namespace, name } = route_key(service);
+    let spec = json!({"parentRefs": [parent], "rules": rules(wish).collect::<Vec<_>>()});
+    Input::new(Watched::Emitted(Kind::HttpRoute), &namespace, &name, json!({"spec": spec}))
+}
+
+pub(crate) fn route_key(service: usize) -> Key {
+    let (namespace, name) = SERVICES[service];
+    Key::new(namespace, format!("users-{name}"))
+}
+
+fn rules(wish: &ImportWish) -> impl Iterator<Item = Value> {
+    wish.rules.iter().map(|(path, backends, extra)| {
         let backends: Vec<_> = backends
             .iter()
             .map(|(backend, weight)| match backend {
@@ -101,15 +128,7 @@ pub(crate) fn import(service: usize, wish: &ImportWish) -> Input {
             }
         }
         rule
-    });
-    // Each of these has a kilobyte, and the filter has room for 1,024.
-    let more = (0..if wish.is_large { 1_100 } else { 0 }).map(|number| {
-        let value = format!("/{number}/{}", "x".repeat(1_000));
-        let backend = json!({"group": GROUP, "kind": "WANPolicy", "name": TIERS[0]});
-        json!({"matches": [{"path": {"type": "PathPrefix", "value": value}}], "backendRefs": [backend]})
-    });
-    let rules: Vec<_> = rules.chain(more).collect();
-    Input::new(Watched::ServiceImport, namespace, name, json!({"spec": {"hostnames": hosts, "http": {"rules": rules}}}))
+    })
 }
 
 /// The Lease of a cluster that was alive then.

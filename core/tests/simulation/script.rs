@@ -34,6 +34,10 @@ pub(crate) enum Step {
     Import(Service, ImportWish),
     /// Somebody deletes it.
     NoImport(Service),
+    /// Somebody writes an `HTTPRoute` below an import, for all of its ports or for one.
+    Route(Service, ImportWish, Option<u16>),
+    /// Somebody deletes it.
+    NoRoute(Service),
     /// A cluster exports a service.
     Export(Cluster, Service, ExportWish),
     /// It does so no more.
@@ -180,7 +184,9 @@ fn step(rng: &mut Rng, services: usize) -> Step {
     let namespace = rng.u8(..2);
     let while_ = Duration::from_millis(rng.u64(100..60_000));
     match rng.u8(..64) {
-        0..26 => Step::Import(service, import(rng)),
+        0..20 => Step::Import(service, import(rng)),
+        20..25 => Step::Route(service, import(rng), rng.bool().then(|| PORTS[rng.usize(..PORTS.len())])),
+        25 => Step::NoRoute(service),
         26..29 => Step::NoImport(service),
         29..34 => Step::Export(cluster, service, export(rng)),
         34..36 => Step::NoExport(cluster, service),

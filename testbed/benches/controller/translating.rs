@@ -5,7 +5,7 @@ use std::time::Instant;
 use mcwan_core::api::McsVersion;
 use mcwan_core::snapshot::change::{Change, InputKind};
 use mcwan_core::snapshot::{Snapshot, input};
-use mcwan_core::translate::{Options, Steering, SteeringKey, Translator, Trust};
+use mcwan_core::translate::{FrontEnds, Options, Steering, SteeringKey, Translator, Trust};
 use mcwan_numbers::Number;
 use serde_json::Value;
 
@@ -81,6 +81,7 @@ fn mk_translator() -> Translator {
         steering: Steering::RouteHeader,
         mcs_version: McsVersion::default(),
         trust: Trust::default(),
+        front_ends: FrontEnds::default(),
     })
 }
 

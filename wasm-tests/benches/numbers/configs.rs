@@ -50,6 +50,7 @@ fn rule(number: usize) -> Rule {
     let path = Some(PathMatch::Prefix(path(number)));
     let target = u32::from(number % 2 == 1);
     Rule {
+        ports: Vec::new(),
         matches: vec![Match { path, ..Match::default() }],
         actions: vec![Action::Forward(Forward { target, weight: 1, path: None })],
     }

@@ -31,6 +31,9 @@ pub(super) fn print(
         let taken = considered.iter().find(|considered| considered.taken);
         let name = taken.and_then(|taken| taken.name.as_deref());
         field(out, "rule", rule_name(rule, name, outcome.r#match))?;
+        if let Some(object) = taken.and_then(|taken| taken.object.as_deref()) {
+            field(out, "written in", object)?;
+        }
     }
     match outcome.kind {
         OutcomeKind::Pass => field(out, "goes on", "as it is, unsteered: its host belongs to no import")?,
@@ -38,10 +41,11 @@ pub(super) fn print(
         OutcomeKind::Reply => reply(out, outcome)?,
     }
     for (index, considered) in considered.iter().enumerate() {
-        let Considered { rule, name, alternative, taken, why } = considered;
+        let Considered { rule, name, object, alternative, taken, why } = considered;
         let (style, verdict) = if *taken { (TAKEN, "takes it") } else { (Style::new(), "does not take it") };
         let rule = rule_name(*rule, name.as_deref(), *alternative);
-        let line = format!("rule {rule} {style}{verdict}{style:#}: {}", printable(why));
+        let of = object.as_ref().map(|object| format!(" ({})", printable(object))).unwrap_or_default();
+        let line = format!("rule {rule}{of} {style}{verdict}{style:#}: {}", printable(why));
         line_of(out, if index == 0 { "because" } else { "" }, line)?;
     }
     Ok(())

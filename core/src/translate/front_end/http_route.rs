@@ -8,7 +8,7 @@ use mcwan_policy::wire::NoMatch;
 
 use super::http_match::wire_match;
 use super::{FrontEnd, FrontRule};
-use crate::api::{GATEWAY_API_GROUP, HttpRoute, ParentRef, RouteRule};
+use crate::api::{ExportedPort, GATEWAY_API_GROUP, HttpRoute, ParentRef, RouteRule};
 use crate::problem::{ObjectRef, Reason};
 use crate::snapshot::{Key, Snapshot};
 use crate::translate::{Exports, Origin, merge};
@@ -120,7 +120,7 @@ fn fitting(parent: &ParentRef, named: &[(u16, Option<String>)]) -> Result<Option
 fn named_ports(exports: &Exports, namespace: &str, name: &str) -> Vec<(u16, Option<String>)> {
     let merged = merge(exports.declared(namespace, name).collect());
     let ports = merged.map(|merged| merged.ports).unwrap_or_default();
-    ports.into_iter().filter(|port| port.is_http()).map(|port| (port.port.get(), port.name)).collect()
+    ports.into_iter().filter(ExportedPort::is_http).map(|port| (port.port.get(), port.name)).collect()
 }
 
 fn written<'s>(rule: &'s RouteRule, index: usize, object: &Arc<ObjectRef>, ports: &[u16]) -> FrontRule<'s> {

@@ -9,7 +9,7 @@ use mcwan_core::problem::Problem;
 use mcwan_core::snapshot::Gathered;
 use mcwan_core::snapshot::change::{Change, InputKind};
 use mcwan_core::snapshot::input;
-use mcwan_core::translate::{Import, Options, Steering, Translator, Trust};
+use mcwan_core::translate::{FrontEnds, Import, Options, Steering, Translator, Trust};
 use serde_json::{Value, json};
 
 const HEAD: &str = "apiVersion: mc-wan.l7mp.io/v1alpha1\nkind:";
@@ -37,6 +37,7 @@ impl World {
             steering: Steering::RouteHeader,
             mcs_version: McsVersion::default(),
             trust,
+            front_ends: FrontEnds::default(),
         };
         let mut translator = Translator::new(options);
         translator.update(&gathered.snapshot, &[Change::Everything]);

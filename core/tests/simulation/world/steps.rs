@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use mcwan_core::emit::object::Kind;
+use mcwan_core::moment::Moment;
 use mcwan_core::rollout::ModuleVerdict;
 use mcwan_core::snapshot::Key;
 use mcwan_core::watched::Watched;
@@ -50,6 +51,12 @@ impl World {
             Step::NoImport(service) => {
                 let (namespace, name) = SERVICES[service];
                 self.remove(Watched::ServiceImport, &Key::new(namespace, name));
+            }
+            Step::Route(service, wish, port) if is_there(self, service) => {
+                self.put(inputs::route(service, &wish, port));
+            }
+            Step::NoRoute(service) => {
+                self.remove(Watched::Emitted(Kind::HttpRoute), &inputs::route_key(service));
             }
             Step::Export(cluster, service, wish) => {
                 let export = inputs::export(cluster, service, &wish);
@@ -106,20 +113,7 @@ impl World {
                 self.check.refuse(kind, import.as_ref(), until);
                 self.api.refusals.push(Refusal { kind, import, until });
             }
-            Step::Undefine(kind, long) => {
-                let until = self.now + long;
-                self.disturbed = self.disturbed.max(until);
-                self.check.pardon(until);
-                self.api.refusals.push(Refusal { kind, import: None, until });
-                let watched = Watched::Emitted(kind);
-                let keys: Vec<_> = self.api.list(watched).map(|(key, _)| key.clone()).collect();
-                for key in keys {
-                    self.remove(watched, &key);
-                    if kind == Kind::WasmPlugin {
-                        self.check.written(&key.namespace, None, &self.told, true);
-                    }
-                }
-            }
+            Step::Undefine(kind, long) => self.undefine(kind, self.now + long),
             Step::Silent(cluster, long) => self.silent[cluster] = self.now + long,
             Step::Outage(long) => {
                 self.outage = self.now + long;
@@ -140,7 +134,22 @@ impl World {
             }
             Step::NoClient(service, kind) => self.no_client(service, kind),
             Step::Expect(service) => self.check.expect(&self.told, service),
-            Step::Import(..) | Step::Tier(..) | Step::Local | Step::OwnExport(_) => {}
+            Step::Import(..) | Step::Route(..) | Step::Tier(..) | Step::Local | Step::OwnExport(_) => {}
+        }
+    }
+
+    /// The definition of a kind goes, with all its objects, and is away until then.
+    fn undefine(&mut self, kind: Kind, until: Moment) {
+        self.disturbed = self.disturbed.max(until);
+        self.check.pardon(until);
+        self.api.refusals.push(Refusal { kind, import: None, until });
+        let watched = Watched::Emitted(kind);
+        let keys: Vec<_> = self.api.list(watched).map(|(key, _)| key.clone()).collect();
+        for key in keys {
+            self.remove(watched, &key);
+            if kind == Kind::WasmPlugin {
+                self.check.written(&key.namespace, None, &self.told, true);
+            }
         }
     }
 

@@ -25,7 +25,7 @@ const OTHER_HEADERS: [(&str, &str); 8] = [
 
 /// A request near some match of some rule.
 pub(crate) fn request(import: &ServiceImport) -> impl Strategy<Value = Request> {
-    let rules = import.spec.http.iter().flat_map(|http| &http.rules);
+    let rules = import.spec.http.iter().flat_map(|http| &http.rules).flatten();
     let mut models: Vec<_> = rules.flat_map(|rule| &rule.matches).cloned().collect();
     models.push(HttpMatch::default());
     let host = host(import);
