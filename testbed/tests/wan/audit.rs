@@ -10,6 +10,7 @@ use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use mcwan_testbed::load::{Answer, Load, Plan, statuses};
 use mcwan_testbed::wan::{TestWan, WanClient};
+use serde_json::{Value, json};
 
 use crate::objects::{mk_echo, mk_file, mk_import, mk_service};
 use crate::rules::{Rules, TARGET, is_marked_throughout, mark, paths, port};
@@ -48,6 +49,7 @@ pub(crate) enum Fault {
 pub(crate) struct Audit {
     load: Load,
     imports: Api<DynamicObject>,
+    routes: Api<DynamicObject>,
     paths: Vec<String>,
     versions: Vec<Version>,
     /// At how many addresses: those of the gateways, and the one that the service's name has.
@@ -80,8 +82,12 @@ impl Audit {
         let canary = [mk_echo("secure", "canary", 1), mk_service("secure", "canary")];
         wan.cluster(2).apply(&mk_file(&canary)).await?;
         wan.cluster(2).service_address("secure", "canary", 8080).await?;
-        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("mc-wan.l7mp.io", "v1alpha1", "ServiceImport"));
-        let imports = Api::namespaced_with(wan.cluster(2).client(), "secure", &resource);
+        let api = |group: &str, version: &str, kind: &str| {
+            let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+            Api::namespaced_with(wan.cluster(2).client(), "secure", &resource)
+        };
+        let imports = api("mc-wan.l7mp.io", "v1alpha1", "ServiceImport");
+        let routes = api("gateway.networking.k8s.io", "v1", "HTTPRoute");
         let first = tell(&imports, Rules::nth(0, None)).await?;
         let paths = paths();
         let requests = paths.iter().map(|path| mk_request("GET", &format!("{NAME}:8080"), path)).collect();
@@ -92,7 +98,7 @@ impl Audit {
         until_first_rules_hold(wan, client, &plan, &first.rules).await?;
         wan.record();
         let load = Load::start(client.namespace(), plan).await?;
-        let mut audit = Self { load, imports, paths, versions: vec![first], places, strain };
+        let mut audit = Self { load, imports, routes, paths, versions: vec![first], places, strain };
         audit.until_newest_rules_hold(wan).await?;
         Ok(audit)
     }
@@ -102,6 +108,25 @@ impl Audit {
         let rules = Rules::nth(self.versions.len(), self.versions.last().map(|version| &version.rules));
         self.versions.push(tell(&self.imports, rules).await?);
         Ok(())
+    }
+
+    /// Changes the rules, which from now on an `HTTPRoute` gives.
+    pub(crate) async fn change_by_route(&mut self) -> Result<()> {
+        let rules = Rules::nth(self.versions.len(), self.versions.last().map(|version| &version.rules));
+        let told = Instant::now();
+        apply(&self.routes, &mk_route(&rules.spec())).await?;
+        // Where a ServiceImport has rules, a route's do not hold.
+        let without = json!({"noMatch": {"status": 403}});
+        let mut import = mk_import("secure", "payment", &Value::Null);
+        import["spec"]["http"] = without;
+        apply(&self.imports, &import).await?;
+        self.versions.push(Version { rules, told, answered: Instant::now(), held: None });
+        Ok(())
+    }
+
+    /// The route, as it is now.
+    pub(crate) async fn route(&self) -> Result<DynamicObject> {
+        self.routes.get("payment-rules").await.context("there is no route")
     }
 
     /// Waits until every gateway answers by the newest rules.
@@ -212,9 +237,24 @@ impl Verdict {
 async fn tell(imports: &Api<DynamicObject>, rules: Rules) -> Result<Version> {
     let import = mk_import("secure", "payment", &rules.spec());
     let told = Instant::now();
-    let patched = imports.patch("payment", &PatchParams::apply("kubectl").force(), &Patch::Apply(&import)).await;
-    patched.context("the rules cannot be changed")?;
+    apply(imports, &import).await?;
     Ok(Version { rules, told, answered: Instant::now(), held: None })
+}
+
+async fn apply(api: &Api<DynamicObject>, object: &Value) -> Result<()> {
+    let name = object["metadata"]["name"].as_str().context("it has no name")?;
+    let applied = api.patch(name, &PatchParams::apply("kubectl").force(), &Patch::Apply(object)).await;
+    applied.map(drop).context("the rules cannot be changed")
+}
+
+/// The rules as those of a route below the import. Istiod takes it for one of a Service, too.
+fn mk_route(rules: &Value) -> Value {
+    let parents = json!([
+        {"group": "multicluster.x-k8s.io", "kind": "ServiceImport", "name": "payment"},
+        {"group": "", "kind": "Service", "name": "canary"},
+    ]);
+    json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute",
+        "metadata": {"namespace": "secure", "name": "payment-rules"}, "spec": {"parentRefs": parents, "rules": rules}})
 }
 
 /// Where connections to the service's name go.
