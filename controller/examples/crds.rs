@@ -161,7 +161,9 @@ mod tests {
     fn defaults_are_spelt_out() -> Result<()> {
         let rule = "/properties/http/properties/rules/items/properties";
         let table = [
-            (ServiceImport::crd(), "/properties/http/properties/noMatch".to_owned(), json!({"status": 403})),
+            // That it is there says that rules may come from others.
+            (ServiceImport::crd(), "/properties/http/properties/noMatch".to_owned(), Value::Null),
+            (ServiceImport::crd(), "/properties/http/properties/noMatch/properties/status".to_owned(), json!(403)),
             (ServiceImport::crd(), format!("{rule}/backendRefs/items/properties/group"), json!("")),
             (ServiceImport::crd(), format!("{rule}/backendRefs/items/properties/kind"), json!("Service")),
             (ServiceImport::crd(), format!("{rule}/backendRefs/items/properties/weight"), json!(1)),

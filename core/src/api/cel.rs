@@ -32,6 +32,14 @@ pub(super) const NAMED_BY_SLICE: (&str, &str) = (
     "metadata.name must be CLUSTER.NAMESPACE.NAME.SLICE, of spec.cluster, spec.namespace and spec.name",
 );
 
+/// Rules are not left out by accident.
+pub(super) fn rules_or_no_match() -> Value {
+    rule(
+        "has(self.rules) || has(self.noMatch)",
+        "spec.http.rules is required, unless noMatch alone leaves the rules to HTTPRoutes",
+    )
+}
+
 /// A tier has a port of its own.
 pub(super) fn distinct_ports() -> Value {
     rule(

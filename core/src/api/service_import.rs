@@ -70,10 +70,11 @@ pub struct ServiceImportSpec {
 /// The rules of an import.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("x-kubernetes-validations" = [cel::rules_or_no_match()]))]
 pub struct Http {
-    /// The answer where no rule matches.
-    #[serde(default)]
-    pub no_match: NoMatch,
+    /// The answer where no rule matches. Absent: 403.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_match: Option<NoMatch>,
     /// The rules, as in `HTTPRoute`. An empty list: everything is refused. Absent: the `HTTPRoute`s of the namespace that have
     /// the import as their parent give the rules; while there are none, everything is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]

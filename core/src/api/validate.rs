@@ -57,6 +57,10 @@ pub fn wan_policy(policy: &WanPolicy) -> Vec<Problem> {
 pub fn service_import(import: &ServiceImport) -> Vec<Problem> {
     let mut check = Check::new(ObjectRef::of(import));
     check.own_names();
+    if import.spec.http.as_ref().is_some_and(|http| http.rules.is_none() && http.no_match.is_none()) {
+        let message = "write rules, or `noMatch` alone, which leaves them to HTTPRoutes";
+        check.error(ServiceImport::FIELDS.rules, Reason::MissingField, message);
+    }
     let rules = import.spec.http.iter().flat_map(|http| &http.rules).flatten();
     let mut names = HashSet::new();
     for (index, rule) in rules.enumerate() {
@@ -83,6 +87,12 @@ pub fn http_route(route: &HttpRoute) -> Vec<Problem> {
         if let Some(Fault { field, message, is_of_match: _ }) = fault {
             check.error(HttpRoute::rule_field(index).field(field.clone()), Reason::InvalidValue, message.as_str());
         }
+    }
+    if route.imports().next().is_none() {
+        let message = "no parent is a ServiceImport, so mcwan does not read it";
+        let warning = Problem::warning(ObjectRef::of(route), Reason::NotRead, message).at("spec.parentRefs");
+        let hint = "for the rules of an import, write `{group: multicluster.x-k8s.io, kind: ServiceImport, name: …}`";
+        check.problems.push(warning.hint(hint));
     }
     check.problems
 }

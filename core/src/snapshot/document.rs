@@ -15,7 +15,7 @@ use super::yaml::{self, Value};
 use super::{Objects, Snapshot, slip};
 use crate::api::{HttpRoute, validate};
 use crate::kind::{self, KindInfo};
-use crate::problem::{ObjectRef, Problem, Reason};
+use crate::problem::{ObjectRef, Problem, Reason, Severity};
 
 /// The namespace of an object that names none.
 const DEFAULT_NAMESPACE: &str = "default";
@@ -159,7 +159,7 @@ impl Collected {
     fn add_route(&mut self, object: &ObjectRef) {
         let Some(route) = self.typed::<HttpRoute>(object, typed::read) else { return };
         let problems = validate::http_route(&route);
-        if problems.is_empty() {
+        if problems.iter().all(|problem| problem.severity < Severity::Error) {
             self.snapshot.put(Input::HttpRoute(route));
         }
         self.findings.extend(problems.into_iter().map(|problem| self.places.locate(problem)));
@@ -211,6 +211,13 @@ mod tests {
         row.collect()
     }
 
+    fn mk_route(parent: &str, rest: &str) -> String {
+        format!(
+            "apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata:\n  name: pay\nspec:\n  parentRefs:\n  \
+             - {{group: multicluster.x-k8s.io, kind: {parent}, name: payment}}\n{rest}"
+        )
+    }
+
     fn mk_import(spec: &str) -> String {
         let head = "apiVersion: mc-wan.l7mp.io/v1alpha1\nkind: ServiceImport\nmetadata:\n  name: payment\n";
         format!("{head}spec:\n{spec}")
@@ -236,6 +243,11 @@ mod tests {
                     (9, "spec.http.rules[1].retries", "UnknownField"),
                 ],
                 "errors of different kinds",
+            ),
+            (
+                mk_import("  http: {}\n"),
+                vec![(6, "spec.http.rules", "MissingField")],
+                "rules are not left out by accident",
             ),
             (
                 mk_import("  http:\n    rules:\n    - matches:\n      backendRefs: [{name: a}]\n"),
@@ -304,6 +316,32 @@ mod tests {
             let expected: Vec<_> =
                 expected.into_iter().map(|(line, field, reason)| (line, field.to_owned(), reason.to_owned())).collect();
             assert_eq!(found, expected, "{message}:\n{document}");
+        }
+    }
+
+    #[test]
+    fn a_route_is_read_rule_by_rule() {
+        let table = [
+            (
+                mk_route("Service", "  rules:\n  - backendRefs: [{name: a}]\n"),
+                vec![(6, "spec.parentRefs", "NotRead")],
+                "a route that is below nothing of ours",
+            ),
+            (
+                mk_route("ServiceImport", "  rules:\n    backendRefs: [{name: a}]\n"),
+                vec![(8, "spec.rules", "InvalidValue")],
+                "rules that are no list",
+            ),
+            (
+                mk_route("ServiceImport", "  rules:\n  - matches: [{path: {type: Prefix}}]\n"),
+                vec![(9, "spec.rules[0].matches[0].path.type", "InvalidValue")],
+                "a match that cannot be read",
+            ),
+        ];
+        for (document, expected, message) in table {
+            let expected: Vec<_> =
+                expected.into_iter().map(|(line, field, reason)| (line, field.to_owned(), reason.to_owned())).collect();
+            assert_eq!(found(&document), expected, "{message}:\n{document}");
         }
     }
 

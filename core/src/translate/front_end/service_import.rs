@@ -17,7 +17,7 @@ impl<'s> FrontEnd<'s> {
         let namespace = import.metadata.namespace.as_deref().unwrap_or_default();
         let name = import.metadata.name.as_deref().unwrap_or_default();
         let http = import.spec.http.as_ref();
-        let no_match = match http.map(|http| http.no_match.status).unwrap_or_default() {
+        let no_match = match http.and_then(|http| http.no_match).unwrap_or_default().status {
             NoMatchStatus::Forbidden => NoMatch::Forbidden,
             NoMatchStatus::NotFound => NoMatch::NotFound,
             NoMatchStatus::TooManyRequests => NoMatch::TooManyRequests,

@@ -153,6 +153,12 @@ fn of_rules() -> Vec<Row> {
     vec![
         row("an empty name", "rules[0].name", name(""), name("a")),
         row("no rules", "spec.http.rules", import(&json!({"http": {}})), import(&json!({"http": {"rules": []}}))),
+        row(
+            "no rules, and nobody who gives them",
+            "spec.http.rules",
+            import(&json!({"http": {}})),
+            import(&json!({"http": {"noMatch": {"status": 403}}})),
+        ),
         row("a status", "spec.http.noMatch.status", no_match(402), no_match(429)),
         row("a long attempt", "backendRequest must not be longer than request", timeouts("1s"), timeouts("0s")),
         row("a time without unit", "timeouts.request", timeouts("10"), timeouts("1m10s")),
