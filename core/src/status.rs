@@ -15,7 +15,7 @@ mod wan_policy;
 
 pub use condition::{News, NewsType, Subject};
 pub use delivery::{Delivery, GatewayState, ModuleState};
-pub use http_route::http_route;
+pub use http_route::{RouteParent, http_route};
 pub use mcs_service_import::{Shape, address_taken, mcs_service_import};
 pub use service_export::{refusal_ahead, service_export};
 pub use service_import::service_import;

@@ -10,7 +10,7 @@ use crate::api::mcs_service_import::McsServiceImportStatus;
 use crate::api::{DataPlane, ServiceImportStatus, WanPolicyStatus};
 use crate::emit::object::Kind;
 use crate::snapshot::{Key, Snapshot};
-use crate::status::{self, Shape, StatusKind, StatusPatch, Subject as Said};
+use crate::status::{self, RouteParent, Shape, StatusKind, StatusPatch, Subject as Said};
 
 impl Rollout {
     /// What changes in what an object is told.
@@ -41,7 +41,11 @@ impl Rollout {
             Subject::Route(key) => {
                 let parent = |key: &Key| {
                     let import = translator.imports().get(&key.namespace, &key.name)?;
-                    Some((&**import, self.delivery_of_import(import)))
+                    Some(RouteParent {
+                        import,
+                        emitted: self.problems_of(key),
+                        delivery: self.delivery_of_import(import),
+                    })
                 };
                 let route = snapshot.routes.get(key).filter(|_| translator.front_ends().http_route)?;
                 status::http_route(route, parent, clock)

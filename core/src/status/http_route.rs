@@ -19,11 +19,22 @@ const OURS: [&str; 4] = [ACCEPTED, PARTIALLY_INVALID, RESOLVED_REFS, PROGRAMMED]
 /// Entries of `status.parents` (Gateway API, `RouteStatus`).
 const ENTRIES: usize = 32;
 
-/// What changes in what a route is told. `parent` gives, for the index of a parent that names an import, that import and
-/// how far it is; none of an import that there is not.
+/// An import that a route has as its parent.
+#[derive(Debug)]
+pub struct RouteParent<'i> {
+    /// The import.
+    pub import: &'i Import,
+    /// What was found wrong when its objects were made.
+    pub emitted: Vec<Problem>,
+    /// How far it is.
+    pub delivery: Delivery,
+}
+
+/// What changes in what a route is told. `parent` gives an import that it has as its parent; none where there is no such
+/// import.
 pub fn http_route<'i>(
     route: &HttpRoute,
-    parent: impl Fn(&Key) -> Option<(&'i Import, Delivery)>,
+    parent: impl Fn(&Key) -> Option<RouteParent<'i>>,
     now: &Time,
 ) -> Option<StatusPatch> {
     let namespace = route.metadata.namespace.as_deref().unwrap_or_default();
@@ -82,10 +93,10 @@ fn conditions(entry: &Value) -> Vec<Condition> {
 }
 
 /// What is said of one parent of a route.
-fn sayings(route: &HttpRoute, index: usize, key: &Key, parent: Option<(&Import, Delivery)>) -> Vec<Saying> {
+fn sayings(route: &HttpRoute, index: usize, key: &Key, parent: Option<RouteParent<'_>>) -> Vec<Saying> {
     let refused =
         |reason, message: &str| vec![Saying::new(ACCEPTED, false, reason, message::joined([message.to_owned()]))];
-    let Some((import, delivery)) = parent else {
+    let Some(RouteParent { import, emitted, delivery }) = parent else {
         let message =
             format!("nothing is imported as {key}: no cluster exports it, or namespace {} is not here", key.namespace);
         return refused(Reason::NoMatchingParent, &message);
@@ -99,7 +110,8 @@ fn sayings(route: &HttpRoute, index: usize, key: &Key, parent: Option<(&Import, 
     }
     let object = ObjectRef::of(route);
     let of = |effect| {
-        let own = import.problems.iter().filter(|problem| problem.object == object);
+        let all = import.problems.iter().chain(&emitted);
+        let own = all.filter(|problem| problem.object == object);
         own.filter(move |problem| problem.reason.effect() == effect).collect::<Vec<_>>()
     };
     let told = |list: &[&Problem]| message::of_problems(list.iter().copied(), &object);
@@ -121,7 +133,9 @@ fn sayings(route: &HttpRoute, index: usize, key: &Key, parent: Option<(&Import, 
         Some(first) => Saying::new(RESOLVED_REFS, false, first.reason, told(&unresolved)),
         None => Saying::new(RESOLVED_REFS, true, Reason::ResolvedRefs, "everything that the rules name is there"),
     });
-    sayings.push(delivery.programmed(is_accepted));
+    // What cannot be read of another route spoils the import for all of them.
+    let is_spoilt = import.problems.iter().any(|problem| problem.reason.effect() == Effect::Refused);
+    sayings.push(delivery.programmed(!is_spoilt));
     sayings
 }
 
@@ -130,8 +144,8 @@ mod tests {
     use k8s_openapi::jiff::Timestamp;
 
     use super::*;
-    use crate::snapshot::Gathered;
-    use crate::snapshot::change::Change;
+    use crate::snapshot::change::{Change, Input};
+    use crate::snapshot::{Gathered, Snapshot};
     use crate::status::GatewayState;
     use crate::translate::{FrontEnds, Options, Steering, Translator, Trust};
 
@@ -155,6 +169,7 @@ spec: {cluster: c1, namespace: secure, name: payment, exportedAt: '2026-11-20T08
     /// What a world has: its route `secure/pay`, and what its resources mean.
     struct Scene {
         route: HttpRoute,
+        snapshot: Snapshot,
         translator: Translator,
     }
 
@@ -177,12 +192,14 @@ spec: {cluster: c1, namespace: secure, name: payment, exportedAt: '2026-11-20T08
             });
             translator.update(&gathered.snapshot, &[Change::Everything]);
             let route = gathered.snapshot.routes.get(&Key::new("secure", "pay")).unwrap().clone();
-            Self { route, translator }
+            Self { route, snapshot: gathered.snapshot, translator }
         }
 
         fn patch(&self, delivery: &Delivery) -> Option<StatusPatch> {
             let import = |key: &Key| self.translator.imports().get(&key.namespace, &key.name);
-            let parent = |key: &Key| import(key).map(|import| (&**import, delivery.clone()));
+            let parent = |key: &Key| {
+                import(key).map(|import| RouteParent { import, emitted: Vec::new(), delivery: delivery.clone() })
+            };
             http_route(&self.route, parent, &Time(Timestamp::UNIX_EPOCH))
         }
 
@@ -254,6 +271,19 @@ spec: {cluster: c1, namespace: secure, name: payment, exportedAt: '2026-11-20T08
             let said = summary(&told[0]);
             assert!(expected.iter().all(|one| said.contains(&(*one).to_owned())), "{message}: {said:?}");
         }
+    }
+
+    #[test]
+    fn a_route_that_another_spoils_is_not_in_force() {
+        let mut scene = Scene::new(&json!([parent("payment")]), &rule(&high()), &json!([]));
+        let odd = json!({"metadata": {"name": "odd", "namespace": "secure"}, "spec": {"parentRefs": [parent("payment")],
+            "rules": [{"matches": [{"color": "red"}]}]}});
+        let odd = Input::HttpRoute(HttpRoute::deserialize(odd).unwrap());
+        let changes = scene.snapshot.put(odd);
+        scene.translator.update(&scene.snapshot, &changes);
+        let told = scene.told();
+        assert_eq!(summary(&told[0])[0], "Accepted True Accepted");
+        assert_eq!(summary(&told[0])[2], "Programmed False Invalid", "all requests are answered with 500");
     }
 
     #[test]

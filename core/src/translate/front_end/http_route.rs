@@ -31,16 +31,26 @@ struct Ports {
     some: BTreeSet<u16>,
 }
 
+impl Ports {
+    fn is_empty(&self) -> bool {
+        !self.is_all && self.some.is_empty()
+    }
+}
+
 impl<'s> FrontEnd<'s> {
     /// What is said of an import by the routes that have it as their parent, too: where its `ServiceImport` has no rules,
     /// theirs hold, on the ports that they are for. They are never merged with others.
     pub(super) fn with_routes(mut self, key: &Key, is_open: bool, snapshot: &'s Snapshot, exports: &Exports) -> Self {
+        let routes = snapshot.routes.below(key);
+        if routes.is_empty() {
+            return self;
+        }
         let named = named_ports(exports, self.namespace, self.name);
         let mut rules = Vec::new();
         let mut claimed = Ports::default();
-        for route in snapshot.routes.below(key) {
+        for route in routes {
             let ports = self.attach(route, key, is_open, &named);
-            if !ports.is_all && ports.some.is_empty() {
+            if ports.is_empty() {
                 continue;
             }
             let object = Arc::new(ObjectRef::of(route));
@@ -49,7 +59,7 @@ impl<'s> FrontEnd<'s> {
             claimed.is_all |= ports.is_all;
             claimed.some.extend(ports.some);
         }
-        if rules.is_empty() {
+        if claimed.is_empty() {
             return self;
         }
         if let Some(broken) = rules.iter().position(|rule| rule.fault.is_some_and(|fault| fault.is_of_match)) {

@@ -232,6 +232,15 @@ fn natively_each_port_has_its_rules() {
     assert!(!import_objects(world.payment(), &settings(DataPlane::Wasm)).0.is_empty());
 }
 
+/// The definition of `HTTPRoute` refuses it; what is asked for all the same is nothing, and not the default tier.
+#[test]
+fn a_route_without_rules_opens_nothing() {
+    let export = mk_export("c1", "ports: [{port: 8080}], gateways: [10.20.0.7], defaultTier: high");
+    let world = World::new(&[export, mk_route("pay", 0, &[PARENT], &[])]);
+    assert_eq!(rules(world.payment()), [""; 0]);
+    assert_eq!(verdicts(world.payment()), ["pay Accepted"]);
+}
+
 #[test]
 fn a_route_that_goes_leaves_the_next_level() {
     let export = mk_export("c1", "ports: [{port: 8080}], gateways: [10.20.0.7], defaultTier: high");
