@@ -72,6 +72,18 @@ pub(crate) fn service_import(number: usize, change: usize) -> Value {
     })
 }
 
+/// The same rules, as a route below the import has them.
+pub(crate) fn http_route(number: usize, change: usize) -> Value {
+    let (namespace, name) = name(number);
+    let rules = service_import(number, change)["spec"]["http"]["rules"].take();
+    let parent = json!({"group": "multicluster.x-k8s.io", "kind": "ServiceImport", "name": name});
+    json!({
+        "apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"parentRefs": [parent], "rules": rules},
+    })
+}
+
 /// What of an import needs a target that it did not have.
 pub(crate) fn with_another_target() -> Value {
     let modifier = json!({"set": [{"name": "x-bench", "value": "yes"}]});

@@ -14,9 +14,30 @@ use crate::{RUNS, load};
 /// How often one import is changed.
 const CHANGES: usize = 100;
 
+/// How many imports have their rules from routes.
+const ROUTES: usize = 5_000;
+
+/// Who gives the rules of an import, by its number; they differ with each change.
+type Source = fn(number: usize, change: usize) -> Value;
+
 /// The numbers of translation.
 pub(crate) fn numbers(imports: usize) -> Vec<Number> {
+    let [full, one] = measure(imports, InputKind::ServiceImport, load::service_import);
+    let [by_routes, by_route] = measure(ROUTES, InputKind::HttpRoute, load::http_route);
+    vec![
+        Number::best_of("translate every import", &full, "ms", 500.0),
+        Number::best_of("translate one changed import, the slowest of 100", &one, "ms", 5.0),
+        Number::best_of("translate 5,000 HTTPRoutes", &by_routes, "ms", 400.0),
+        Number::best_of("translate one changed HTTPRoute, the slowest of 100", &by_route, "ms", 5.0),
+    ]
+}
+
+/// How long it takes to translate everything, and one change, the longest of some: of each run.
+fn measure(imports: usize, kind: InputKind, source: Source) -> [Vec<f64>; 2] {
     let mut snapshot = snapshot(imports);
+    for number in 0..imports {
+        put(&mut snapshot, kind, &source(number, 0));
+    }
     let mut full = Vec::new();
     let mut one = Vec::new();
     for run in 0..RUNS {
@@ -28,20 +49,18 @@ pub(crate) fn numbers(imports: usize) -> Vec<Number> {
         let mut worst = 0.0_f64;
         for change in 1..=CHANGES {
             // Rules that no run before had.
-            let import = load::service_import(change * 97 % imports, run * CHANGES + change);
-            let changes = put(&mut snapshot, InputKind::ServiceImport, &import);
+            let newer = source(change * 97 % imports, run * CHANGES + change);
+            let changes = put(&mut snapshot, kind, &newer);
             let start = Instant::now();
             translator.update(&snapshot, &changes);
             worst = worst.max(milliseconds(start));
         }
         one.push(worst);
     }
-    vec![
-        Number::best_of("translate every import", &full, "ms", 500.0),
-        Number::best_of("translate one changed import, the slowest of 100", &one, "ms", 5.0),
-    ]
+    [full, one]
 }
 
+/// What there is beside the rules.
 fn snapshot(imports: usize) -> Snapshot {
     let mut snapshot = Snapshot { namespaces: Some([].into()), ..Snapshot::default() };
     for object in load::surroundings() {
@@ -51,11 +70,8 @@ fn snapshot(imports: usize) -> Snapshot {
         };
         put(&mut snapshot, kind, &object);
     }
-    let all = [
-        (InputKind::Namespace, load::namespaces()),
-        (InputKind::ExportedService, load::exported_services(imports)),
-        (InputKind::ServiceImport, load::service_imports(imports)),
-    ];
+    let all =
+        [(InputKind::Namespace, load::namespaces()), (InputKind::ExportedService, load::exported_services(imports))];
     for (kind, objects) in all {
         for object in &objects {
             put(&mut snapshot, kind, object);
