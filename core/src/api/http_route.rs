@@ -1,5 +1,6 @@
 //! `HTTPRoute` (Gateway API v1.5), as others write it: where its rules are to hold, its rules, and what it is told.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube_core::ObjectMeta;
 use kube_derive::Resource;
 use serde::Deserialize;
@@ -76,6 +77,12 @@ impl HttpRoute {
         FieldPath::from("spec.rules").index(index)
     }
 
+    /// What it is told by us of one of its parents.
+    pub fn conditions_of(&self, parent: &ParentRef) -> Vec<Condition> {
+        let entry = self.told.iter().find(|entry| is_ours(entry) && entry.get("parentRef") == Some(&parent.written));
+        entry.map(conditions).unwrap_or_default()
+    }
+
     /// Whether it is told anything by us.
     pub fn is_told_by_us(&self) -> bool {
         self.told.iter().any(is_ours)
@@ -137,6 +144,11 @@ impl From<Value> for RouteRule {
 /// Whether an entry of `status.parents` is ours.
 pub fn is_ours(entry: &Value) -> bool {
     entry.get("controllerName").and_then(Value::as_str) == Some(CONTROLLER)
+}
+
+/// The conditions of an entry of `status.parents`.
+pub fn conditions(entry: &Value) -> Vec<Condition> {
+    entry.get("conditions").and_then(|said| Vec::deserialize(said).ok()).unwrap_or_default()
 }
 
 /// The form that it has in an API server and in files.

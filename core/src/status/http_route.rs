@@ -4,11 +4,11 @@
 //! written, and refused where somebody else was faster. Others' entries stay as they are.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::condition::{ACCEPTED, News, NewsType, PARTIALLY_INVALID, PROGRAMMED, RESOLVED_REFS, Saying, Subject};
 use super::{Delivery, StatusKind, StatusPatch, message};
+use crate::api::http_route::conditions;
 use crate::api::{CONTROLLER, HttpRoute, is_ours};
 use crate::json::put_at;
 use crate::problem::{Effect, ObjectRef, Problem, Reason};
@@ -52,7 +52,7 @@ pub fn http_route<'i>(
         let key = Key::new(namespace, name);
         let place =
             route.told.iter().position(|entry| is_ours(entry) && entry.get("parentRef") == Some(&named.written));
-        let before = place.and_then(|place| route.told.get(place)).map(conditions).unwrap_or_default();
+        let before = route.conditions_of(named);
         let sayings = sayings(route, index, &key, parent(&key));
         let subject = Subject { metadata: &route.metadata, conditions: &before };
         let (said, _) = subject.said(StatusKind::HttpRoute, &OURS, sayings, now);
@@ -86,10 +86,6 @@ pub fn http_route<'i>(
         patch.body = Value::Null;
     }
     Some(StatusPatch { news, ..patch })
-}
-
-fn conditions(entry: &Value) -> Vec<Condition> {
-    entry.get("conditions").and_then(|said| Vec::deserialize(said).ok()).unwrap_or_default()
 }
 
 /// What is said of one parent of a route.
@@ -142,6 +138,7 @@ fn sayings(route: &HttpRoute, index: usize, key: &Key, parent: Option<RouteParen
 #[cfg(test)]
 mod tests {
     use k8s_openapi::jiff::Timestamp;
+    use serde::Deserialize;
 
     use super::*;
     use crate::snapshot::change::{Change, Input};

@@ -53,7 +53,7 @@ impl ImportStatus {
         let subject = written.map(Subject::service_import);
         let nothing = ObjectMeta::default();
         let metadata = subject.map_or(&nothing, |subject| subject.metadata);
-        let has_rules = written.is_some_and(|written| written.spec.http.is_some());
+        let has_rules = !import.rules.is_empty() || written.is_some_and(|written| written.spec.http.is_some());
         let sources = || world.translator.exports().sources(namespace, name);
         let clusters: BTreeSet<_> = sources().map(|source| source.cluster.clone()).collect();
         let stale = sources().filter(|source| source.liveness == Liveness::Stale);
