@@ -58,7 +58,9 @@ fn a_new_path_takes_one_more() {
 fn a_rule_for_a_port_takes_one_more_however_many_there_are() {
     let on = |ports: Value, rule: Value| with(rule, "ports", ports);
     let rules = [on(json!([9090]), always(to(0))), on(json!([8080, 80]), always(to(1)))];
-    let trace = trace(import("payment", rules), &Request::get("payment.secure", "/"));
+    let mut host = host([import("payment", rules)]);
+    host.set_property(&["destination", "port"], Some(&8080_i64.to_le_bytes()));
+    let trace = play(&mut host, &Request::get("payment.secure", "/")).trace;
     assert_eq!(trace.border_crossings(), 6, "{:?}", trace.host_calls);
 }
 
