@@ -50,11 +50,12 @@ use crate::problem::Problem;
 use crate::snapshot::change::Change;
 use crate::snapshot::{Keyed, Snapshot};
 use crate::translate::{Options, Translator};
-use conditions::{Conditions, Subject};
+use conditions::Conditions;
 use egress::Egress;
 use import::ImportState;
 use objects::Objects;
 use queue::WorkQueue;
+use statuses::Subject;
 use version::StageProgress;
 use world::World;
 

@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use super::condition_counts::ConditionCounts;
 use super::event::{Command, ModuleVerdict};
 use super::key::{Part, ReconcileKey};
-use super::statuses::remember;
+use super::statuses::{Subject, remember};
 use super::version::{Stage, Versions};
 use super::{Leadership, Rollout, Work};
 use crate::api::{HttpRoute, McsVersion};
@@ -42,18 +42,6 @@ pub(super) struct Conditions {
     pub(super) refused: BTreeSet<ObjectId>,
     /// Those that are being written.
     pub(super) under_way: BTreeSet<Subject>,
-}
-
-/// An object that has a status.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Subject {
-    Policy(Key),
-    Import(Key),
-    /// The `ServiceImport` of the Multi-Cluster Services API for an import.
-    Clusterset(Key),
-    Export(Key),
-    /// A route that has an import as its parent.
-    Route(Key),
 }
 
 impl Rollout {

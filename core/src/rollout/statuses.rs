@@ -5,12 +5,23 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::Rollout;
-use super::conditions::Subject;
 use crate::api::mcs_service_import::McsServiceImportStatus;
 use crate::api::{DataPlane, ServiceImportStatus, WanPolicyStatus};
 use crate::emit::object::Kind;
 use crate::snapshot::{Key, Snapshot};
 use crate::status::{self, RouteParent, Shape, StatusKind, StatusPatch, Subject as Said};
+
+/// An object that has a status.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Subject {
+    Policy(Key),
+    Import(Key),
+    /// The `ServiceImport` of the Multi-Cluster Services API for an import.
+    Clusterset(Key),
+    Export(Key),
+    /// A route that has an import as its parent.
+    Route(Key),
+}
 
 impl Rollout {
     /// What changes in what an object is told.
