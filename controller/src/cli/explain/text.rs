@@ -32,7 +32,7 @@ pub(super) fn print(
         let name = taken.and_then(|taken| taken.name.as_deref());
         field(out, "rule", rule_name(rule, name, outcome.r#match))?;
         if let Some(object) = taken.and_then(|taken| taken.object.as_deref()) {
-            field(out, "written in", object)?;
+            field(out, "written in", printable(object))?;
         }
     }
     match outcome.kind {

@@ -8,7 +8,7 @@ use mcwan_policy::wire::NoMatch;
 
 use super::http_match::wire_match;
 use super::{FrontEnd, FrontRule};
-use crate::api::{ExportedPort, GATEWAY_API_GROUP, HttpRoute, ParentRef, RouteRule};
+use crate::api::{ExportedPort, GATEWAY_API_GROUP, HttpRoute, ParentRef, RouteRule, limits};
 use crate::problem::{ObjectRef, Reason};
 use crate::snapshot::{Key, Snapshot};
 use crate::translate::{Exports, Origin, merge};
@@ -126,11 +126,13 @@ fn fitting(parent: &ParentRef, named: &[(u16, Option<String>)]) -> Result<Option
     Ok(Some(fitting))
 }
 
-/// The HTTP ports that a service has in all clusters, with their names.
+/// The HTTP ports that a service has in all clusters, with their names: of too many, those that are served, as rules for
+/// more would be over the filter's bound and refuse the import.
 fn named_ports(exports: &Exports, namespace: &str, name: &str) -> Vec<(u16, Option<String>)> {
     let merged = merge(exports.declared(namespace, name).collect());
     let ports = merged.map(|merged| merged.ports).unwrap_or_default();
-    ports.into_iter().filter(ExportedPort::is_http).map(|port| (port.port.get(), port.name)).collect()
+    let served = ports.into_iter().filter(ExportedPort::is_http).take(limits::PORTS);
+    served.map(|port| (port.port.get(), port.name)).collect()
 }
 
 fn written<'s>(rule: &'s RouteRule, index: usize, object: &Arc<ObjectRef>, ports: &[u16]) -> FrontRule<'s> {

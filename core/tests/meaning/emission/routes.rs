@@ -232,6 +232,22 @@ fn natively_each_port_has_its_rules() {
     assert!(!import_objects(world.payment(), &settings(DataPlane::Wasm)).0.is_empty());
 }
 
+/// What another cluster exports breaks no rules here: of more ports than are served, none has a rule.
+#[test]
+fn rules_for_a_port_stay_within_the_filters_bound() {
+    let ports = |from: u16| {
+        (from..from + 64).map(|port| format!("{{name: p{port}, port: {port}}}")).collect::<Vec<_>>().join(", ")
+    };
+    let export = |cluster: &str, from: u16| {
+        mk_export(cluster, &format!("ports: [{}], gateways: [10.20.0.7], defaultTier: high", ports(from)))
+    };
+    let parent = PARENT.replace('}', ", port: 8000}");
+    let world = World::new(&[export("c1", 8000), export("c2", 9000), mk_route("pay", 0, &[&parent], &[on("/pay")])]);
+    let [own, others] = &world.payment().wire.rules[..] else { panic!("want two: {:?}", rules(world.payment())) };
+    assert_eq!((own.ports.len(), others.ports.len()), (1, 63));
+    assert_eq!(mcwan_policy::check(&world.payment().wire), []);
+}
+
 /// The definition of `HTTPRoute` refuses it; what is asked for all the same is nothing, and not the default tier.
 #[test]
 fn a_route_without_rules_opens_nothing() {
