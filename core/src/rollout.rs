@@ -17,6 +17,7 @@ mod export;
 mod filter;
 mod gate;
 mod import;
+mod intake;
 mod key;
 mod objects;
 mod pods;
@@ -263,68 +264,6 @@ impl Rollout {
     /// The sizes of the filters' configurations, in bytes.
     pub fn config_bytes(&self) -> impl Iterator<Item = usize> {
         self.egresses.values().filter_map(|egress| egress.filter.composed.as_ref()).map(|composed| composed.bytes)
-    }
-
-    fn watched(&mut self, event: WatchEvent, now: Moment) {
-        let news = self.world.update(event, &mut self.objects.observed, now);
-        if let Some(version) = news.mcs_version {
-            self.conditions.mcs_version = version;
-            self.model.translator.serve_mcs(version);
-        }
-        if let Some(has_them) = news.has_mcs_imports.filter(|has_them| *has_them != self.model.settings.has_mcs_imports)
-        {
-            self.model.settings.has_mcs_imports = has_them;
-            let imports: Vec<_> = self.model.translator.imports().iter().map(|(key, _)| key).collect();
-            for import in imports {
-                self.queue.add(Work::Reconcile(ReconcileKey::import(&import)));
-            }
-        }
-        if matches!(self.leadership, Leadership::Following) {
-            return;
-        }
-        for id in news.touched {
-            self.look_at(id);
-        }
-        self.update(&news.changes, now);
-    }
-
-    /// Looks at an object again: for whom it belongs to, or whether it is to go by now.
-    fn look_at(&mut self, id: ObjectId) {
-        match self.objects.desired.owner_of(&id) {
-            Some(key) => self.queue.add(Work::Reconcile(key.clone())),
-            None => self.queue.add_unplanned(Work::Prune(id)),
-        }
-    }
-
-    /// Works out what changes concern, and gives it.
-    fn update(&mut self, changes: &[Change], now: Moment) -> Vec<ReconcileKey> {
-        if changes.is_empty() {
-            return Vec::new();
-        }
-        let affected = self.model.translator.update(&self.world.snapshot, changes);
-        self.conditions.counts.update(changes, &self.world.snapshot);
-        self.report_affected(changes, &affected);
-        for change in changes {
-            match change {
-                Change::GatewayPods(namespace) => self.pods_changed(namespace, now),
-                // A `ServiceImport` shows them, and slices belong to it.
-                Change::Addresses(import) => {
-                    self.queue.add(Work::Reconcile(ReconcileKey::import(import)));
-                    self.queue.add(Work::Reconcile(ReconcileKey::slices(import)));
-                }
-                // The registry may have an export that is not known here yet.
-                Change::McsImportStatus(service) | Change::RemoteEndpoints(service) | Change::Endpoints(service) => {
-                    self.queue.add(Work::Reconcile(ReconcileKey::slices(service)));
-                }
-                Change::Liveness(cluster) => self.queue.add(Work::Warn(Arc::clone(cluster))),
-                _ => {}
-            }
-        }
-        let keys = ReconcileKey::affected(&affected);
-        for key in &keys {
-            self.queue.add(Work::Reconcile(key.clone()));
-        }
-        keys
     }
 
     /// Looks at everything anew, as one who begins to lead.

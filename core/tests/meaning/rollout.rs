@@ -1,6 +1,7 @@
 //! The rollout against an API server that does at once what it is asked for.
 
 mod pods;
+mod registry;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::slice;
@@ -8,7 +9,6 @@ use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
-use mcwan_core::api::limits;
 use mcwan_core::emit::kubernetes::Settings;
 use mcwan_core::emit::object::{Kind, ObjectId};
 use mcwan_core::moment::Moment;
@@ -17,7 +17,7 @@ use mcwan_core::outcome::WriteError;
 use mcwan_core::problem::Reason;
 use mcwan_core::rollout::{Answer, ApplyError, Command, Event, ModuleVerdict, Rollout, Step, Timing, WatchEvent};
 use mcwan_core::snapshot::Key;
-use mcwan_core::translate::{Options, Trust};
+use mcwan_core::translate::Options;
 use mcwan_core::watched::Watched;
 use serde_json::{Value, json};
 
@@ -249,67 +249,6 @@ fn what_a_restored_api_server_has_is_put_right() {
 }
 
 #[test]
-fn without_the_kind_of_exports_nothing_leaves_the_registry() {
-    let (exports, exported) = (Watched::ServiceExport, Watched::Emitted(Kind::ExportedService));
-    let id = ObjectId { kind: Kind::ExportedService, key: Key::new("mc-wan-registry", "own.secure.ledger") };
-    let told_before = |live: &Live| WatchEvent::Changed {
-        kind: exported,
-        key: id.key.clone(),
-        live: Some(live.clone()),
-        input: None,
-    };
-    let live = Live { version: 7, owner: Owner::Ours(Digest::of_desired(&json!({}))), ..Live::default() };
-    for is_installed in [false, true] {
-        let now = Moment::START;
-        let settings = Settings { cluster: Some("own".to_owned()), ..mk_settings() };
-        let mut rollout = Rollout::new("own", LEASE, mk_options(), settings, Timing::default(), 1, now);
-        rollout.observe(now, told_before(&live));
-        for kind in Watched::all().filter(|kind| is_installed || *kind != exports) {
-            rollout.observe(now, WatchEvent::Synced { kind });
-        }
-        if !is_installed {
-            rollout.observe(now, WatchEvent::NotInstalled { kind: exports });
-        }
-        assert!(rollout.is_synced());
-        let mut is_deleted_after = |seconds: u64, event: Event| {
-            let now = now + Duration::from_secs(seconds);
-            let steps = [rollout.step(now, event), rollout.step(now, Event::Time)];
-            let mut commands = steps.iter().flat_map(|step| &step.commands);
-            commands.any(|command| matches!(command, Command::Delete { id: deleted, .. } if *deleted == id))
-        };
-        assert_eq!(is_deleted_after(0, Event::Leading(true)), is_installed, "it is known that none is there");
-        if !is_installed {
-            let synced = Event::Watch(WatchEvent::Synced { kind: exports });
-            assert!(!is_deleted_after(60, synced), "the objects may follow their definition");
-            assert!(is_deleted_after(90, Event::Time), "none has come");
-        }
-    }
-}
-
-#[test]
-fn what_cannot_be_read_in_the_registry_is_named_until_it_can_or_is_gone() {
-    let mut play = Play::of_payment();
-    let name = "far.secure.odd";
-    let odd = |labels: Value| {
-        let spec = json!({"cluster": "far", "namespace": "secure", "name": "odd", "exportedAt": "2026-11-20T08:00:00Z",
-            "ports": [{"port": 1}], "properties": {"labels": labels}});
-        let object = mk("ExportedService", "mc-wan-registry", name, &spec);
-        Event::Watch(mk_input(Watched::Emitted(Kind::ExportedService), object))
-    };
-    let unreadable = |play: &Play| play.rollout.unreadable().map(|(_, name)| name.to_owned()).collect::<Vec<_>>();
-    assert_eq!(unreadable(&play), [""; 0]);
-    play.happen(odd(json!({"bad key!": "a"})));
-    assert_eq!(unreadable(&play), [name]);
-    play.happen(odd(json!({"team": "a"})));
-    assert_eq!(unreadable(&play), [""; 0], "it can");
-    play.happen(odd(json!({"team": "bad value!"})));
-    assert_eq!(unreadable(&play), [name]);
-    let (kind, key) = (Watched::Emitted(Kind::ExportedService), Key::new("mc-wan-registry", name));
-    play.happen(Event::Watch(WatchEvent::Deleted { kind, key, version: None }));
-    assert_eq!(unreadable(&play), [""; 0], "it is gone");
-}
-
-#[test]
 fn a_change_waits_no_longer_as_an_older_one_leaves() {
     let mut play = Play::of_payment();
     play.pass(60);
@@ -363,66 +302,6 @@ fn one_who_insists_is_asked_ever_less() {
     play.live(&gateway).has_additions = true;
     play.tell(&gateway);
     assert_eq!(play.written.len(), 1, "after a while, it is somebody else");
-}
-
-/// Whom the ingress gateway of `secure` refuses, after each ten seconds in which we renew our Lease and `far` does not.
-fn refused_over_time(stale_gateways: Option<Duration>, seconds: u64) -> (Vec<Value>, Vec<String>) {
-    let gateways = json!([{"namespace": "secure", "addresses": ["10.30.0.9"]}]);
-    let mut export = mk("ServiceExport", "secure", "ledger", &json!({}));
-    export["metadata"]["annotations"] = json!({"mc-wan.l7mp.io/wan-policy": "high"});
-    let lease = |name: &str, renewal: u64| {
-        let spec = json!({"renewTime": renewal.to_string(), "leaseDurationSeconds": 30});
-        mk_input(Watched::Lease, mk("Lease", "mc-wan-registry", name, &spec))
-    };
-    let far = mk("WANCluster", "mc-wan-registry", "far", &json!({"tiers": [], "egressGateways": gateways}));
-    let service = mk("Service", "secure", "ledger", &json!({"ports": [{"port": 80}]}));
-    let options = Options { trust: Trust { stale_gateways, ..Trust::default() }, ..mk_options() };
-    let mut play = Play::new(
-        options,
-        vec![
-            mk_input(Watched::Namespace, mk_cluster_scoped("Namespace", "secure", &json!({}))),
-            mk_input(Watched::WanPolicy, mk_cluster_scoped("WANPolicy", "high", &json!({"port": 31_111}))),
-            mk_input(Watched::Emitted(Kind::WanCluster), far),
-            mk_input(Watched::Emitted(Kind::Service), service),
-            mk_input(Watched::ServiceExport, export),
-            lease("own", 0),
-            lease("far", 0),
-        ],
-    );
-    let mut rules = Vec::new();
-    for second in (0..seconds).step_by(10) {
-        play.pass(10);
-        play.happen(Event::Watch(lease("own", second + 1)));
-        let policy = play.objects.iter().find(|(id, _)| id.kind == Kind::AuthorizationPolicy).expect("an admission");
-        rules.push(policy.1.0["spec"]["rules"][0].clone());
-    }
-    (rules, play.news)
-}
-
-#[test]
-fn gateways_of_a_cluster_that_is_stale_for_too_long_are_refused_and_that_is_told_before() {
-    let admits = json!({"from": [{"source": {"notIpBlocks": ["10.30.0.9"]}}]});
-    let (rules, news) = refused_over_time(None, 600);
-    assert!(rules.iter().all(|rule| *rule == admits), "unless it is asked for, nobody is: {rules:?}");
-    assert_eq!(news, [""; 0]);
-    let (rules, news) = refused_over_time(Some(Duration::from_mins(2)), 140);
-    assert!(rules.iter().all(|rule| *rule == admits), "not before its time: {rules:?}");
-    assert_eq!(news.len(), 1, "{news:?}");
-    assert!(news[0].starts_with("secure/ledger: cluster far does not renew its Lease"), "{news:?}");
-    let (rules, _) = refused_over_time(Some(Duration::from_mins(2)), 180);
-    assert_eq!(rules.last(), Some(&json!({})), "everybody is refused: no other gateway is known");
-}
-
-#[test]
-fn addresses_over_the_bound_are_told_of() {
-    let mut play = Play::of_payment();
-    assert_eq!(play.rollout.untold_gateways(), 0);
-    for pod in 0..=limits::ADDRESSES {
-        let address = format!("10.{}.{}.1", pod / 256, pod % 256);
-        let pod = mk_pod("secure", "mcwan-egress", &format!("pod-{pod}"), &address);
-        play.happen(Event::Watch(mk_input(Watched::Pod, pod)));
-    }
-    assert_eq!(play.rollout.untold_gateways(), 1, "the gateway of one namespace");
 }
 
 #[test]
