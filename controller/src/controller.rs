@@ -126,7 +126,7 @@ async fn work(
     let mut module = config.module.clone().watch();
     let place = if registry.is_some() { Place::Elsewhere } else { Place::Here };
     let source = Source::new(client.clone(), registry.unwrap_or_else(|| client.clone()), &config.cluster);
-    let mut watches = Watches::start(&source);
+    let mut watches = Watches::start(&source, config.front_ends);
     let options = Options {
         cluster: Some(config.cluster.clone()),
         steering_key: steering_keys.borrow_and_update().clone(),

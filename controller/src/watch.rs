@@ -21,6 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use kube::Client;
 use mcwan_core::api::McsVersion;
 use mcwan_core::rollout::WatchEvent;
+use mcwan_core::translate::FrontEnds;
 use mcwan_core::watched::Watched;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -75,11 +76,16 @@ pub struct Watches {
 }
 
 impl Watches {
-    /// Starts watching every kind.
-    pub fn start(source: &Source) -> Self {
+    /// Starts watching every kind, but for those that would give rules and are not to.
+    pub fn start(source: &Source, front_ends: FrontEnds) -> Self {
         let (sender, events) = mpsc::channel(WAITING_EVENTS);
         let mut tasks = JoinSet::new();
         for kind in Watched::all() {
+            if !front_ends.watches(kind) {
+                // Nothing else is in the channel yet: there is room.
+                let _ = sender.try_send(WatchEvent::NotInstalled { kind });
+                continue;
+            }
             tasks.spawn(Task::new(kind, source.clone(), sender.clone()).run());
         }
         Self { events, tasks }

@@ -8,13 +8,14 @@ pub mod duration;
 pub mod exportable;
 pub mod exported_endpoints;
 pub mod exported_service;
+pub mod grpc_match;
 pub mod http_filter;
 pub mod http_match;
-pub mod http_route;
 pub mod http_rule;
 pub mod limits;
 pub mod mcs_service_import;
 pub mod pattern;
+pub mod route;
 pub mod service_export;
 pub mod service_import;
 pub mod validate;
@@ -27,14 +28,15 @@ pub use exported_service::{
     ExportedPort, ExportedService, ExportedServiceSpec, Protocol, ServiceProperties, ServiceType, SessionAffinity,
     TrafficPolicy,
 };
+pub use grpc_match::{GrpcMatch, GrpcMethodMatch, GrpcMethodMatchType};
 pub use http_filter::{
     BackendObjectRef, Cors, FilterType, Fraction, Header, HeaderModifier, HttpFilter, LocalObjectRef, PathModifier,
     PathModifierType, Percent, RedirectStatus, RequestMirror, RequestRedirect, Scheme, UrlRewrite,
 };
 pub use http_match::{HeaderMatch, HttpMatch, Method, PathMatch, PathMatchType, QueryParamMatch, ValueMatchType};
-pub use http_route::{CONTROLLER, Fault, GATEWAY_API_GROUP, HttpRoute, ParentRef, RouteRule, is_ours};
 pub use http_rule::{BackendRef, HttpRule, Timeouts};
 pub use mcs_service_import::{ClusterStatus, McsServiceImport};
+pub use route::{CONTROLLER, Fault, GATEWAY_API_GROUP, ParentRef, Route, RouteDocument, RouteKind, RouteRule, is_ours};
 pub use service_export::{MCS_GROUP, McsVersion, ServiceExport, WAN_POLICY_ANNOTATION};
 pub use service_import::{
     DataPlane, Http, ImportFields, NoMatch, NoMatchStatus, ServiceImport, ServiceImportSpec, ServiceImportStatus,

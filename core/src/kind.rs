@@ -173,6 +173,8 @@ pub const CONFIG_MAP: KindInfo = kind("", V1, "ConfigMap", "configmaps", OF_GATE
 pub const GATEWAY: KindInfo = kind(GATEWAY_API, V1, "Gateway", "gateways", OF_GATEWAYS);
 /// The routes behind the filter, and those of users.
 pub const HTTP_ROUTE: KindInfo = kind(GATEWAY_API, V1, "HTTPRoute", "httproutes", SHOWN);
+/// Those of users.
+pub const GRPC_ROUTE: KindInfo = kind(GATEWAY_API, V1, "GRPCRoute", "grpcroutes", SAID);
 /// Who may use an ingress gateway.
 pub const AUTHORIZATION_POLICY: KindInfo = kind(
     "security.istio.io",

@@ -30,7 +30,7 @@ pub use gathered::{Gathered, Reader};
 pub use keyed::{Key, Keyed};
 pub use objects::{Age, Objects};
 use pod::Pod;
-pub use routes::Routes;
+pub use routes::{RouteRef, Routes};
 
 use crate::api::{
     ExportedEndpoints, ExportedService, McsServiceImport, ServiceExport, ServiceImport, WanCluster, WanPolicy,

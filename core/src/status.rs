@@ -6,17 +6,17 @@
 
 mod condition;
 mod delivery;
-mod http_route;
 mod mcs_service_import;
 mod message;
+mod route;
 mod service_export;
 mod service_import;
 mod wan_policy;
 
 pub use condition::{News, NewsType, Subject};
 pub use delivery::{Delivery, GatewayState, ModuleState};
-pub use http_route::{RouteParent, http_route};
 pub use mcs_service_import::{Shape, address_taken, mcs_service_import};
+pub use route::{RouteParent, route};
 pub use service_export::{refusal_ahead, service_export};
 pub use service_import::service_import;
 pub use wan_policy::wan_policy;
@@ -24,7 +24,7 @@ pub use wan_policy::wan_policy;
 use kube_core::ApiResource;
 use serde_json::Value;
 
-use crate::api::McsVersion;
+use crate::api::{McsVersion, RouteKind};
 use crate::kind;
 use crate::snapshot::Key;
 
@@ -39,7 +39,7 @@ pub enum StatusKind {
     /// Of the Multi-Cluster Services API, in the version that is served.
     McsServiceImport(McsVersion),
     /// Of users.
-    HttpRoute,
+    Route(RouteKind),
 }
 
 /// A status that differs from what is there.
@@ -64,7 +64,7 @@ impl StatusKind {
             Self::ServiceImport => kind::SERVICE_IMPORT.resource(),
             Self::WanPolicy => kind::WAN_POLICY.resource(),
             Self::ServiceExport(version) => kind::SERVICE_EXPORT.resource_of(version.as_str()),
-            Self::HttpRoute => kind::HTTP_ROUTE.resource(),
+            Self::Route(kind) => kind.info().resource(),
             Self::McsServiceImport(version) => kind::MCS_SERVICE_IMPORT.resource_of(version.as_str()),
         }
     }

@@ -2,7 +2,7 @@
 
 use kube_core::ApiResource;
 
-use crate::api::McsVersion;
+use crate::api::{McsVersion, RouteKind};
 use crate::emit::object::Kind;
 use crate::kind::{self, KindInfo};
 use crate::snapshot::change::InputKind;
@@ -20,6 +20,8 @@ pub enum Watched {
     Pod,
     /// Those by which clusters show the registry that they are alive.
     Lease,
+    /// Those of users. What users write of `HTTPRoute`s is among [`Watched::Emitted`].
+    GrpcRoute,
     /// What we write. Others' objects of some of these kinds are input.
     Emitted(Kind),
 }
@@ -27,9 +29,16 @@ pub enum Watched {
 impl Watched {
     /// Every kind.
     pub fn all() -> impl Iterator<Item = Self> {
-        [Self::WanPolicy, Self::ServiceImport, Self::ServiceExport, Self::Namespace, Self::Pod, Self::Lease]
-            .into_iter()
-            .chain(Kind::ALL.map(Self::Emitted))
+        let read = [
+            Self::WanPolicy,
+            Self::ServiceImport,
+            Self::ServiceExport,
+            Self::Namespace,
+            Self::Pod,
+            Self::Lease,
+            Self::GrpcRoute,
+        ];
+        read.into_iter().chain(Kind::ALL.map(Self::Emitted))
     }
 
     /// Every kind of which users' objects, or other clusters', are input, and what it is to the snapshot.
@@ -51,7 +60,8 @@ impl Watched {
             Self::Emitted(Kind::ExportedService) => Some(InputKind::ExportedService),
             Self::Emitted(Kind::ExportedEndpoints) => Some(InputKind::ExportedEndpoints),
             Self::Emitted(Kind::WanCluster) => Some(InputKind::WanCluster),
-            Self::Emitted(Kind::HttpRoute) => Some(InputKind::HttpRoute),
+            Self::Emitted(Kind::HttpRoute) => Some(InputKind::Route(RouteKind::Http)),
+            Self::GrpcRoute => Some(InputKind::Route(RouteKind::Grpc)),
             Self::Emitted(
                 Kind::DestinationRule
                 | Kind::ConfigMap
@@ -87,9 +97,13 @@ impl Watched {
     pub const fn emitted(self) -> Option<Kind> {
         match self {
             Self::Emitted(kind) => Some(kind),
-            Self::WanPolicy | Self::ServiceImport | Self::ServiceExport | Self::Namespace | Self::Pod | Self::Lease => {
-                None
-            }
+            Self::WanPolicy
+            | Self::ServiceImport
+            | Self::ServiceExport
+            | Self::Namespace
+            | Self::Pod
+            | Self::Lease
+            | Self::GrpcRoute => None,
         }
     }
 
@@ -102,6 +116,7 @@ impl Watched {
             Self::Namespace => &kind::NAMESPACE,
             Self::Pod => &kind::POD,
             Self::Lease => &kind::LEASE,
+            Self::GrpcRoute => &kind::GRPC_ROUTE,
             Self::Emitted(kind) => kind.info(),
         }
     }

@@ -21,7 +21,7 @@ pub(crate) enum Effect {
         path: Option<Box<PathRewrite>>,
     },
     Redirect(Box<Redirect>),
-    Refuse(Reason),
+    Refuse(Reason, wire::RefuseStatus),
 }
 
 /// Checks the actions of a rule. One that cannot be keeps its share and refuses it.
@@ -33,7 +33,7 @@ pub(crate) fn compile(
     report: &mut dyn FnMut(ImportError),
 ) -> Vec<Action> {
     if let Err(part) = Part::bound("backends", actions.len(), limits::RULE_ACTIONS) {
-        let effect = Effect::Refuse(part.reason());
+        let effect = Effect::Refuse(part.reason(), wire::RefuseStatus::default());
         report(ImportError { at: At::Actions(rule), part });
         return vec![Action { weight: 1, effect }];
     }
@@ -42,7 +42,7 @@ pub(crate) fn compile(
         let effect = Effect::new(action, targets, by_prefix).unwrap_or_else(|part| {
             let reason = part.reason();
             report(ImportError { at: At::Action(rule, index), part });
-            Effect::Refuse(reason)
+            Effect::Refuse(reason, wire::RefuseStatus::default())
         });
         Action { weight, effect }
     };
@@ -78,7 +78,7 @@ impl Effect {
                 Ok(Self::Forward { target, path })
             }
             wire::Action::Redirect(redirect) => Ok(Self::Redirect(Box::new(Redirect::new(redirect, by_prefix)?))),
-            wire::Action::Refuse(wire::Refuse { weight: _, reason }) => Ok(Self::Refuse(reason.into())),
+            wire::Action::Refuse(wire::Refuse { weight: _, reason, status }) => Ok(Self::Refuse(reason.into(), status)),
         }
     }
 }
@@ -102,6 +102,7 @@ impl From<wire::RefuseReason> for Reason {
             wire::RefuseReason::UnsupportedFilter => Self::UnsupportedFilter,
             wire::RefuseReason::InvalidFilter => Self::InvalidFilter,
             wire::RefuseReason::InvalidMatch => Self::InvalidMatch,
+            wire::RefuseReason::NoBackend => Self::NoBackend,
         }
     }
 }

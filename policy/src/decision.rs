@@ -65,7 +65,11 @@ pub struct Reply<'t> {
 impl<'t> Decision<'t> {
     /// The answer that a reason has.
     pub fn refuse(reason: Reason, import: Option<Import<'t>>, matched: Option<RuleMatch>) -> Self {
-        let status = reason.status(import.map(Import::no_match).unwrap_or_default());
+        Self::answer(reason, reason.status(import.map(Import::no_match).unwrap_or_default()), import, matched)
+    }
+
+    /// The same with a status of its own.
+    pub(crate) fn answer(reason: Reason, status: u16, import: Option<Import<'t>>, matched: Option<RuleMatch>) -> Self {
         let headers = vec![(REASON_HEADER.as_bytes().to_vec(), reason.as_str().as_bytes().to_vec())];
         Self::Reply(Reply { import, matched, status, headers, body: reason.sentence(), reason: Some(reason) })
     }

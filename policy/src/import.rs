@@ -7,7 +7,7 @@ use crate::action::{self, Action};
 use crate::error::{At, ImportError, Part, Reason};
 use crate::header::{HeaderMatch, HeaderName, ValueMatch, is_name};
 use crate::host::{self, HostPattern};
-use crate::path::{self, trim_prefix};
+use crate::path::{self, PathError, trim_prefix};
 use crate::path_index::PathKind;
 use crate::pattern::Pattern;
 use crate::pattern_pool::PatternPool;
@@ -91,7 +91,7 @@ pub fn check(import: &wire::Import) -> Vec<ImportError> {
 impl wire::Match {
     /// Whether the path is matched by prefix, as it is where none is given.
     fn is_by_prefix(&self) -> bool {
-        matches!(self.path, None | Some(wire::PathMatch::Prefix(_)))
+        matches!(self.path, None | Some(wire::PathMatch::Prefix(_) | wire::PathMatch::RawPrefix(_)))
     }
 }
 
@@ -186,6 +186,11 @@ impl Matches {
             Some(wire::PathMatch::Prefix(path)) => {
                 check_path(&path)?;
                 (PathKind::Prefix, trim_prefix(&path).to_owned())
+            }
+            Some(wire::PathMatch::RawPrefix(path)) => {
+                check_path(&path)?;
+                let inside = path.strip_suffix('/').ok_or_else(|| PathError::Open(path.clone()))?;
+                (PathKind::RawPrefix, inside.to_owned())
             }
             None => (PathKind::Prefix, String::new()),
         };

@@ -9,6 +9,9 @@ pub enum PathError {
     /// It does not start with `/`.
     #[error("path {0:?} does not start with `/`")]
     Relative(String),
+    /// A raw prefix ends within an element.
+    #[error("raw prefix {0:?} does not end in `/`")]
+    Open(String),
     /// It holds what no normalised path holds.
     #[error("path {0:?} contains {1:?}, which no request's path has once it is normalised")]
     NotNormal(String, &'static str),

@@ -31,6 +31,8 @@ pub(crate) enum PathKind {
     Exact,
     /// The path has no trailing `/`.
     Prefix,
+    /// The path has none either, but a request's goes on with one.
+    RawPrefix,
 }
 
 /// An alternative that matches, and how.
@@ -45,6 +47,7 @@ impl PathKind {
     fn matches(self, asked: &str, path: RequestPath<'_>) -> bool {
         match self {
             Self::Exact => asked.as_bytes() == path.path,
+            Self::RawPrefix => path.path.strip_prefix(asked.as_bytes()).is_some_and(|rest| rest.starts_with(b"/")),
             Self::Prefix => {
                 path.path.starts_with(asked.as_bytes()) && path.boundaries().any(|boundary| boundary == asked.len())
             }
@@ -55,7 +58,7 @@ impl PathKind {
     fn hash(self, path: Hash) -> u64 {
         match self {
             Self::Exact => path.bytes(b"=").finish(),
-            Self::Prefix => path.bytes(b"*").finish(),
+            Self::Prefix | Self::RawPrefix => path.bytes(b"*").finish(),
         }
     }
 }
@@ -100,10 +103,12 @@ impl PathIndex {
             hash = hash.bytes(path.path.get(hashed..boundary).unwrap_or_default());
             hashed = boundary;
             let start = path.path.get(..boundary).unwrap_or_default();
-            prefixes.extend(self.lookup(import, PathKind::Prefix, hash, start).map(|group| (group, boundary)));
+            let [by_element, raw] = self.prefixes(import, hash, start);
+            let raw = raw.filter(|_| boundary < path.path.len());
+            prefixes.extend(by_element.into_iter().chain(raw).map(|group| (group, boundary)));
         }
         let whole = hashed == path.path.len();
-        let exact = if whole { self.lookup(import, PathKind::Exact, hash, path.path) } else { None };
+        let exact = if whole { self.exact(import, hash, path.path) } else { None };
         let by_rank = exact.map(|group| (group, 0)).into_iter().chain(prefixes.into_iter().rev());
         for (group, prefix) in by_rank {
             for alternative in self.alternatives.iter(group.alternatives) {
@@ -128,11 +133,26 @@ impl PathIndex {
         })
     }
 
-    fn lookup(&self, import: u32, kind: PathKind, hash: Hash, path: &[u8]) -> Option<&Group> {
-        let same = |group: &&Group| {
-            group.import == import && group.kind == kind && self.texts.get(group.path).as_bytes() == path
-        };
-        let candidates = self.index.candidates(kind.hash(hash));
-        candidates.filter_map(|number| self.groups.get(number)).find(same)
+    fn exact(&self, import: u32, hash: Hash, path: &[u8]) -> Option<&Group> {
+        self.lookup(import, hash, PathKind::Exact, path).find(|group| group.kind == PathKind::Exact)
+    }
+
+    /// The two groups that ask for a prefix: by element, and raw. One walk finds both.
+    fn prefixes(&self, import: u32, hash: Hash, path: &[u8]) -> [Option<&Group>; 2] {
+        let mut found = [None, None];
+        for group in self.lookup(import, hash, PathKind::Prefix, path) {
+            match group.kind {
+                PathKind::Prefix => found[0] = Some(group),
+                PathKind::RawPrefix => found[1] = Some(group),
+                PathKind::Exact => {}
+            }
+        }
+        found
+    }
+
+    /// The groups of an import that ask for a path, of every kind that has the hash of this one.
+    fn lookup(&self, import: u32, hash: Hash, kind: PathKind, path: &[u8]) -> impl Iterator<Item = &Group> {
+        let candidates = self.index.candidates(kind.hash(hash)).filter_map(|number| self.groups.get(number));
+        candidates.filter(move |group| group.import == import && self.texts.get(group.path).as_bytes() == path)
     }
 }

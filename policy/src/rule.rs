@@ -26,8 +26,8 @@ pub struct Rank {
 enum PathRank {
     /// The longer expression wins.
     Regex(usize),
-    /// The longer prefix wins.
-    Prefix(usize),
+    /// The longer prefix wins; of those that differ in the `/` at their end alone, the one that needs it.
+    Prefix(usize, bool),
     Exact,
 }
 
@@ -37,9 +37,10 @@ impl Rank {
         let wire::Match { path, method, headers, query_params } = alternative;
         let path = match path {
             Some(wire::PathMatch::Exact(_)) => PathRank::Exact,
-            Some(wire::PathMatch::Prefix(prefix)) => PathRank::Prefix(trim_prefix(prefix).len()),
+            Some(wire::PathMatch::Prefix(prefix)) => PathRank::Prefix(trim_prefix(prefix).len(), false),
+            Some(wire::PathMatch::RawPrefix(prefix)) => PathRank::Prefix(trim_prefix(prefix).len(), true),
             Some(wire::PathMatch::Regex(pattern)) => PathRank::Regex(pattern.len()),
-            None => PathRank::Prefix(0),
+            None => PathRank::Prefix(0, false),
         };
         Self {
             path,

@@ -122,7 +122,9 @@ fn act<'t, R: Request>(
     let refuse = |reason| Ok(Decision::refuse(reason, Some(import), Some(matched)));
     match action::choose(import.actions(alternative.rule), draw) {
         None => refuse(Reason::NoBackend),
-        Some(Effect::Refuse(reason)) => refuse(*reason),
+        Some(Effect::Refuse(reason, status)) => {
+            Ok(Decision::answer(*reason, status.code(), Some(import), Some(matched)))
+        }
         Some(Effect::Redirect(redirect)) => Ok(Decision::Reply(Reply {
             import: Some(import),
             matched: Some(matched),

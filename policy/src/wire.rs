@@ -144,6 +144,8 @@ pub enum PathMatch {
     Exact(String),
     /// A prefix by path elements.
     Prefix(String),
+    /// A prefix byte for byte, which ends in `/`: `/a/` does not match `/a`. An older module does not know it.
+    RawPrefix(String),
     /// A regular expression over the whole path.
     Regex(String),
 }
@@ -192,7 +194,7 @@ pub enum Action {
     Forward(Forward),
     /// Answer with a redirect.
     Redirect(Redirect),
-    /// Answer 500: the user asked for something that cannot be had.
+    /// Answer here: the user asked for something that cannot be had.
     Refuse(Refuse),
 }
 
@@ -282,7 +284,7 @@ pub struct Header {
     pub value: String,
 }
 
-/// Answer 500 with a reason.
+/// Answer with a reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Refuse {
@@ -291,6 +293,37 @@ pub struct Refuse {
     pub weight: u32,
     /// Why.
     pub reason: RefuseReason,
+    /// The status of the answer. An older module does not know it: it is there only where it says something.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub status: RefuseStatus,
+}
+
+/// The status of the answer to what cannot be had.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum RefuseStatus {
+    /// 500.
+    #[default]
+    InternalServerError,
+    /// 503, which gRPC reads as UNAVAILABLE (gRPC, "HTTP to gRPC Status Code Mapping").
+    ServiceUnavailable,
+}
+
+impl Refuse {
+    /// With 500.
+    pub fn new(weight: u32, reason: RefuseReason) -> Self {
+        Self { weight, reason, status: RefuseStatus::default() }
+    }
+}
+
+impl RefuseStatus {
+    /// HTTP status.
+    pub const fn code(self) -> u16 {
+        match self {
+            Self::InternalServerError => 500,
+            Self::ServiceUnavailable => 503,
+        }
+    }
 }
 
 /// Why an action cannot be taken.
@@ -307,6 +340,8 @@ pub enum RefuseReason {
     InvalidFilter,
     /// A match that cannot be read; without it others would match more.
     InvalidMatch,
+    /// No backend takes any request. An older module does not know it: it is there only beside a status of its own.
+    NoBackend,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

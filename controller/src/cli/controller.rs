@@ -76,8 +76,9 @@ pub(super) struct Controller {
     /// Those of them that nothing is imported into
     #[arg(long, env = "MCWAN_DENIED_IMPORT_NAMESPACES", value_name = "NAMES", default_value = "kube-*")]
     denied_import_namespaces: NamespaceList,
-    /// The kinds that may give an import its rules where its `ServiceImport` has none, commas between them: `HTTPRoute`
-    #[arg(long, env = "MCWAN_FRONT_ENDS", value_name = "KINDS", default_value = "HTTPRoute")]
+    /// The kinds that may give an import its rules where its `ServiceImport` has none, commas between them: `HTTPRoute`,
+    /// `GRPCRoute`
+    #[arg(long, env = "MCWAN_FRONT_ENDS", value_name = "KINDS", default_value = "HTTPRoute,GRPCRoute")]
     front_ends: FrontEnds,
     /// Seconds for which the egress gateways of a cluster that is stale are admitted, counted while the registry can be
     /// reached; 0: for as long as the cluster is registered

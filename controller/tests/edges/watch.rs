@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use kube::{Client, Config};
 use mcwan::watch::{Source, Watches};
 use mcwan_core::rollout::WatchEvent;
+use mcwan_core::translate::FrontEnds;
 use mcwan_core::watched::Watched;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -80,7 +81,7 @@ async fn an_object_is_ours_only_if_we_write_its_kind() {
     let lists = table.iter().map(|(kind, plural, version, more, ..)| (*plural, mk_list(*kind, version, more)));
     let client = serving(lists.collect()).await;
     let source = Source::new(client.clone(), client, "own");
-    let mut watches = Watches::start(&source);
+    let mut watches = Watches::start(&source, FrontEnds::default());
     let mut read = Vec::new();
     let mut listing = Vec::new();
     let mut synced = Vec::new();

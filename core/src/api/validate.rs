@@ -14,8 +14,8 @@ use mcwan_policy::limits;
 use super::exportable::{is_key, is_label_value};
 use super::limits as bounds;
 use super::{
-    AddressType, ExportedEndpoints, ExportedService, Fault, HttpRoute, HttpRule, RouteRule, ServiceExport,
-    ServiceImport, ServiceProperties, WanCluster, WanPolicy,
+    AddressType, ExportedEndpoints, ExportedService, Fault, HttpRule, Route, RouteRule, ServiceExport, ServiceImport,
+    ServiceProperties, WanCluster, WanPolicy,
 };
 use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 use check::Check;
@@ -80,17 +80,17 @@ pub fn first_fault(rule: &HttpRule) -> Option<(FieldPath, String)> {
     check.problems.into_iter().next().map(|problem| (problem.field, problem.message))
 }
 
-/// What is wrong with an `HTTPRoute` by itself.
-pub fn http_route(route: &HttpRoute) -> Vec<Problem> {
-    let mut check = Check::new(ObjectRef::of(route));
-    for (index, RouteRule { rule: _, fault }) in route.rules.iter().enumerate() {
+/// What is wrong with a route by itself.
+pub fn route(route: &Route) -> Vec<Problem> {
+    let mut check = Check::new(route.object());
+    for (index, RouteRule { rule: _, calls: _, fault }) in route.rules.iter().enumerate() {
         if let Some(Fault { field, message, is_of_match: _ }) = fault {
-            check.error(HttpRoute::rule_field(index).field(field.clone()), Reason::InvalidValue, message.as_str());
+            check.error(Route::rule_field(index).field(field.clone()), Reason::InvalidValue, message.as_str());
         }
     }
     if route.imports().next().is_none() {
         let message = "no parent is a ServiceImport, so mcwan does not read it";
-        let warning = Problem::warning(ObjectRef::of(route), Reason::NotRead, message).at("spec.parentRefs");
+        let warning = Problem::warning(route.object(), Reason::NotRead, message).at("spec.parentRefs");
         let hint = "for the rules of an import, write `{group: multicluster.x-k8s.io, kind: ServiceImport, name: …}`";
         check.problems.push(warning.hint(hint));
     }

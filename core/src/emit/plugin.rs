@@ -5,7 +5,7 @@ mod fitting;
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
-use mcwan_policy::wire::{Action, PluginConfig, Rule, UnknownHosts, VERSION};
+use mcwan_policy::wire::{Action, PluginConfig, RefuseStatus, Rule, UnknownHosts, VERSION};
 use mcwan_policy::{At, ConfigError, Excess, ImportError, RouteTable, limits};
 use sha2::{Digest, Sha256};
 
@@ -127,17 +127,20 @@ impl PluginError {
     }
 }
 
-/// The actions of a rule that take requests, and why the filter would refuse each.
-pub(super) type Chosen<'r> = Vec<(&'r Action, Option<mcwan_policy::Reason>)>;
+/// The actions of a rule that take requests, and why and how the filter would refuse each.
+pub(super) type Chosen<'r> = Vec<(&'r Action, Option<(mcwan_policy::Reason, RefuseStatus)>)>;
 
 /// Takes from a rule the actions that take requests.
 pub(super) fn chosen<'r>(errors: &[ImportError], index: usize, rule: &'r Rule) -> Chosen<'r> {
     let chosen = rule.actions.iter().enumerate().filter(|(_, action)| action.weight() > 0);
     let refused = |position, action: &Action| match action {
-        Action::Refuse(refuse) => Some(refuse.reason.into()),
+        Action::Refuse(refuse) => Some((refuse.reason.into(), refuse.status)),
         Action::Forward(_) | Action::Redirect(_) => {
             let places = [At::Actions(index), At::Action(index, position)];
-            errors.iter().find(|error| places.contains(&error.at)).map(|error| error.part.reason())
+            errors
+                .iter()
+                .find(|error| places.contains(&error.at))
+                .map(|error| (error.part.reason(), RefuseStatus::default()))
         }
     };
     chosen.map(|(position, action)| (action, refused(position, action))).collect()

@@ -66,6 +66,7 @@ fn path(path: Option<&PathMatch>) -> String {
         None => "under /".to_owned(),
         Some(PathMatch::Exact(exact)) => exact.clone(),
         Some(PathMatch::Prefix(prefix)) => format!("{prefix} or under it"),
+        Some(PathMatch::RawPrefix(prefix)) => format!("under {prefix}"),
         Some(PathMatch::Regex(pattern)) => format!("matched by {pattern}"),
     }
 }

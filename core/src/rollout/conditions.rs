@@ -11,13 +11,13 @@ use super::key::{Part, ReconcileKey};
 use super::statuses::{Subject, remember};
 use super::version::{Stage, Versions};
 use super::{Leadership, Rollout, Work};
-use crate::api::{HttpRoute, McsVersion};
+use crate::api::{McsVersion, Route, RouteKind};
 use crate::emit::object::ObjectId;
 use crate::liveness::RegistryState;
 use crate::moment::Moment;
 use crate::outcome::{REFUSED_WAIT, WriteError};
-use crate::snapshot::Key;
 use crate::snapshot::change::Change;
+use crate::snapshot::{Key, RouteRef};
 use crate::status::{StatusKind, StatusPatch};
 use crate::translate::Affected;
 
@@ -54,7 +54,7 @@ impl Rollout {
     pub(super) fn report_affected(&mut self, changes: &[Change], affected: &Affected) {
         let touched = changes.iter().filter_map(|change| match change {
             Change::ImportStatus(key) => Some(Subject::Import(key.clone())),
-            Change::Route(key) => Some(Subject::Route(key.clone())),
+            Change::Route(route) => Some(Subject::Route(route.clone())),
             Change::McsImportStatus(key) | Change::Addresses(key) => Some(Subject::Clusterset(key.clone())),
             _ => None,
         });
@@ -81,8 +81,8 @@ impl Rollout {
             Part::Import(name) => {
                 let name = named(name);
                 let shown = [Subject::Clusterset(name.clone()), Subject::Export(name.clone())];
-                let routes = self.world.snapshot.routes.below(&name);
-                let routes: Vec<_> = routes.into_iter().map(|route| Subject::Route(Key::of(&route.metadata))).collect();
+                let routes = RouteKind::ALL.into_iter().flat_map(|kind| self.world.snapshot.routes.below(&name, kind));
+                let routes: Vec<_> = routes.map(|route| Subject::Route(RouteRef::of(route))).collect();
                 self.report_later(shown.into_iter().chain(routes).chain([Subject::Import(name)]));
             }
             Part::Export(name) => self.report_later([Subject::Export(named(name))]),
@@ -103,7 +103,7 @@ impl Rollout {
         let unreadable = snapshot.unreadable_imports.in_namespace(namespace).map(|import| &import.metadata);
         let imports = readable.chain(unreadable).map(Key::of).map(Subject::Import);
         let clustersets = snapshot.mcs_service_imports.in_namespace(namespace).map(|import| &import.metadata);
-        let routes = snapshot.routes.in_namespace(namespace).map(|route| Subject::Route(Key::of(&route.metadata)));
+        let routes = snapshot.routes.in_namespace(namespace).map(|route| Subject::Route(RouteRef::of(route)));
         let clustersets = clustersets.map(Key::of).map(Subject::Clusterset);
         let subjects: Vec<_> = imports.chain(clustersets).chain(routes).collect();
         self.report_later(subjects);
@@ -131,7 +131,7 @@ impl Rollout {
 
     fn report_routes(&mut self) {
         let routes = self.world.snapshot.routes.iter();
-        let routes: Vec<_> = routes.map(|route| Subject::Route(Key::of(&route.metadata))).collect();
+        let routes: Vec<_> = routes.map(|route| Subject::Route(RouteRef::of(route))).collect();
         self.report_later(routes);
     }
 
@@ -181,7 +181,7 @@ impl Rollout {
             StatusKind::WanPolicy => Subject::Policy(patch.key.clone()),
             StatusKind::ServiceExport(_) => Subject::Export(patch.key.clone()),
             StatusKind::McsServiceImport(_) => Subject::Clusterset(patch.key.clone()),
-            StatusKind::HttpRoute => Subject::Route(patch.key.clone()),
+            StatusKind::Route(kind) => Subject::Route(RouteRef { kind, key: patch.key.clone() }),
         };
         self.conditions.under_way.remove(&subject);
         let wait = match result {
@@ -197,7 +197,7 @@ impl Rollout {
                 return;
             }
             // Somebody else was faster, and it may be known already.
-            Err(WriteError::Conflict) if patch.kind == StatusKind::HttpRoute => ROUTE_WAIT,
+            Err(WriteError::Conflict) if matches!(patch.kind, StatusKind::Route(_)) => ROUTE_WAIT,
             // There is no such object any more.
             Err(WriteError::Conflict | WriteError::NotFound { .. }) => return,
             Err(WriteError::Passing { after, .. }) => (*after).unwrap_or(STATUS_WAIT),
@@ -222,8 +222,8 @@ impl Rollout {
         let is_moving = |key: &ReconcileKey| is_due(key) || is_unseen(key) || is_sent(key);
         match subject {
             Subject::Policy(_) => None,
-            Subject::Route(key) => {
-                let imports = self.world.snapshot.routes.get(key).into_iter().flat_map(HttpRoute::imports);
+            Subject::Route(route) => {
+                let imports = self.world.snapshot.routes.get(route).into_iter().flat_map(Route::imports);
                 let imports = imports.map(|(namespace, name)| Subject::Import(Key::new(namespace, name)));
                 imports.filter_map(|import| self.settles(&import, now)).max()
             }

@@ -8,7 +8,7 @@ use super::Rollout;
 use crate::api::mcs_service_import::McsServiceImportStatus;
 use crate::api::{DataPlane, ServiceImportStatus, WanPolicyStatus};
 use crate::emit::object::Kind;
-use crate::snapshot::{Key, Snapshot};
+use crate::snapshot::{Key, RouteRef, Snapshot};
 use crate::status::{self, RouteParent, Shape, StatusKind, StatusPatch, Subject as Said};
 
 /// An object that has a status.
@@ -20,7 +20,7 @@ pub(super) enum Subject {
     Clusterset(Key),
     Export(Key),
     /// A route that has an import as its parent.
-    Route(Key),
+    Route(RouteRef),
 }
 
 impl Rollout {
@@ -49,7 +49,7 @@ impl Rollout {
                 let delivery = self.delivery_of_import(import);
                 status::service_import(said, import, exports, &self.problems_of(key), &delivery, clock)
             }
-            Subject::Route(key) => {
+            Subject::Route(route) => {
                 let parent = |key: &Key| {
                     let import = translator.imports().get(&key.namespace, &key.name)?;
                     Some(RouteParent {
@@ -58,8 +58,8 @@ impl Rollout {
                         delivery: self.delivery_of_import(import),
                     })
                 };
-                let route = snapshot.routes.get(key).filter(|_| translator.front_ends().http_route)?;
-                status::http_route(route, parent, clock)
+                let route = snapshot.routes.get(route).filter(|_| translator.front_ends().has(route.kind))?;
+                status::route(route, parent, clock)
             }
             Subject::Clusterset(key) => {
                 let written = snapshot.mcs_service_imports.get(&key.namespace, &key.name)?;
@@ -90,8 +90,8 @@ impl Rollout {
 /// Takes in conditions that were written: their echo may be long in coming.
 pub(super) fn remember(snapshot: &mut Snapshot, patch: &StatusPatch) {
     let Key { namespace, name } = &patch.key;
-    if let Some(Value::Array(told)) = patch.body.pointer("/status/parents")
-        && let Some(route) = snapshot.routes.get_mut(&patch.key)
+    if let (StatusKind::Route(kind), Some(Value::Array(told))) = (patch.kind, patch.body.pointer("/status/parents"))
+        && let Some(route) = snapshot.routes.get_mut(&RouteRef { kind, key: patch.key.clone() })
     {
         route.told.clone_from(told);
     }
@@ -105,7 +105,7 @@ pub(super) fn remember(snapshot: &mut Snapshot, patch: &StatusPatch) {
                 unreadable.conditions = written;
             }
         }
-        StatusKind::HttpRoute => {}
+        StatusKind::Route(_) => {}
         StatusKind::WanPolicy => {
             if let Some(policy) = snapshot.wan_policies.get_mut(namespace, name) {
                 policy.status = Some(WanPolicyStatus { conditions: written });

@@ -9,10 +9,10 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube_core::{Resource, ResourceExt};
 
 use super::pod::Pod;
-use super::{ClientService, Key, Objects, Snapshot, Unreadable};
+use super::{ClientService, Key, Objects, RouteRef, Snapshot, Unreadable};
 use crate::api::{
-    EgressGateway, ExportedEndpoints, ExportedService, HttpRoute, McsServiceImport, REGISTRY_NAMESPACE, ServiceExport,
-    ServiceImport, WanCluster, WanPolicy,
+    EgressGateway, ExportedEndpoints, ExportedService, McsServiceImport, REGISTRY_NAMESPACE, Route, RouteKind,
+    ServiceExport, ServiceImport, WanCluster, WanPolicy,
 };
 
 /// An object that a [`Snapshot`] holds.
@@ -34,7 +34,7 @@ pub enum Input {
     Namespace(Namespace),
     ClientService(ClientService),
     McsServiceImport(McsServiceImport),
-    HttpRoute(HttpRoute),
+    Route(Route),
 }
 
 /// The kind of an [`Input`] that is gone.
@@ -54,7 +54,7 @@ pub enum InputKind {
     Namespace,
     ClientService,
     McsServiceImport,
-    HttpRoute,
+    Route(RouteKind),
 }
 
 /// What may mean something else than before.
@@ -96,7 +96,7 @@ pub enum Change {
     /// The status of the `ServiceImport` of the Multi-Cluster Services API that we wrote for an import.
     McsImportStatus(Key),
     /// A route, or what it is told; the imports that it has as parents change by themselves.
-    Route(Key),
+    Route(RouteRef),
 }
 
 impl Snapshot {
@@ -179,7 +179,7 @@ impl Snapshot {
                 }
                 moved.into_iter().chain([import]).map(Change::Addresses).collect()
             }
-            Input::HttpRoute(route) => self.put_route(route),
+            Input::Route(route) => self.put_route(route),
             Input::McsServiceImport(import) => {
                 let key = Key::of(&import.metadata);
                 let ips = import.spec.ips.clone();
@@ -226,7 +226,7 @@ impl Snapshot {
                 let Some(service) = self.client_services.remove(&key) else { return Vec::new() };
                 (true, Change::Addresses(service.import))
             }
-            InputKind::HttpRoute => return self.remove_route(&key),
+            InputKind::Route(kind) => return self.remove_route(&RouteRef { kind, key }),
             InputKind::McsServiceImport => (self.mcs_service_imports.remove(&key).is_some(), Change::Addresses(key)),
         };
         was_there.then_some(change).into_iter().collect()

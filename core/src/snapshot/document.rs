@@ -13,7 +13,7 @@ use super::kind::{Recognized, recognize};
 use super::typed;
 use super::yaml::{self, Value};
 use super::{Objects, Snapshot, slip};
-use crate::api::{HttpRoute, validate};
+use crate::api::{Route, RouteDocument, RouteKind, validate};
 use crate::kind::{self, KindInfo};
 use crate::problem::{ObjectRef, Problem, Reason, Severity};
 
@@ -129,7 +129,7 @@ impl Collected {
             InputKind::EndpointSlice => self.add(&object, |all| &mut all.endpoint_slices),
             InputKind::ReferenceGrant => self.add(&object, |all| &mut all.reference_grants),
             InputKind::ServiceExport => self.add(&object, |all| &mut all.service_exports),
-            InputKind::HttpRoute => self.add_route(&object),
+            InputKind::Route(kind) => self.add_route(kind, &object),
             InputKind::GatewayPod => {
                 if let Some(pod) = self.typed(&object, typed::read_in_part) {
                     self.snapshot.gateway_pods.insert(pod);
@@ -156,11 +156,13 @@ impl Collected {
     }
 
     /// Adds a route, if all of its rules can be read.
-    fn add_route(&mut self, object: &ObjectRef) {
-        let Some(route) = self.typed::<HttpRoute>(object, typed::read) else { return };
-        let problems = validate::http_route(&route);
+    fn add_route(&mut self, kind: RouteKind, object: &ObjectRef) {
+        let Some(document) = self.parsed::<RouteDocument>(object, typed::read) else { return };
+        let mut route = Route::new(kind, document);
+        route.metadata.namespace.clone_from(&object.namespace);
+        let problems = validate::route(&route);
         if problems.iter().all(|problem| problem.severity < Severity::Error) {
-            self.snapshot.put(Input::HttpRoute(route));
+            self.snapshot.put(Input::Route(route));
         }
         self.findings.extend(problems.into_iter().map(|problem| self.places.locate(problem)));
     }
@@ -177,12 +179,19 @@ impl Collected {
         object: &ObjectRef,
         read: fn(&ObjectRef, serde_json::Value) -> Result<T, Vec<Problem>>,
     ) -> Option<T> {
+        let mut typed = self.parsed(object, read)?;
+        typed.meta_mut().namespace.clone_from(&object.namespace);
+        Some(typed)
+    }
+
+    fn parsed<T>(
+        &mut self,
+        object: &ObjectRef,
+        read: fn(&ObjectRef, serde_json::Value) -> Result<T, Vec<Problem>>,
+    ) -> Option<T> {
         let item = self.places.get(object)?;
         match read(object, item.node.to_json()) {
-            Ok(mut typed) => {
-                typed.meta_mut().namespace.clone_from(&object.namespace);
-                Some(typed)
-            }
+            Ok(read) => Some(read),
             Err(faults) => {
                 self.findings.extend(faults.into_iter().map(|fault| self.places.locate(fault)));
                 None

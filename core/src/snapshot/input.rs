@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::change::{Input, InputKind};
 use super::{ClientService, Key, Unreadable, typed};
-use crate::api::{IMPORT_LABEL, TIER_NAMESPACE, validate};
+use crate::api::{IMPORT_LABEL, Route, TIER_NAMESPACE, validate};
 use crate::problem::{ObjectRef, Problem};
 
 /// Reads an object. A `ServiceImport` that cannot be read is an input, too: what it should forbid must not be open.
@@ -32,7 +32,7 @@ pub fn read(kind: InputKind, object: &Value) -> Result<Input, Box<Unreadable>> {
         InputKind::GatewayPod => typed(object).map(Input::GatewayPod),
         InputKind::Namespace => typed(object).map(Input::Namespace),
         InputKind::ClientService => typed(object).map(|service| Input::ClientService(client_service(&service))),
-        InputKind::HttpRoute => typed(object).map(Input::HttpRoute),
+        InputKind::Route(kind) => typed(object).map(|document| Input::Route(Route::new(kind, document))),
         InputKind::McsServiceImport => typed(object).map(Input::McsServiceImport),
     }
 }

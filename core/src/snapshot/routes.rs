@@ -2,72 +2,103 @@
 
 use std::collections::BTreeSet;
 
-use kube_core::Resource;
-
 use super::change::Change;
 use super::{Age, Key, Keyed, Objects, Snapshot};
-use crate::api::HttpRoute;
+use crate::api::{Route, RouteKind};
 
-/// The `HTTPRoute`s of users that an import may have its rules from.
+/// A route by its kind, namespace and name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RouteRef {
+    /// Its kind.
+    pub kind: RouteKind,
+    /// Its namespace and name.
+    pub key: Key,
+}
+
+impl RouteRef {
+    /// Names a route that is at hand.
+    pub fn of(route: &Route) -> Self {
+        Self { kind: route.kind, key: Key::of(&route.metadata) }
+    }
+}
+
+/// The routes of users that an import may have its rules from.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Routes {
-    objects: Objects<HttpRoute>,
+    http: Objects<Route>,
+    grpc: Objects<Route>,
     /// By import.
-    children: Keyed<BTreeSet<Key>>,
+    children: Keyed<BTreeSet<RouteRef>>,
 }
 
 impl Routes {
+    /// All of a kind.
+    pub fn of(&self, kind: RouteKind) -> &Objects<Route> {
+        match kind {
+            RouteKind::Http => &self.http,
+            RouteKind::Grpc => &self.grpc,
+        }
+    }
+
+    fn of_mut(&mut self, kind: RouteKind) -> &mut Objects<Route> {
+        match kind {
+            RouteKind::Http => &mut self.http,
+            RouteKind::Grpc => &mut self.grpc,
+        }
+    }
+
     /// A route.
-    pub fn get(&self, key: &Key) -> Option<&HttpRoute> {
-        self.objects.get(&key.namespace, &key.name)
+    pub fn get(&self, RouteRef { kind, key }: &RouteRef) -> Option<&Route> {
+        self.of(*kind).get(&key.namespace, &key.name)
     }
 
     /// The same, to be changed but for its parents.
-    pub fn get_mut(&mut self, key: &Key) -> Option<&mut HttpRoute> {
-        self.objects.get_mut(&key.namespace, &key.name)
+    pub fn get_mut(&mut self, RouteRef { kind, key }: &RouteRef) -> Option<&mut Route> {
+        self.of_mut(*kind).get_mut(&key.namespace, &key.name)
     }
 
-    /// All of them, by namespace and name.
-    pub fn iter(&self) -> impl Iterator<Item = &HttpRoute> {
-        self.objects.iter()
+    /// All of them, by kind, namespace and name.
+    pub fn iter(&self) -> impl Iterator<Item = &Route> {
+        RouteKind::ALL.into_iter().flat_map(|kind| self.of(kind).iter())
     }
 
-    /// Those of a namespace, by name.
-    pub fn in_namespace(&self, namespace: &str) -> impl Iterator<Item = &HttpRoute> {
-        self.objects.in_namespace(namespace)
+    /// Those of a namespace, by kind and name.
+    pub fn in_namespace(&self, namespace: &str) -> impl Iterator<Item = &Route> {
+        RouteKind::ALL.into_iter().flat_map(move |kind| self.of(kind).in_namespace(namespace))
     }
 
-    /// Those that have an import as a parent, the oldest first, of the same age by namespace and name (Gateway API,
-    /// `HTTPRouteRule.matches`).
-    pub fn below(&self, import: &Key) -> Vec<&HttpRoute> {
-        let keys = self.children.get(&import.namespace, &import.name).into_iter().flatten();
-        let mut routes: Vec<_> = keys.filter_map(|key| Some((self.age(key)?, key, self.get(key)?))).collect();
-        routes.sort_by(|(age, key, _), (other_age, other_key, _)| (age, key).cmp(&(other_age, other_key)));
+    /// Those of a kind that have an import as a parent, the oldest first, of the same age by namespace and name (Gateway
+    /// API, `HTTPRouteRule.matches`, `GRPCRouteRule.matches`).
+    pub fn below(&self, import: &Key, kind: RouteKind) -> Vec<&Route> {
+        let all = self.children.get(&import.namespace, &import.name).into_iter().flatten();
+        let known = all.filter(|route| route.kind == kind);
+        let mut routes: Vec<_> = known.filter_map(|route| Some((self.age(route)?, route, self.get(route)?))).collect();
+        routes.sort_by(|(age, route, _), (other_age, other, _)| (age, route).cmp(&(other_age, other)));
         routes.into_iter().map(|(_, _, route)| route).collect()
     }
 
-    fn age(&self, key: &Key) -> Option<Age> {
-        self.objects.age(&key.namespace, &key.name)
+    fn age(&self, RouteRef { kind, key }: &RouteRef) -> Option<Age> {
+        self.of(*kind).age(&key.namespace, &key.name)
     }
 
     /// Puts a route in; one without an import among its parents is of no use but to be told that it is not.
-    fn insert(&mut self, route: HttpRoute) -> Option<HttpRoute> {
-        let key = Key::of(route.meta());
-        let before = self.remove(&key);
+    fn insert(&mut self, route: Route) -> Option<Route> {
+        let own = RouteRef::of(&route);
+        let before = self.remove(&own);
         for import in parents(&route) {
-            self.children.entry(&import).insert(key.clone());
+            self.children.entry(&import).insert(own.clone());
         }
         if !parents(&route).is_empty() || before.is_some() || route.is_told_by_us() {
-            self.objects.insert(route);
+            self.of_mut(own.kind).insert(route);
         }
         before
     }
 
-    fn remove(&mut self, key: &Key) -> Option<HttpRoute> {
-        let route = self.objects.remove(key)?;
+    fn remove(&mut self, own: &RouteRef) -> Option<Route> {
+        let route = self.of_mut(own.kind).remove(&own.key)?;
         for import in parents(&route) {
             let children = self.children.entry(&import);
-            children.remove(key);
+            children.remove(own);
             if children.is_empty() {
                 self.children.remove(&import);
             }
@@ -77,26 +108,23 @@ impl Routes {
 }
 
 /// The imports that a route has as parents.
-fn parents(route: &HttpRoute) -> BTreeSet<Key> {
+fn parents(route: &Route) -> BTreeSet<Key> {
     route.imports().map(|(namespace, name)| Key::new(namespace, name)).collect()
 }
 
 impl Snapshot {
-    pub(super) fn put_route(&mut self, route: HttpRoute) -> Vec<Change> {
-        let key = Key::of(route.meta());
-        let is_same = |old: &HttpRoute| {
-            super::change::is_same(old, &route) && old.parents == route.parents && old.rules == route.rules
-        };
-        let known = self.routes.get(&key);
-        let is_same = known.is_some_and(is_same);
+    pub(super) fn put_route(&mut self, route: Route) -> Vec<Change> {
+        let own = RouteRef::of(&route);
+        let known = self.routes.get(&own);
+        let is_same = known.is_some_and(|old| super::change::is_same(old, &route) && old.says(&route));
         let imports: BTreeSet<_> = known.into_iter().chain([&route]).flat_map(parents).collect();
         self.routes.insert(route);
         let changed = imports.into_iter().filter(|_| !is_same).map(Change::Import);
-        changed.chain([Change::Route(key)]).collect()
+        changed.chain([Change::Route(own)]).collect()
     }
 
-    pub(super) fn remove_route(&mut self, key: &Key) -> Vec<Change> {
-        let route = self.routes.remove(key);
+    pub(super) fn remove_route(&mut self, route: &RouteRef) -> Vec<Change> {
+        let route = self.routes.remove(route);
         route.iter().flat_map(parents).map(Change::Import).collect()
     }
 }

@@ -1,35 +1,54 @@
 //! The sources of rules: a front end turns a kind of resources into the rules of an import, in one form.
 
+mod grpc_match;
 mod http_match;
-mod http_route;
+mod route;
 mod service_import;
 
 use std::str::FromStr;
 
-use mcwan_policy::wire::{self, NoMatch};
+use mcwan_policy::wire::{self, NoMatch, RefuseStatus};
 
-pub use http_route::Attachment;
+pub use route::Attachment;
 
 use super::{Exports, Origin};
-use crate::api::{DataPlane, Fault, HttpRule, ImportFields};
+use crate::api::{DataPlane, Fault, HttpRule, ImportFields, RouteKind};
 use crate::problem::{ObjectRef, Problem};
 use crate::snapshot::{Age, Key, Snapshot};
+use crate::watched::Watched;
 
-/// The kinds beside `ServiceImport` that give rules: `HTTPRoute`, or none.
+/// The kinds beside `ServiceImport` that give rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrontEnds {
     /// Whether `HTTPRoute`s do.
     pub http_route: bool,
+    /// Whether `GRPCRoute`s do.
+    pub grpc_route: bool,
 }
 
 /// A text names a kind that gives no rules.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` gives no rules: the kinds that may are HTTPRoute")]
+#[error("`{0}` gives no rules: the kinds that may are HTTPRoute and GRPCRoute")]
 pub struct FrontEndsError(String);
 
 impl Default for FrontEnds {
     fn default() -> Self {
-        Self { http_route: true }
+        Self { http_route: true, grpc_route: true }
+    }
+}
+
+impl FrontEnds {
+    /// Whether routes of a kind give rules.
+    pub fn has(self, kind: RouteKind) -> bool {
+        match kind {
+            RouteKind::Http => self.http_route,
+            RouteKind::Grpc => self.grpc_route,
+        }
+    }
+
+    /// Whether a kind is to be watched. `HTTPRoute`s are in any case: we write some.
+    pub fn watches(self, kind: Watched) -> bool {
+        kind != Watched::GrpcRoute || self.grpc_route
     }
 }
 
@@ -38,10 +57,11 @@ impl FromStr for FrontEnds {
     type Err = FrontEndsError;
 
     fn from_str(names: &str) -> Result<Self, FrontEndsError> {
-        let mut front_ends = Self { http_route: false };
+        let mut front_ends = Self { http_route: false, grpc_route: false };
         for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
             match name {
                 "HTTPRoute" => front_ends.http_route = true,
+                "GRPCRoute" => front_ends.grpc_route = true,
                 _ => return Err(FrontEndsError(name.to_owned())),
             }
         }
@@ -83,6 +103,8 @@ pub(super) struct FrontRule<'s> {
     pub(super) rule: &'s HttpRule,
     /// Why that is not known.
     pub(super) fault: Option<&'s Fault>,
+    /// How it answers where what it asks for cannot be had.
+    pub(super) refused: RefuseStatus,
 }
 
 impl<'s> FrontEnd<'s> {
@@ -101,6 +123,6 @@ impl<'s> FrontEnd<'s> {
         } else {
             return None;
         };
-        Some(if kinds.http_route { front_end.with_routes(key, is_open, snapshot, exports) } else { front_end })
+        Some(front_end.with_routes(key, is_open, snapshot, exports, kinds))
     }
 }

@@ -245,7 +245,7 @@ impl Import {
             if let Action::Forward(Forward { target, weight, path: _ }) = action
                 && is_missing(*target)
             {
-                *action = Action::Refuse(Refuse { weight: *weight, reason: RefuseReason::BackendNotFound });
+                *action = Action::Refuse(Refuse::new(*weight, RefuseReason::BackendNotFound));
             }
         }
         import

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::iter;
 
-use mcwan_policy::wire::{self, Action, Forward, Refuse, RefuseReason};
+use mcwan_policy::wire::{self, Action, Forward, Refuse, RefuseReason, RefuseStatus};
 
 use crate::api::{self, BackendRef, HttpRule, RequestMirror, Timeouts};
 use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
@@ -36,14 +36,15 @@ impl Rules<'_> {
     /// Translates a rule. What cannot be done answers 500 for what it matches.
     pub(super) fn translate(
         &mut self,
-        FrontRule { origin, matches, ports, rule, fault }: &FrontRule<'_>,
+        FrontRule { origin, matches, ports, rule, fault, refused }: &FrontRule<'_>,
     ) -> wire::Rule {
         let actions = match fault {
             Some(fault) => Err(Refusal::unreadable(fault)),
             None => self.actions(origin, rule),
         };
-        let (matches, ports) = (matches.clone(), ports.clone());
-        wire::Rule { matches, ports, actions: actions.unwrap_or_else(|refusal| vec![self.refuse(origin, 1, refusal)]) }
+        let mut actions = actions.unwrap_or_else(|refusal| vec![self.refuse(origin, 1, refusal)]);
+        answer_with(*refused, &mut actions);
+        wire::Rule { matches: matches.clone(), ports: ports.clone(), actions }
     }
 
     /// The rule of an import that nobody wrote rules for.
@@ -69,7 +70,7 @@ impl Rules<'_> {
             Err(Refusal { reason, message, .. }) => {
                 let message = format!("the default tier of the export: {message}");
                 self.problems.push(Problem::error(self.object.clone(), reason.into(), message));
-                Action::Refuse(Refuse { weight: 1, reason })
+                Action::Refuse(Refuse::new(1, reason))
             }
         };
         wire::Rule { actions: vec![action], ..wire::Rule::default() }
@@ -93,7 +94,7 @@ impl Rules<'_> {
             return Ok(vec![Action::Redirect(redirect)]);
         }
         if backend_refs.iter().all(|backend| backend.weight == 0) {
-            let message = "no backend takes any request, so the rule answers 500";
+            let message = "no backend takes any request";
             self.problems.push(origin.error("backendRefs", Reason::NoBackend, message));
         }
         let mut actions = Vec::new();
@@ -177,7 +178,7 @@ impl Rules<'_> {
             });
         match u32::try_from(index) {
             Ok(target) => Action::Forward(Forward { target, weight, path }),
-            Err(_) => Action::Refuse(Refuse { weight, reason: RefuseReason::BackendNotFound }),
+            Err(_) => Action::Refuse(Refuse::new(weight, RefuseReason::BackendNotFound)),
         }
     }
 
@@ -256,6 +257,21 @@ impl Rules<'_> {
         let Refusal { field, reason, because, message, hint } = refusal;
         let told = because.unwrap_or_else(|| reason.into());
         self.problems.push(Problem { hint, ..origin.error(field, told, message) });
-        Action::Refuse(Refuse { weight, reason })
+        Action::Refuse(Refuse::new(weight, reason))
+    }
+}
+
+/// Lets a rule answer so where what it asks for cannot be had.
+fn answer_with(status: RefuseStatus, actions: &mut Vec<Action>) {
+    if status == RefuseStatus::default() {
+        return;
+    }
+    for action in actions.iter_mut() {
+        if let Action::Refuse(refuse) = action {
+            refuse.status = status;
+        }
+    }
+    if actions.iter().all(|action| action.weight() == 0) {
+        actions.push(Action::Refuse(Refuse { weight: 1, reason: RefuseReason::NoBackend, status }));
     }
 }

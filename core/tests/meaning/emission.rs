@@ -6,6 +6,7 @@ mod clusterset;
 mod egress;
 mod families;
 mod filters;
+mod grpc_routes;
 mod import;
 mod ingress;
 mod names;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use mcwan_core::api::RouteKind;
 use mcwan_core::emit::kubernetes::{IMPORT_LABEL, NAMESPACE_LABEL, NO_ADDRESS};
 use mcwan_core::emit::object::{Kind, ObjectId};
 use mcwan_core::moment::Moment;
@@ -223,7 +224,8 @@ impl ApiServer {
             StatusKind::WanPolicy => Watched::WanPolicy,
             StatusKind::ServiceExport(_) => Watched::ServiceExport,
             StatusKind::McsServiceImport(_) => Watched::Emitted(Kind::McsServiceImport),
-            StatusKind::HttpRoute => Watched::Emitted(Kind::HttpRoute),
+            StatusKind::Route(RouteKind::Http) => Watched::Emitted(Kind::HttpRoute),
+            StatusKind::Route(RouteKind::Grpc) => Watched::GrpcRoute,
         };
         let known =
             self.get(kind, &patch.key).filter(|known| patch.uid.as_deref().is_none_or(|uid| *uid == *known.uid));

@@ -62,6 +62,10 @@ pub(crate) fn on_prefix(path: &str) -> Match {
     Match { path: Some(PathMatch::Prefix(path.to_owned())), ..mk_match() }
 }
 
+pub(crate) fn on_raw_prefix(path: &str) -> Match {
+    Match { path: Some(PathMatch::RawPrefix(path.to_owned())), ..mk_match() }
+}
+
 pub(crate) fn on_regex(path: &str) -> Match {
     Match { path: Some(PathMatch::Regex(path.to_owned())), ..mk_match() }
 }
@@ -113,7 +117,7 @@ pub(crate) fn to(target: u32) -> Action {
 
 /// Refuses, with weight 1.
 pub(crate) fn refuse(reason: RefuseReason) -> Action {
-    Action::Refuse(Refuse { weight: 1, reason })
+    Action::Refuse(Refuse::new(1, reason))
 }
 
 /// A redirect with 302 that changes nothing, with weight 1.

@@ -258,7 +258,7 @@ fn an_unknown_variant_is_refused() {
         ("/imports/0/rules/0/matches/0/headers/0/value", json!({"present": true})),
         ("/imports/0/rules/0/actions/0", json!({"mirror": {}})),
         ("/imports/0/rules/0/actions/0/forward/path", json!({"regex": "/a"})),
-        ("/imports/0/rules/0/actions/1/refuse/reason", json!("NoBackend")),
+        ("/imports/0/rules/0/actions/1/refuse/reason", json!("Teapot")),
         ("/imports/0/rules/1/actions/0/redirect/scheme", json!("ftp")),
     ];
     for (place, variant) in rows {

@@ -3,7 +3,8 @@
 use mcwan_policy::wire::{Match, Method};
 
 use crate::common::{
-    Asked, HIGH, LOW, MatchBuilder, V2, ask, get, holds, mk_match, mk_rule, on_exact, on_prefix, on_regex, to,
+    Asked, HIGH, LOW, MatchBuilder, V2, ask, get, holds, mk_match, mk_rule, on_exact, on_prefix, on_raw_prefix,
+    on_regex, to,
 };
 
 #[track_caller]
@@ -61,6 +62,21 @@ fn a_prefixs_trailing_slash_is_ignored() {
         ("the path with it", on_prefix("/abc/"), "/abc/", true),
         ("a path below", on_prefix("/abc/"), "/abc/def", true),
         ("a longer element", on_prefix("/abc/"), "/abcd", false),
+    ]);
+}
+
+#[test]
+fn a_raw_prefix_needs_its_trailing_slash() {
+    check_paths(&[
+        ("the path without it", on_raw_prefix("/abc/"), "/abc", false),
+        ("the path with it", on_raw_prefix("/abc/"), "/abc/", true),
+        ("the path without it, and a query", on_raw_prefix("/abc/"), "/abc?/", false),
+        ("a path below", on_raw_prefix("/abc/"), "/abc/def", true),
+        ("an empty element", on_raw_prefix("/abc/"), "/abc//", true),
+        ("a longer element", on_raw_prefix("/abc/"), "/abcd/", false),
+        ("two elements", on_raw_prefix("/abc/def/"), "/abc/def/g", true),
+        ("the first one only", on_raw_prefix("/abc/def/"), "/abc/", false),
+        ("everything", on_raw_prefix("/"), "/", true),
     ]);
 }
 

@@ -5,7 +5,7 @@ use mcwan_policy::wire::{Match, Method, Rule};
 
 use crate::common::{
     Asked, HIGH, LOW, MatchBuilder, Outcome, V2, ask, ask_config, get, mk_config, mk_import, mk_match, mk_rule,
-    on_exact, on_prefix, on_regex, to,
+    on_exact, on_prefix, on_raw_prefix, on_regex, to,
 };
 
 /// A GET of `/a/b?q=1&r=1` with `x-a: 1` and `x-b: 1`.
@@ -52,6 +52,9 @@ fn a_longer_prefix_goes_before_a_shorter_one() {
     check_outranks("by an element", &on_prefix("/a/b"), &on_prefix("/a"));
     check_outranks("before /", &on_prefix("/a"), &on_prefix("/"));
     check_outranks("before no path", &on_prefix("/a"), &mk_match());
+    check_outranks("raw, the same", &on_raw_prefix("/a/"), &on_prefix("/a/"));
+    check_outranks("raw, a longer one", &on_prefix("/a/b"), &on_raw_prefix("/a/"));
+    check_outranks("raw, no path", &on_raw_prefix("/"), &mk_match());
 }
 
 #[test]

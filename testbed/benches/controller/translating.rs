@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use mcwan_core::api::McsVersion;
+use mcwan_core::api::{McsVersion, RouteKind};
 use mcwan_core::snapshot::change::{Change, InputKind};
 use mcwan_core::snapshot::{Snapshot, input};
 use mcwan_core::translate::{FrontEnds, Options, Steering, SteeringKey, Translator, Trust};
@@ -23,7 +23,7 @@ type Source = fn(number: usize, change: usize) -> Value;
 /// The numbers of translation.
 pub(crate) fn numbers(imports: usize) -> Vec<Number> {
     let [full, one] = measure(imports, InputKind::ServiceImport, load::service_import);
-    let [by_routes, by_route] = measure(ROUTES, InputKind::HttpRoute, load::http_route);
+    let [by_routes, by_route] = measure(ROUTES, InputKind::Route(RouteKind::Http), load::http_route);
     vec![
         Number::best_of("translate every import", &full, "ms", 500.0),
         Number::best_of("translate one changed import, the slowest of 100", &one, "ms", 5.0),

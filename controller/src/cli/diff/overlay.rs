@@ -2,6 +2,7 @@
 
 use anyhow::{Context, bail};
 use kube::Resource;
+use mcwan_core::api::RouteKind;
 use mcwan_core::json::put;
 use mcwan_core::snapshot::change::InputKind;
 use mcwan_core::snapshot::{Key, Objects, Snapshot, input};
@@ -60,6 +61,10 @@ impl Overlay {
         all.lay(InputKind::EndpointSlice, &(), Merge::Fields, &snapshot.endpoint_slices, &files.endpoint_slices)?;
         all.lay(InputKind::ReferenceGrant, &(), Merge::Fields, &snapshot.reference_grants, &files.reference_grants)?;
         all.lay(InputKind::GatewayPod, &(), Merge::Fields, &snapshot.gateway_pods, &files.gateway_pods)?;
+        for kind in RouteKind::ALL {
+            let (live, files) = (snapshot.routes.of(kind), files.routes.of(kind));
+            all.lay(InputKind::Route(kind), &kind, Merge::Fields, live, files)?;
+        }
         Ok(all)
     }
 

@@ -6,11 +6,11 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::Client;
-use mcwan_core::api::{HttpRoute, ParentRef, REGISTRY_NAMESPACE, ServiceExport, TIER_NAMESPACE};
+use mcwan_core::api::{ParentRef, REGISTRY_NAMESPACE, Route, RouteKind, ServiceExport, TIER_NAMESPACE};
 use mcwan_core::emit::kubernetes::FilterKind;
 use mcwan_core::emit::kubernetes::names::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, clusterset_service};
 use mcwan_core::liveness::Liveness;
-use mcwan_core::problem::{ObjectRef, Reason};
+use mcwan_core::problem::Reason;
 use mcwan_core::status::Subject;
 use mcwan_core::translate::gateway_pods::{gateway_of, is_over, is_ready};
 use mcwan_core::translate::{Destination, Import};
@@ -280,21 +280,21 @@ fn conditions(world: &World, import: &Import) -> Vec<Step> {
         let problems = import::problems(import).into_iter();
         problems.map(|problem| Step { stage: "rules", ok: false, message: problem, hint: None }).collect()
     };
-    let routes = world.live.snapshot.routes.below(&import.key());
-    let of_routes = routes.into_iter().flat_map(|route| of_route(route, import));
+    let routes = RouteKind::ALL.into_iter().flat_map(|kind| world.live.snapshot.routes.below(&import.key(), kind));
+    let of_routes = routes.flat_map(|route| of_route(route, import));
     of_export.into_iter().flatten().chain(of_import).chain(of_routes).collect()
 }
 
 /// What the controller says of a route that has the import as its parent.
-fn of_route(route: &HttpRoute, import: &Import) -> Vec<Step> {
+fn of_route(route: &Route, import: &Import) -> Vec<Step> {
     let own = route.metadata.namespace.as_deref().unwrap_or_default();
     let is_import =
         |parent: &&ParentRef| parent.import(own) == Some((import.wire.namespace.as_str(), import.wire.name.as_str()));
     let of_parent = |parent: &ParentRef| {
         let conditions = route.conditions_of(parent);
-        status("route", "HTTPRoute", Subject { metadata: &route.metadata, conditions: &conditions })
+        status("route", route.kind.info().name, Subject { metadata: &route.metadata, conditions: &conditions })
     };
-    let name = ObjectRef::of(route);
+    let name = route.object();
     let named = |step: Step| Step { message: format!("{name}: {}", step.message), ..step };
     route.parents.iter().filter(is_import).flat_map(of_parent).map(named).collect()
 }

@@ -99,8 +99,9 @@ impl Native<'_> {
         let chosen = chosen(&self.errors, index, rule);
         match &*chosen {
             [] => return Ok(self.refusal(name, &matcher, Reason::NoBackend)),
-            [(_, Some(reason)), others @ ..] if others.iter().all(|(_, other)| other.as_ref() == Some(reason)) => {
-                return Ok(self.refusal(name, &matcher, *reason));
+            [(_, Some(refused)), others @ ..] if others.iter().all(|(_, other)| other.as_ref() == Some(refused)) => {
+                let (reason, status) = *refused;
+                return Ok(self.answer(name, &matcher, reason, status.code()));
             }
             [(Action::Redirect(redirect), None)] => return self.redirect(name, &matcher, redirect, alternative),
             _ => {}
@@ -177,7 +178,10 @@ impl Native<'_> {
 
     /// A route that answers as the filter would.
     fn refusal(&self, name: &str, matcher: &Value, reason: Reason) -> Value {
-        let status = reason.status(self.import.wire.no_match);
+        self.answer(name, matcher, reason, reason.status(self.import.wire.no_match))
+    }
+
+    fn answer(&self, name: &str, matcher: &Value, reason: Reason, status: u16) -> Value {
         json!({
             "name": self.route_name(name),
             "match": matcher,
@@ -201,6 +205,7 @@ fn matcher(alternative: &wire::Match) -> Value {
     let mut matcher = match path {
         None => json!({"prefix": "/"}),
         Some(PathMatch::Exact(path)) => json!({"path": path}),
+        Some(PathMatch::RawPrefix(prefix)) => json!({"prefix": prefix}),
         Some(PathMatch::Regex(pattern)) => json!({"safe_regex": {"regex": pattern}}),
         Some(PathMatch::Prefix(prefix)) => match trim_prefix(prefix) {
             "" => json!({"prefix": "/"}),
@@ -236,7 +241,7 @@ fn regex_rewrite(rewrite: &PathRewrite, alternative: &wire::Match) -> Option<Val
         PathRewrite::Full(path) => ("^.*$".to_owned(), path.as_str()),
         PathRewrite::Prefix(replacement) => {
             let prefix = match &alternative.path {
-                Some(PathMatch::Prefix(prefix)) => trim_prefix(prefix),
+                Some(PathMatch::Prefix(prefix) | PathMatch::RawPrefix(prefix)) => trim_prefix(prefix),
                 _ => "",
             };
             match (prefix, trim_prefix(replacement)) {

@@ -1,6 +1,6 @@
 //! The same rules as an `HTTPRoute`'s own, for the native data plane.
 
-use mcwan_policy::wire::{Action, HeaderModifier, PathRewrite, Redirect, Rule, Scheme};
+use mcwan_policy::wire::{Action, HeaderModifier, PathRewrite, Redirect, RefuseStatus, Rule, Scheme};
 use mcwan_policy::{ImportError, trim_prefix};
 use serde_json::{Value, json};
 
@@ -88,7 +88,14 @@ impl Native<'_> {
         let chosen = chosen(&self.errors, index, rule);
         match &*chosen {
             [(Action::Redirect(redirect), None)] => return redirected(redirect, prefix, port),
-            refused if refused.iter().all(|(_, reason)| reason.is_some()) => return Ok(json!({})),
+            refused
+                if refused
+                    .iter()
+                    .any(|(_, refused)| matches!(refused, Some((_, RefuseStatus::ServiceUnavailable)))) =>
+            {
+                return Err(Unsayable::new("an HTTPRoute refuses with 500, not with 503"));
+            }
+            refused if refused.iter().all(|(_, refused)| refused.is_some()) => return Ok(json!({})),
             _ => {}
         }
         let mut forwards = Vec::new();

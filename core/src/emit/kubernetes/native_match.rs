@@ -28,7 +28,7 @@ pub(super) fn render(rule: &Rule) -> Vec<Value> {
 pub(super) fn prefix(alternative: &Match) -> &str {
     match &alternative.path {
         Some(PathMatch::Prefix(prefix)) => trim_prefix(prefix),
-        Some(PathMatch::Exact(_) | PathMatch::Regex(_)) | None => "",
+        Some(PathMatch::Exact(_) | PathMatch::Regex(_) | PathMatch::RawPrefix(_)) | None => "",
     }
 }
 
@@ -49,7 +49,13 @@ pub(super) fn report(import: &Import, problems: &mut Vec<Problem>) -> bool {
 }
 
 fn unsayable(alternative: &Match) -> Option<String> {
-    let Match { path: _, method: _, headers, query_params } = alternative;
+    let Match { path, method: _, headers, query_params } = alternative;
+    if let Some(PathMatch::RawPrefix(prefix)) = path {
+        return Some(format!(
+            "an HTTPRoute cannot match what begins with {prefix} without matching {}",
+            trim_prefix(prefix)
+        ));
+    }
     if let Some(header) = headers.iter().find(|header| text(&header.value).is_empty()) {
         return Some(format!("an HTTPRoute cannot match an empty value of header {:?}", header.name));
     }
@@ -71,7 +77,7 @@ fn alternative(Match { path, method, headers, query_params }: &Match) -> Value {
     let (kind, value) = match path {
         None => ("PathPrefix", "/"),
         Some(PathMatch::Exact(path)) => ("Exact", path.as_str()),
-        Some(PathMatch::Prefix(prefix)) => ("PathPrefix", prefix.as_str()),
+        Some(PathMatch::Prefix(prefix) | PathMatch::RawPrefix(prefix)) => ("PathPrefix", prefix.as_str()),
         Some(PathMatch::Regex(pattern)) => ("RegularExpression", pattern.as_str()),
     };
     let mut rendered = json!({"path": {"type": kind, "value": value}});

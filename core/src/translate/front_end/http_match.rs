@@ -27,7 +27,8 @@ pub(super) fn wire_match(http: &HttpMatch) -> wire::Match {
     wire_match
 }
 
-fn value_match(name: &str, kind: ValueMatchType, value: &str) -> wire::ValueMatch {
+/// The same of one header or query parameter.
+pub(super) fn value_match(name: &str, kind: ValueMatchType, value: &str) -> wire::ValueMatch {
     let value = match kind {
         ValueMatchType::Exact => wire::Value::Exact(value.to_owned()),
         ValueMatchType::RegularExpression => wire::Value::Regex(value.to_owned()),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcwan_policy::wire::NoMatch;
+use mcwan_policy::wire::{NoMatch, RefuseStatus};
 
 use super::http_match::wire_match;
 use super::{FrontEnd, FrontRule};
@@ -34,6 +34,7 @@ impl<'s> FrontEnd<'s> {
                 ports: Vec::new(),
                 rule,
                 fault: None,
+                refused: RefuseStatus::default(),
             }
         };
         Self {

@@ -1,6 +1,6 @@
 //! Rules that users' `HTTPRoute`s give.
 
-use mcwan_core::api::DataPlane;
+use mcwan_core::api::{DataPlane, RouteKind};
 use mcwan_core::emit::object::Kind;
 use mcwan_core::problem::Reason;
 use mcwan_core::snapshot::Key;
@@ -13,10 +13,10 @@ use super::world::{
 };
 
 /// The parent that is recommended: the `ServiceImport` of the Multi-Cluster Services API.
-const PARENT: &str = "{group: multicluster.x-k8s.io, kind: ServiceImport, name: payment}";
+pub(super) const PARENT: &str = "{group: multicluster.x-k8s.io, kind: ServiceImport, name: payment}";
 
 /// A route of namespace `secure`, created in a second, with these parents and rules.
-fn mk_route(name: &str, second: u8, parents: &[&str], rules: &[String]) -> String {
+pub(super) fn mk_route(name: &str, second: u8, parents: &[&str], rules: &[String]) -> String {
     format!(
         "apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\n\
          metadata: {{name: {name}, namespace: secure, creationTimestamp: '2026-11-20T08:00:{second:02}Z'}}\n\
@@ -27,14 +27,16 @@ fn mk_route(name: &str, second: u8, parents: &[&str], rules: &[String]) -> Strin
 }
 
 /// A rule for a path that leads over the tier.
-fn on(path: &str) -> String {
+pub(super) fn on(path: &str) -> String {
     to_high(&format!("matches: [{{path: {{value: {path}}}}}]"))
 }
 
 /// The rules of an import: `[PORTS] PATH ACTION`.
-fn rules(import: &Import) -> Vec<String> {
+pub(super) fn rules(import: &Import) -> Vec<String> {
     let path = |rule: &Rule| match rule.matches.first().and_then(|one| one.path.clone()) {
-        Some(PathMatch::Exact(path) | PathMatch::Prefix(path) | PathMatch::Regex(path)) => path,
+        Some(
+            PathMatch::Exact(path) | PathMatch::Prefix(path) | PathMatch::RawPrefix(path) | PathMatch::Regex(path),
+        ) => path,
         None => "*".to_owned(),
     };
     let action = |rule: &Rule| match &rule.actions[..] {
@@ -46,12 +48,13 @@ fn rules(import: &Import) -> Vec<String> {
 }
 
 /// What becomes of each route's parents: `ROUTE` and the reason.
-fn verdicts(import: &Import) -> Vec<String> {
-    let verdict = |verdict: &Result<(), (Reason, String)>| match verdict {
-        Ok(()) => "Accepted".to_owned(),
+pub(super) fn verdicts(import: &Import) -> Vec<String> {
+    let verdict = |verdict: &Result<Vec<u16>, (Reason, String)>| match verdict {
+        Ok(lost) if lost.is_empty() => "Accepted".to_owned(),
+        Ok(lost) => format!("Accepted, but for {lost:?}"),
         Err((reason, _)) => reason.to_string(),
     };
-    import.attachments.iter().map(|one| format!("{} {}", one.route.name, verdict(&one.verdict))).collect()
+    import.attachments.iter().map(|one| format!("{} {}", one.route.key.name, verdict(&one.verdict))).collect()
 }
 
 #[test]
@@ -200,7 +203,11 @@ fn a_rule_that_cannot_be_read_answers_500() {
     let read = |rule: serde_json::Value| {
         let world = World::new(&[mk_plain_export(), mk_route("pay", 0, &[PARENT], &[on("/pay")])]);
         let parent = serde_json::json!({"group": "multicluster.x-k8s.io", "kind": "ServiceImport", "name": "payment"});
-        world.named(InputKind::HttpRoute, "odd", &serde_json::json!({"parentRefs": [parent], "rules": [rule]}))
+        world.named(
+            InputKind::Route(RouteKind::Http),
+            "odd",
+            &serde_json::json!({"parentRefs": [parent], "rules": [rule]}),
+        )
     };
     let action = read(serde_json::json!({"matches": [{"path": {"value": "/odd"}}], "filters": [{"type": "Unheard"}]}));
     assert_eq!(rules(action.payment()), ["[] /pay high", "[] /odd UnsupportedFilter"], "for what it matches");
@@ -262,7 +269,7 @@ fn a_route_that_goes_leaves_the_next_level() {
     let export = mk_export("c1", "ports: [{port: 8080}], gateways: [10.20.0.7], defaultTier: high");
     let mut world = World::new(&[export, mk_route("pay", 0, &[PARENT], &[on("/pay")])]);
     assert_eq!(rules(world.payment()), ["[] /pay high"]);
-    let changes = world.gathered.snapshot.remove(InputKind::HttpRoute, &Key::new("secure", "pay"));
+    let changes = world.gathered.snapshot.remove(InputKind::Route(RouteKind::Http), &Key::new("secure", "pay"));
     world.translator.update(&world.gathered.snapshot, &changes);
     assert_eq!(rules(world.payment()), ["[] * high"]);
 }

@@ -80,6 +80,7 @@ fn broken(import: impl Strategy<Value = Import>) -> impl Strategy<Value = Import
         PathMatch::Regex as fn(String) -> PathMatch,
         PathMatch::Exact as fn(String) -> PathMatch,
         PathMatch::Prefix as fn(String) -> PathMatch,
+        PathMatch::RawPrefix as fn(String) -> PathMatch,
     ]);
     // Each value is wrong as a pattern and as a path.
     let value = select(&["(", "a)|(b", "/a//b)", "[/../", "/%2f("]);

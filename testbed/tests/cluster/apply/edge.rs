@@ -13,6 +13,7 @@ use mcwan_core::outcome::{WriteError, WriteOutcome};
 use mcwan_core::problem::Reason;
 use mcwan_core::rollout::{ApplyError, WatchEvent};
 use mcwan_core::snapshot::Key;
+use mcwan_core::translate::FrontEnds;
 use mcwan_core::watched::Watched;
 use serde_json::Value;
 use tokio::sync::watch;
@@ -55,7 +56,7 @@ impl Edge {
             deleted: Vec::new(),
             events: Vec::new(),
             leading,
-            watches: Watches::start(&source),
+            watches: Watches::start(&source, FrontEnds::default()),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Actions with their weights.
 
 use mcwan_policy::wire::{
-    Action, Forward, Header, HeaderModifier, PathRewrite, Redirect, Refuse, RefuseReason, Scheme,
+    Action, Forward, Header, HeaderModifier, PathRewrite, Redirect, Refuse, RefuseReason, RefuseStatus, Scheme,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -64,8 +64,11 @@ fn refuse() -> impl Strategy<Value = Refuse> + Clone {
         RefuseReason::UnsupportedFilter,
         RefuseReason::InvalidFilter,
         RefuseReason::InvalidMatch,
+        RefuseReason::NoBackend,
     ];
-    (weight(), select(reasons)).prop_map(|(weight, reason)| Refuse { weight, reason })
+    let statuses = &[RefuseStatus::InternalServerError, RefuseStatus::ServiceUnavailable];
+    let parts = (weight(), select(reasons), select(statuses));
+    parts.prop_map(|(weight, reason, status)| Refuse { weight, reason, status })
 }
 
 fn path_rewrite(replaces_prefix: bool) -> BoxedStrategy<PathRewrite> {

@@ -91,6 +91,7 @@ fn satisfying(alternative: &Match, authority: &str, example: Index) -> Asked {
         None => "/".to_owned(),
         Some(PathMatch::Exact(path)) => path.clone(),
         Some(PathMatch::Prefix(path)) => format!("{path}{}", example.get(&["", "/", "/b", "b", "c"])),
+        Some(PathMatch::RawPrefix(path)) => format!("{path}{}", example.get(&["", "b", "b/c", "/"])),
         Some(PathMatch::Regex(pattern)) => {
             example_of(PATH_PATTERNS, pattern, example).unwrap_or_else(|| "/".to_owned())
         }

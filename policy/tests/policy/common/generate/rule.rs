@@ -76,7 +76,10 @@ fn exact() -> impl Strategy<Value = PathMatch> {
 }
 
 fn prefix() -> impl Strategy<Value = PathMatch> {
-    select(PATHS).prop_map(|path| PathMatch::Prefix(path.to_owned()))
+    let by_element = select(PATHS).prop_map(|path| PathMatch::Prefix(path.to_owned()));
+    let raw =
+        select(PATHS).prop_map(|path| PathMatch::RawPrefix(format!("{}/", path.strip_suffix('/').unwrap_or(path))));
+    prop_oneof![3 => by_element, 1 => raw]
 }
 
 fn regex() -> impl Strategy<Value = PathMatch> {

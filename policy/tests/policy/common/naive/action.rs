@@ -2,7 +2,8 @@
 
 use mcwan_policy::RuleMatch;
 use mcwan_policy::wire::{
-    Action, Forward, HeaderModifier, Import, Match, PathMatch, PathRewrite, Redirect, RefuseReason, Scheme,
+    Action, Forward, HeaderModifier, Import, Match, PathMatch, PathRewrite, Redirect, RefuseReason, RefuseStatus,
+    Scheme,
 };
 
 use super::super::outcome::escaped;
@@ -17,7 +18,13 @@ pub(super) fn take(import: &Import, candidate: Candidate<'_>, request: &Asked, d
         None => return refusal(Some(import), Some(at), 500, "NoBackend"),
         Some(Action::Forward(action)) => forward(import, at, alternative, request, action),
         Some(Action::Redirect(action)) => redirect(import, at, alternative, request, action),
-        Some(Action::Refuse(action)) => return refusal(Some(import), Some(at), 500, refuse_reason(action.reason)),
+        Some(Action::Refuse(action)) => {
+            let status = match action.status {
+                RefuseStatus::InternalServerError => 500,
+                RefuseStatus::ServiceUnavailable => 503,
+            };
+            return refusal(Some(import), Some(at), status, refuse_reason(action.reason));
+        }
     };
     outcome.unwrap_or_else(|InvalidFilter| refusal(Some(import), Some(at), 500, "InvalidFilter"))
 }
@@ -47,6 +54,7 @@ fn refuse_reason(reason: RefuseReason) -> &'static str {
         RefuseReason::UnsupportedFilter => "UnsupportedFilter",
         RefuseReason::InvalidFilter => "InvalidFilter",
         RefuseReason::InvalidMatch => "InvalidMatch",
+        RefuseReason::NoBackend => "NoBackend",
     }
 }
 
@@ -140,7 +148,7 @@ fn new_path(rewrite: Option<&PathRewrite>, alternative: &Match, request: &Asked)
         Some(PathRewrite::Prefix(value)) => {
             let prefix = match &alternative.path {
                 None => "/",
-                Some(PathMatch::Prefix(prefix)) => prefix,
+                Some(PathMatch::Prefix(prefix) | PathMatch::RawPrefix(prefix)) => prefix,
                 Some(PathMatch::Exact(_) | PathMatch::Regex(_)) => return Err(InvalidFilter),
             };
             if !replacement_is_sound(value) {

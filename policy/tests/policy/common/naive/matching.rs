@@ -22,6 +22,7 @@ pub(crate) fn path_holds(alternative: &Match, request: &Asked) -> bool {
             let elements = |path: &[u8]| path.split(|byte| *byte == b'/').map(<[u8]>::to_vec).collect::<Vec<_>>();
             elements(path).starts_with(&elements(without_trailing_slash(value).as_bytes()))
         }
+        Some(PathMatch::RawPrefix(value)) => path.starts_with(value.as_bytes()),
         Some(PathMatch::Regex(pattern)) => matches_whole(pattern, path),
     }
 }

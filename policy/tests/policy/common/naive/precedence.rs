@@ -27,12 +27,13 @@ pub(super) fn outranks(one: &Candidate<'_>, other: &Candidate<'_>) -> bool {
     (one.at.rule, one.at.alternative) < (other.at.rule, other.at.alternative)
 }
 
-/// Exact, then the longer prefix, then regular expressions, the longer first.
-fn path_rank(candidate: &Candidate<'_>) -> (u8, usize) {
+/// Exact, then the longer prefix, of which the one that needs its `/` goes first, then regular expressions, the longer first.
+fn path_rank(candidate: &Candidate<'_>) -> (u8, usize, bool) {
     match &candidate.alternative.path {
-        Some(PathMatch::Exact(_)) => (2, 0),
-        Some(PathMatch::Prefix(value)) => (1, without_trailing_slash(value).len()),
-        None => (1, 0),
-        Some(PathMatch::Regex(pattern)) => (0, pattern.len()),
+        Some(PathMatch::Exact(_)) => (2, 0, false),
+        Some(PathMatch::Prefix(value)) => (1, without_trailing_slash(value).len(), false),
+        Some(PathMatch::RawPrefix(value)) => (1, without_trailing_slash(value).len(), true),
+        None => (1, 0, false),
+        Some(PathMatch::Regex(pattern)) => (0, pattern.len(), false),
     }
 }

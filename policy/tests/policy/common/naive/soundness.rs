@@ -11,6 +11,7 @@ fn match_is_sound(alternative: &Match) -> bool {
     let path = match &alternative.path {
         None => true,
         Some(PathMatch::Exact(value) | PathMatch::Prefix(value)) => path_value_is_sound(value),
+        Some(PathMatch::RawPrefix(value)) => path_value_is_sound(value) && value.ends_with('/'),
         Some(PathMatch::Regex(pattern)) => Regex::new(pattern).is_ok(),
     };
     path && alternative.headers.iter().chain(&alternative.query_params).all(value_match_is_sound)

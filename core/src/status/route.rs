@@ -1,4 +1,4 @@
-//! What users' `HTTPRoute`s are told of the imports that they have as parents (Gateway API, `RouteParentStatus`).
+//! What users' routes are told of the imports that they have as parents (Gateway API, `RouteParentStatus`).
 //!
 //! `status.parents` is one list for all controllers, and whoever applies it replaces it whole: it is read, changed and
 //! written, and refused where somebody else was faster. Others' entries stay as they are.
@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 
 use super::condition::{ACCEPTED, News, NewsType, PARTIALLY_INVALID, PROGRAMMED, RESOLVED_REFS, Saying, Subject};
 use super::{Delivery, StatusKind, StatusPatch, message};
-use crate::api::http_route::conditions;
-use crate::api::{CONTROLLER, HttpRoute, is_ours};
+use crate::api::route::conditions;
+use crate::api::{CONTROLLER, Route, is_ours};
 use crate::json::put_at;
-use crate::problem::{Effect, ObjectRef, Problem, Reason};
-use crate::snapshot::Key;
+use crate::problem::{Effect, Problem, Reason};
+use crate::snapshot::{Key, RouteRef};
 use crate::translate::Import;
 
 const OURS: [&str; 4] = [ACCEPTED, PARTIALLY_INVALID, RESOLVED_REFS, PROGRAMMED];
@@ -32,11 +32,7 @@ pub struct RouteParent<'i> {
 
 /// What changes in what a route is told. `parent` gives an import that it has as its parent; none where there is no such
 /// import.
-pub fn http_route<'i>(
-    route: &HttpRoute,
-    parent: impl Fn(&Key) -> Option<RouteParent<'i>>,
-    now: &Time,
-) -> Option<StatusPatch> {
+pub fn route<'i>(route: &Route, parent: impl Fn(&Key) -> Option<RouteParent<'i>>, now: &Time) -> Option<StatusPatch> {
     let namespace = route.metadata.namespace.as_deref().unwrap_or_default();
     let is_newer =
         |entry: &Value| conditions(entry).iter().any(|said| said.observed_generation > route.metadata.generation);
@@ -55,7 +51,7 @@ pub fn http_route<'i>(
         let before = route.conditions_of(named);
         let sayings = sayings(route, index, &key, parent(&key));
         let subject = Subject { metadata: &route.metadata, conditions: &before };
-        let (said, _) = subject.said(StatusKind::HttpRoute, &OURS, sayings, now);
+        let (said, _) = subject.said(StatusKind::Route(route.kind), &OURS, sayings, now);
         news.extend(said.news);
         let mut all = said.body.pointer("/status/conditions").and_then(Value::as_array).cloned().unwrap_or_default();
         let is_others = |condition: &&Condition| !OURS.contains(&&*condition.type_);
@@ -78,7 +74,7 @@ pub fn http_route<'i>(
         news.push(News { condition: ACCEPTED, news_type: NewsType::Warning, reason: Reason::TooLarge, message });
     }
     let subject = Subject { metadata: &route.metadata, conditions: &[] };
-    let (mut patch, _) = subject.said(StatusKind::HttpRoute, &[], Vec::new(), now);
+    let (mut patch, _) = subject.said(StatusKind::Route(route.kind), &[], Vec::new(), now);
     put_at(&mut patch.body, &["metadata", "resourceVersion"], route.metadata.resource_version.clone());
     put_at(&mut patch.body, &["status"], json!({"parents": told}));
     if is_same {
@@ -89,7 +85,7 @@ pub fn http_route<'i>(
 }
 
 /// What is said of one parent of a route.
-fn sayings(route: &HttpRoute, index: usize, key: &Key, parent: Option<RouteParent<'_>>) -> Vec<Saying> {
+fn sayings(route: &Route, index: usize, key: &Key, parent: Option<RouteParent<'_>>) -> Vec<Saying> {
     let refused =
         |reason, message: &str| vec![Saying::new(ACCEPTED, false, reason, message::joined([message.to_owned()]))];
     let Some(RouteParent { import, emitted, delivery }) = parent else {
@@ -97,14 +93,14 @@ fn sayings(route: &HttpRoute, index: usize, key: &Key, parent: Option<RouteParen
             format!("nothing is imported as {key}: no cluster exports it, or namespace {} is not here", key.namespace);
         return refused(Reason::NoMatchingParent, &message);
     };
-    let own = Key::of(&route.metadata);
+    let own = RouteRef::of(route);
     let attachment = import.attachments.iter().find(|attached| attached.route == own && attached.parent == index);
-    match attachment.map(|attached| &attached.verdict) {
-        Some(Ok(())) => {}
+    let lost = match attachment.map(|attached| &attached.verdict) {
+        Some(Ok(lost)) => lost,
         Some(Err((reason, message))) => return refused(*reason, message),
         None => return refused(Reason::Pending, "it is about to be looked at"),
-    }
-    let object = ObjectRef::of(route);
+    };
+    let object = route.object();
     let of = |effect| {
         let all = import.problems.iter().chain(&emitted);
         let own = all.filter(|problem| problem.object == object);
@@ -115,8 +111,10 @@ fn sayings(route: &HttpRoute, index: usize, key: &Key, parent: Option<RouteParen
     let refusals = of(Effect::Refused);
     let is_accepted = refusals.is_empty();
     sayings.push(if is_accepted {
-        let hostnames = if route.has_hostnames { "; `hostnames` are not looked at" } else { "" };
-        Saying::new(ACCEPTED, true, Reason::Accepted, format!("its rules hold for {key}{hostnames}"))
+        let ports = lost.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
+        let lost = if lost.is_empty() { String::new() } else { format!("; on {ports} those of GRPCRoutes do") };
+        let hostnames = if route.has_hostnames() { "; `hostnames` are not looked at" } else { "" };
+        Saying::new(ACCEPTED, true, Reason::Accepted, format!("its rules hold for {key}{lost}{hostnames}"))
     } else {
         Saying::new(ACCEPTED, false, Reason::UnsupportedValue, told(&refusals))
     });
@@ -138,10 +136,11 @@ fn sayings(route: &HttpRoute, index: usize, key: &Key, parent: Option<RouteParen
 #[cfg(test)]
 mod tests {
     use k8s_openapi::jiff::Timestamp;
-    use serde::Deserialize;
 
     use super::*;
-    use crate::snapshot::change::{Change, Input};
+    use crate::api::RouteKind;
+    use crate::snapshot::change::{Change, InputKind};
+    use crate::snapshot::input;
     use crate::snapshot::{Gathered, Snapshot};
     use crate::status::GatewayState;
     use crate::translate::{FrontEnds, Options, Steering, Translator, Trust};
@@ -165,7 +164,7 @@ spec: {cluster: c1, namespace: secure, name: payment, exportedAt: '2026-11-20T08
 
     /// What a world has: its route `secure/pay`, and what its resources mean.
     struct Scene {
-        route: HttpRoute,
+        route: Route,
         snapshot: Snapshot,
         translator: Translator,
     }
@@ -188,7 +187,7 @@ spec: {cluster: c1, namespace: secure, name: payment, exportedAt: '2026-11-20T08
                 front_ends: FrontEnds::default(),
             });
             translator.update(&gathered.snapshot, &[Change::Everything]);
-            let route = gathered.snapshot.routes.get(&Key::new("secure", "pay")).unwrap().clone();
+            let route = gathered.snapshot.routes.iter().next().unwrap().clone();
             Self { route, snapshot: gathered.snapshot, translator }
         }
 
@@ -197,7 +196,7 @@ spec: {cluster: c1, namespace: secure, name: payment, exportedAt: '2026-11-20T08
             let parent = |key: &Key| {
                 import(key).map(|import| RouteParent { import, emitted: Vec::new(), delivery: delivery.clone() })
             };
-            http_route(&self.route, parent, &Time(Timestamp::UNIX_EPOCH))
+            route(&self.route, parent, &Time(Timestamp::UNIX_EPOCH))
         }
 
         fn told(&self) -> Vec<Value> {
@@ -275,7 +274,7 @@ spec: {cluster: c1, namespace: secure, name: payment, exportedAt: '2026-11-20T08
         let mut scene = Scene::new(&json!([parent("payment")]), &rule(&high()), &json!([]));
         let odd = json!({"metadata": {"name": "odd", "namespace": "secure"}, "spec": {"parentRefs": [parent("payment")],
             "rules": [{"matches": [{"color": "red"}]}]}});
-        let odd = Input::HttpRoute(HttpRoute::deserialize(odd).unwrap());
+        let odd = input::read(InputKind::Route(RouteKind::Http), &odd).unwrap();
         let changes = scene.snapshot.put(odd);
         scene.translator.update(&scene.snapshot, &changes);
         let told = scene.told();

@@ -1,0 +1,196 @@
+//! The front end for `HTTPRoute`s and `GRPCRoute`s that have an import as their parent.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use mcwan_policy::wire::{NoMatch, RefuseStatus};
+
+use super::{FrontEnd, FrontEnds, FrontRule, grpc_match, http_match};
+use crate::api::{ExportedPort, GATEWAY_API_GROUP, GrpcMatch, ParentRef, Route, RouteKind, RouteRule, limits};
+use crate::problem::{ObjectRef, Reason};
+use crate::snapshot::{Key, RouteRef, Snapshot};
+use crate::translate::{Exports, Origin, merge};
+
+/// What becomes of a parent of a route that is an import.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attachment {
+    /// The route.
+    pub route: RouteRef,
+    /// The index of the parent in its list.
+    pub parent: usize,
+    /// Whether the rules of the route hold for the import, by this parent, and on which of its ports those of a route of
+    /// another kind hold instead; else why not, and what to say.
+    pub verdict: Result<Vec<u16>, (Reason, String)>,
+}
+
+/// On which ports of an import the rules of a route hold.
+#[derive(Clone, Default)]
+struct Ports {
+    is_all: bool,
+    some: BTreeSet<u16>,
+}
+
+impl Ports {
+    fn is_empty(&self) -> bool {
+        !self.is_all && self.some.is_empty()
+    }
+
+    fn has(&self, port: u16) -> bool {
+        self.is_all || self.some.contains(&port)
+    }
+
+    fn add(&mut self, others: &Self) {
+        self.is_all |= others.is_all;
+        self.some.extend(&others.some);
+    }
+}
+
+/// An HTTP port of an import, and its name.
+type NamedPort = (u16, Option<String>);
+
+impl<'s> FrontEnd<'s> {
+    /// What is said of an import by the routes that have it as their parent, too: where its `ServiceImport` has no rules,
+    /// theirs hold, on the ports that they are for. They are never merged with others.
+    pub(super) fn with_routes(
+        mut self,
+        key: &Key,
+        is_open: bool,
+        snapshot: &'s Snapshot,
+        exports: &Exports,
+        kinds: FrontEnds,
+    ) -> Self {
+        let below = |kind| if kinds.has(kind) { snapshot.routes.below(key, kind) } else { Vec::new() };
+        let routes = [RouteKind::Grpc, RouteKind::Http].map(below);
+        if routes.iter().all(Vec::is_empty) {
+            return self;
+        }
+        let named = named_ports(exports, self.namespace, self.name);
+        let mut rules = Vec::new();
+        let mut claimed = Ports::default();
+        for routes in routes {
+            // A client of a port speaks one protocol: the kinds are not merged.
+            let taken = claimed.clone();
+            for route in routes {
+                let ports = self.attach(route, key, is_open, &named, &taken);
+                if ports.is_empty() {
+                    continue;
+                }
+                let object = Arc::new(route.object());
+                let list: Vec<_> = ports.some.iter().copied().filter(|_| !ports.is_all).collect();
+                let written = |(index, rule)| written(route.kind, rule, index, &object, &list);
+                rules.extend(route.rules.iter().enumerate().map(written));
+                claimed.add(&ports);
+            }
+        }
+        if claimed.is_empty() {
+            return self;
+        }
+        if let Some(broken) = rules.iter().position(|rule| rule.fault.is_some_and(|fault| fault.is_of_match)) {
+            // It is not known what it would take from the others.
+            let broken = rules.swap_remove(broken);
+            let refused = RefuseStatus::default();
+            self.rules = Some(vec![FrontRule { matches: Vec::new(), ports: Vec::new(), refused, ..broken }]);
+            return self;
+        }
+        if self.rules.is_none() {
+            self.no_match = NoMatch::NotFound;
+            let others = named.iter().map(|(port, _)| *port).filter(|port| !claimed.has(*port));
+            self.default_ports = others.collect();
+        }
+        self.rules = Some(rules);
+        self
+    }
+
+    /// On which ports the rules of a route hold, which are none of those that are taken; what becomes of each of its parents
+    /// is taken note of.
+    fn attach(&mut self, route: &Route, key: &Key, is_open: bool, named: &[NamedPort], taken: &Ports) -> Ports {
+        let namespace = route.metadata.namespace.as_deref().unwrap_or_default();
+        let mut ports = Ports::default();
+        for (index, parent) in route.parents.iter().enumerate() {
+            if parent.import(namespace) != Some((&*key.namespace, &*key.name)) {
+                continue;
+            }
+            let verdict = if namespace != &*key.namespace {
+                let message = format!("only routes of namespace {} give rules for it", key.namespace);
+                Err((Reason::RefNotPermitted, message))
+            } else if !is_open {
+                Err((Reason::Conflicted, format!("the rules of {} hold", self.object)))
+            } else {
+                fitting(parent, named).and_then(|fitting| left(fitting, named, taken))
+            };
+            let verdict = verdict.map(|(left, lost)| {
+                ports.add(&left);
+                lost
+            });
+            self.attachments.push(Attachment { route: RouteRef::of(route), parent: index, verdict });
+        }
+        ports
+    }
+}
+
+/// What is left of the ports that a parent is for, and what is not.
+fn left(fitting: Ports, named: &[NamedPort], taken: &Ports) -> Result<(Ports, Vec<u16>), (Reason, String)> {
+    if taken.is_empty() {
+        return Ok((fitting, Vec::new()));
+    }
+    let all = named.iter().map(|(port, _)| *port).filter(|port| fitting.has(*port));
+    let (lost, left): (Vec<_>, Vec<_>) = all.partition(|port| taken.has(*port));
+    if left.is_empty() {
+        return Err((Reason::Conflicted, "the rules of GRPCRoutes hold on its ports".to_owned()));
+    }
+    Ok((Ports { is_all: false, some: left.into_iter().collect() }, lost))
+}
+
+/// The ports that a parent is for: all, or those that have its number and its name.
+fn fitting(parent: &ParentRef, named: &[NamedPort]) -> Result<Ports, (Reason, String)> {
+    let ParentRef { section_name, port, .. } = parent;
+    if section_name.is_none() && port.is_none() {
+        return Ok(Ports { is_all: true, some: BTreeSet::new() });
+    }
+    let fits = |(number, name): &&NamedPort| {
+        port.is_none_or(|port| port == *number) && (section_name.is_none() || section_name == name)
+    };
+    let some: BTreeSet<_> = named.iter().filter(fits).map(|(number, _)| *number).collect();
+    if some.is_empty() {
+        let known = named
+            .iter()
+            .map(|(number, name)| name.as_ref().map_or(number.to_string(), |name| format!("{name} {number}")));
+        let known: Vec<_> = known.collect();
+        let message = format!("no HTTP port of the service fits; it has {}", known.join(", "));
+        return Err((Reason::NoMatchingParent, message));
+    }
+    Ok(Ports { is_all: false, some })
+}
+
+/// The HTTP ports that a service has in all clusters, with their names: of too many, those that are served, as rules for
+/// more would be over the filter's bound and refuse the import.
+fn named_ports(exports: &Exports, namespace: &str, name: &str) -> Vec<NamedPort> {
+    let merged = merge(exports.declared(namespace, name).collect());
+    let ports = merged.map(|merged| merged.ports).unwrap_or_default();
+    let served = ports.into_iter().filter(ExportedPort::is_http).take(limits::PORTS);
+    served.map(|port| (port.port.get(), port.name)).collect()
+}
+
+fn written<'s>(
+    kind: RouteKind,
+    RouteRule { rule, calls, fault }: &'s RouteRule,
+    index: usize,
+    object: &Arc<ObjectRef>,
+    ports: &[u16],
+) -> FrontRule<'s> {
+    let origin = Origin {
+        name: rule.name.clone(),
+        object: Arc::clone(object),
+        group: GATEWAY_API_GROUP,
+        field: Route::rule_field(index),
+    };
+    let (matches, refused) = match kind {
+        RouteKind::Http => (rule.matches.iter().map(http_match::wire_match).collect(), RefuseStatus::default()),
+        // One that says nothing of calls ranks below all others.
+        RouteKind::Grpc if calls.is_empty() => {
+            (vec![grpc_match::wire_match(&GrpcMatch::default())], RefuseStatus::ServiceUnavailable)
+        }
+        RouteKind::Grpc => (calls.iter().map(grpc_match::wire_match).collect(), RefuseStatus::ServiceUnavailable),
+    };
+    FrontRule { origin, matches, ports: ports.to_vec(), rule, fault: fault.as_ref(), refused }
+}
