@@ -6,6 +6,8 @@ mod path;
 mod request;
 mod verdict;
 
+use std::collections::BTreeSet;
+
 pub use outcome::{Outcome, OutcomeKind, Reply, ResponseHeaders, RouteFeatures};
 pub use request::Asked;
 pub use verdict::Considered;
@@ -30,7 +32,7 @@ impl<'e> Explainer<'e> {
 
     /// What becomes of a request; `draw` is a uniform number for a choice by weight.
     pub fn explain(&self, asked: &Asked, draw: u64) -> (Outcome, Vec<Considered>) {
-        let asked = &asked.clone().or_port(self.only_port());
+        let asked = &asked.clone().or_port(&self.ports());
         let Ok(explanation) = self.plugin.table.explain(asked, || draw);
         let import = match &explanation.decision {
             Decision::Pass => None,
@@ -61,11 +63,8 @@ impl<'e> Explainer<'e> {
         self.translation.imports.iter().find(is)
     }
 
-    /// The port of the gateway's listener, where it has one only.
-    fn only_port(&self) -> Option<u16> {
-        let mut ports: Vec<u16> = self.translation.imports.iter().flat_map(|import| &import.ports).copied().collect();
-        ports.sort_unstable();
-        ports.dedup();
-        if let [port] = *ports { Some(port) } else { None }
+    /// The ports that clients use.
+    fn ports(&self) -> BTreeSet<u16> {
+        self.translation.imports.iter().flat_map(|import| &import.ports).copied().collect()
     }
 }

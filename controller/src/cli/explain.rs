@@ -59,7 +59,7 @@ struct Single {
     /// The host as the client sends it, with or without a port
     #[arg(long, required_unless_present = "requests")]
     host: Option<String>,
-    /// The port of the listener; without it, the gateway's only one, else the host's
+    /// The port of the listener; without it, the gateway's only one, else the host's, else the scheme's
     #[arg(long)]
     port: Option<u16>,
     /// The path, with its query

@@ -1,6 +1,7 @@
 //! A request that somebody asks about.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 
 use mcwan_policy::{HeaderLine, Request};
@@ -18,7 +19,8 @@ pub struct Asked {
     pub scheme: String,
     /// The host, with its port if the client sends one.
     pub host: String,
-    /// The port of the listener; none: the gateway's only one, else the one in the host.
+    /// The port of the listener; none: the gateway's only one, else the one in the host, else the scheme's if the gateway
+    /// has it.
     pub port: Option<u16>,
     /// The path with its query.
     pub path: String,
@@ -65,10 +67,12 @@ impl Asked {
         }
     }
 
-    /// The same, with a port where none is said.
-    pub(super) fn or_port(self, only: Option<u16>) -> Self {
+    /// The same, with a port of the gateway's where none is said.
+    pub(super) fn or_port(self, ports: &BTreeSet<u16>) -> Self {
+        let only = ports.first().copied().filter(|_| ports.len() == 1);
         let in_host = || self.host.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
-        let port = self.port.or(only).or_else(in_host);
+        let of_scheme = if self.scheme == "https" { 443 } else { 80 };
+        let port = self.port.or(only).or_else(in_host).or_else(|| ports.get(&of_scheme).copied());
         Self { port, ..self }
     }
 }
