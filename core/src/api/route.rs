@@ -145,7 +145,13 @@ impl Route {
         self.told.iter().any(is_ours)
     }
 
-    /// The imports that it names as parents, by namespace and name: a parent may be there more than once.
+    /// Whether one of its rules leads over a tier by name: then it is meant for us, whatever its parents are.
+    pub fn names_tier(&self) -> bool {
+        let backends = self.rules.iter().flat_map(|RouteRule { rule, .. }| &rule.backend_refs);
+        backends.into_iter().any(|backend| backend.group == GROUP && backend.kind == "WANPolicy")
+    }
+
+    /// The imports that it may name as parents, by namespace and name: a parent may be there more than once.
     pub fn imports(&self) -> impl Iterator<Item = (&str, &str)> {
         let namespace = self.metadata.namespace.as_deref().unwrap_or_default();
         self.parents.iter().filter_map(move |parent| parent.import(namespace))
@@ -154,10 +160,15 @@ impl Route {
 
 impl ParentRef {
     /// The namespace and name of the import that it names from a route of a namespace: by its `ServiceImport`, ours or
-    /// that of the Multi-Cluster Services API.
+    /// that of the Multi-Cluster Services API, or by the Service of that name, of which there may be no import.
     pub fn import<'r>(&'r self, namespace: &'r str) -> Option<(&'r str, &'r str)> {
         let is_import = matches!(&*self.group, GROUP | MCS_GROUP) && self.kind == "ServiceImport";
-        is_import.then(|| (self.namespace.as_deref().unwrap_or(namespace), &*self.name))
+        (is_import || self.is_service()).then(|| (self.namespace.as_deref().unwrap_or(namespace), &*self.name))
+    }
+
+    /// Whether it names a Service. The core group was written `core` once.
+    pub fn is_service(&self) -> bool {
+        matches!(&*self.group, "" | "core") && self.kind == "Service"
     }
 }
 
@@ -367,12 +378,14 @@ mod tests {
     }
 
     #[test]
-    fn parents_are_imports_by_either_kind() {
+    fn parents_are_imports_by_any_of_their_kinds() {
         let table = [
             (json!({"group": "multicluster.x-k8s.io", "kind": "ServiceImport", "name": "a"}), Some("own/a")),
             (json!({"group": "mc-wan.l7mp.io", "kind": "ServiceImport", "name": "a", "namespace": "b"}), Some("b/a")),
             (json!({"name": "a"}), None),
-            (json!({"group": "", "kind": "Service", "name": "a"}), None),
+            (json!({"group": "", "kind": "Service", "name": "a"}), Some("own/a")),
+            (json!({"group": "core", "kind": "Service", "name": "a", "namespace": "b"}), Some("b/a")),
+            (json!({"group": "example.com", "kind": "Service", "name": "a"}), None),
         ];
         for (written, expected) in table {
             let parent = ParentRef::from(written.clone());

@@ -14,8 +14,8 @@ use mcwan_policy::limits;
 use super::exportable::{is_key, is_label_value};
 use super::limits as bounds;
 use super::{
-    AddressType, ExportedEndpoints, ExportedService, Fault, HttpRule, Route, RouteRule, ServiceExport, ServiceImport,
-    ServiceProperties, WanCluster, WanPolicy,
+    AddressType, ExportedEndpoints, ExportedService, Fault, HttpRule, MCS_GROUP, ParentRef, Route, RouteRule,
+    ServiceExport, ServiceImport, ServiceProperties, WanCluster, WanPolicy,
 };
 use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 use check::Check;
@@ -89,13 +89,28 @@ pub fn route(route: &Route) -> Vec<Problem> {
         }
     }
     if route.imports().next().is_none() {
-        let message = "no parent is a ServiceImport, so mcwan does not read it";
+        let message = "no parent is a ServiceImport or Service, so mcwan does not read it";
         let warning = Problem::warning(route.object(), Reason::NotRead, message).at("spec.parentRefs");
         let hint = "for the rules of an import, write `{group: multicluster.x-k8s.io, kind: ServiceImport, name: …}`";
         check.problems.push(warning.hint(hint));
     }
+    let labels = route.metadata.labels.as_ref();
+    let is_left_alone = labels.is_some_and(|labels| labels.contains_key(ISTIO_REVISION));
+    let service = route.parents.iter().position(ParentRef::is_service);
+    if let Some(index) = service.filter(|_| route.names_tier() && !is_left_alone) {
+        let message = "istiod takes routes below Services for its mesh, and does not know a WANPolicy";
+        let warning = Problem::warning(route.object(), Reason::UnsupportedValue, message);
+        let hint = format!(
+            "write `{{group: {MCS_GROUP}, kind: ServiceImport, name: …}}`, or the label `{ISTIO_REVISION}: mcwan`, which keeps \
+             istiod off"
+        );
+        check.problems.push(warning.at(FieldPath::from("spec.parentRefs").index(index)).hint(hint));
+    }
     check.problems
 }
+
+/// The label of what one istiod is to look at, and no other (Istio, "Resource Labels").
+const ISTIO_REVISION: &str = "istio.io/rev";
 
 /// What is wrong with an `ExportedService` by itself.
 pub fn exported_service(export: &ExportedService) -> Vec<Problem> {

@@ -11,7 +11,7 @@ use super::key::{Part, ReconcileKey};
 use super::statuses::{Subject, remember};
 use super::version::{Stage, Versions};
 use super::{Leadership, Rollout, Work};
-use crate::api::{McsVersion, Route, RouteKind};
+use crate::api::{McsVersion, Route};
 use crate::emit::object::ObjectId;
 use crate::liveness::RegistryState;
 use crate::moment::Moment;
@@ -58,7 +58,10 @@ impl Rollout {
             Change::McsImportStatus(key) | Change::Addresses(key) => Some(Subject::Clusterset(key.clone())),
             _ => None,
         });
-        let touched: Vec<_> = touched.chain(affected.exports.iter().cloned().map(Subject::Export)).collect();
+        let below = affected.exports.iter().flat_map(|export| self.world.snapshot.routes.all_below(export));
+        let below = below.map(|route| Subject::Route(route.clone()));
+        let touched: Vec<_> =
+            touched.chain(affected.exports.iter().cloned().map(Subject::Export)).chain(below).collect();
         self.report_later(touched);
         if changes.contains(&Change::Everything) {
             // Of a route that is below nothing, no part speaks.
@@ -81,8 +84,8 @@ impl Rollout {
             Part::Import(name) => {
                 let name = named(name);
                 let shown = [Subject::Clusterset(name.clone()), Subject::Export(name.clone())];
-                let routes = RouteKind::ALL.into_iter().flat_map(|kind| self.world.snapshot.routes.below(&name, kind));
-                let routes: Vec<_> = routes.map(|route| Subject::Route(RouteRef::of(route))).collect();
+                let routes = self.world.snapshot.routes.all_below(&name);
+                let routes: Vec<_> = routes.map(|route| Subject::Route(route.clone())).collect();
                 self.report_later(shown.into_iter().chain(routes).chain([Subject::Import(name)]));
             }
             Part::Export(name) => self.report_later([Subject::Export(named(name))]),

@@ -59,7 +59,8 @@ impl Rollout {
                     })
                 };
                 let route = snapshot.routes.get(route).filter(|_| translator.front_ends().has(route.kind))?;
-                status::route(route, parent, clock)
+                let is_exported = |key: &Key| snapshot.service_exports.get(&key.namespace, &key.name).is_some();
+                status::route(route, parent, is_exported, clock)
             }
             Subject::Clusterset(key) => {
                 let written = snapshot.mcs_service_imports.get(&key.namespace, &key.name)?;

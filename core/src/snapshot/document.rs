@@ -332,9 +332,22 @@ mod tests {
     fn a_route_is_read_rule_by_rule() {
         let table = [
             (
-                mk_route("Service", "  rules:\n  - backendRefs: [{name: a}]\n"),
+                mk_route("Gateway", "  rules:\n  - backendRefs: [{name: a}]\n"),
                 vec![(6, "spec.parentRefs", "NotRead")],
                 "a route that is below nothing of ours",
+            ),
+            (
+                mk_route("Service", "  rules:\n  - backendRefs: [{group: mc-wan.l7mp.io, kind: WANPolicy, name: a}]\n")
+                    .replace("multicluster.x-k8s.io", "''"),
+                vec![(7, "spec.parentRefs[0]", "UnsupportedValue")],
+                "a route that istiod takes for one of its mesh",
+            ),
+            (
+                mk_route("Service", "  rules:\n  - backendRefs: [{group: mc-wan.l7mp.io, kind: WANPolicy, name: a}]\n")
+                    .replace("multicluster.x-k8s.io", "''")
+                    .replace("name: pay\n", "name: pay\n  labels: {istio.io/rev: mcwan}\n"),
+                vec![],
+                "one that it leaves alone",
             ),
             (
                 mk_route("ServiceImport", "  rules:\n    backendRefs: [{name: a}]\n"),

@@ -70,11 +70,15 @@ impl Routes {
     /// Those of a kind that have an import as a parent, the oldest first, of the same age by namespace and name (Gateway
     /// API, `HTTPRouteRule.matches`, `GRPCRouteRule.matches`).
     pub fn below(&self, import: &Key, kind: RouteKind) -> Vec<&Route> {
-        let all = self.children.get(&import.namespace, &import.name).into_iter().flatten();
-        let known = all.filter(|route| route.kind == kind);
+        let known = self.all_below(import).filter(|route| route.kind == kind);
         let mut routes: Vec<_> = known.filter_map(|route| Some((self.age(route)?, route, self.get(route)?))).collect();
         routes.sort_by(|(age, route, _), (other_age, other, _)| (age, route).cmp(&(other_age, other)));
         routes.into_iter().map(|(_, _, route)| route).collect()
+    }
+
+    /// Those of any kind.
+    pub fn all_below(&self, import: &Key) -> impl Iterator<Item = &RouteRef> {
+        self.children.get(&import.namespace, &import.name).into_iter().flatten()
     }
 
     fn age(&self, RouteRef { kind, key }: &RouteRef) -> Option<Age> {

@@ -31,8 +31,14 @@ pub struct RouteParent<'i> {
 }
 
 /// What changes in what a route is told. `parent` gives an import that it has as its parent; none where there is no such
-/// import.
-pub fn route<'i>(route: &Route, parent: impl Fn(&Key) -> Option<RouteParent<'i>>, now: &Time) -> Option<StatusPatch> {
+/// import. Of a Service that is neither imported nor exported here it is told nothing, unless it names a tier: others may
+/// know the Service.
+pub fn route<'i>(
+    route: &Route,
+    parent: impl Fn(&Key) -> Option<RouteParent<'i>>,
+    is_exported: impl Fn(&Key) -> bool,
+    now: &Time,
+) -> Option<StatusPatch> {
     let namespace = route.metadata.namespace.as_deref().unwrap_or_default();
     let is_newer =
         |entry: &Value| conditions(entry).iter().any(|said| said.observed_generation > route.metadata.generation);
@@ -46,10 +52,14 @@ pub fn route<'i>(route: &Route, parent: impl Fn(&Key) -> Option<RouteParent<'i>>
     for (index, named) in route.parents.iter().enumerate() {
         let Some((namespace, name)) = named.import(namespace) else { continue };
         let key = Key::new(namespace, name);
+        let parent = parent(&key);
+        if parent.is_none() && named.is_service() && !route.names_tier() && !is_exported(&key) {
+            continue;
+        }
         let place =
             route.told.iter().position(|entry| is_ours(entry) && entry.get("parentRef") == Some(&named.written));
         let before = route.conditions_of(named);
-        let sayings = sayings(route, index, &key, parent(&key));
+        let sayings = sayings(route, index, &key, parent);
         let subject = Subject { metadata: &route.metadata, conditions: &before };
         let (said, _) = subject.said(StatusKind::Route(route.kind), &OURS, sayings, now);
         news.extend(said.news);
@@ -196,7 +206,8 @@ spec: {cluster: c1, namespace: secure, name: payment, exportedAt: '2026-11-20T08
             let parent = |key: &Key| {
                 import(key).map(|import| RouteParent { import, emitted: Vec::new(), delivery: delivery.clone() })
             };
-            route(&self.route, parent, &Time(Timestamp::UNIX_EPOCH))
+            let is_exported = |key: &Key| &*key.name == "exported";
+            route(&self.route, parent, is_exported, &Time(Timestamp::UNIX_EPOCH))
         }
 
         fn told(&self) -> Vec<Value> {
@@ -238,6 +249,22 @@ spec: {cluster: c1, namespace: secure, name: payment, exportedAt: '2026-11-20T08
         assert_eq!(summary(lost), ["Accepted False NoMatchingParent"]);
         let patch = scene.patch(&Delivery::default()).unwrap();
         assert_eq!(patch.body["metadata"]["resourceVersion"], "7", "refused where somebody else was faster");
+    }
+
+    #[test]
+    fn of_services_those_have_an_entry_that_are_ours() {
+        let service = |name: &str| json!({"group": "", "kind": "Service", "name": name});
+        let parents = json!([service("payment"), service("exported"), service("other")]);
+        let local = rule(&json!({"name": "v2", "port": 80}));
+        let named = |told: &[Value]| told.iter().map(|entry| entry["parentRef"]["name"].clone()).collect::<Vec<_>>();
+        let told = Scene::new(&parents, &local, &json!([])).told();
+        assert_eq!(named(&told), ["payment", "exported"], "what others may know is left to them");
+        assert_eq!(summary(&told[0])[0], "Accepted True Accepted");
+        assert_eq!(summary(&told[1]), ["Accepted False NoMatchingParent"]);
+        let told = Scene::new(&parents, &rule(&high()), &json!([])).told();
+        assert_eq!(named(&told), ["payment", "exported", "other"], "nobody else knows a tier");
+        let left = Scene::new(&json!([service("other")]), &local, &json!([told[2]]));
+        assert_eq!(left.told(), [json!(null); 0], "what we said before is removed");
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod http_match;
 mod route;
 mod service_import;
 
+use std::collections::BTreeSet;
 use std::str::FromStr;
 
 use mcwan_policy::wire::{self, NoMatch, RefuseStatus};
@@ -84,6 +85,8 @@ pub(super) struct FrontEnd<'s> {
     pub(super) default_ports: Vec<u16>,
     /// What becomes of the routes that have the import as their parent.
     pub(super) attachments: Vec<Attachment>,
+    /// The Services that these depend on.
+    pub(super) services: BTreeSet<Key>,
     pub(super) no_match: NoMatch,
     pub(super) data_plane: Option<DataPlane>,
     pub(super) age: Option<Age>,

@@ -56,7 +56,7 @@ pub struct Import {
     pub problems: Vec<Problem>,
     /// What is wrong with the exports that it is made of.
     pub export_problems: Vec<Problem>,
-    /// The Services of this cluster that its rules name, there or not.
+    /// The Services of this cluster that its rules name, there or not, and that routes have as parents.
     pub services: BTreeSet<Key>,
 }
 
@@ -71,6 +71,7 @@ impl Import {
             rules,
             default_ports,
             attachments,
+            services,
             no_match,
             data_plane,
             age,
@@ -96,7 +97,7 @@ impl Import {
             exports,
             options,
             targets: Vec::new(),
-            services: BTreeSet::new(),
+            services,
             problems: &mut problems,
         };
         let mut wire_rules: Vec<_> = rules.iter().flatten().map(|rule| translated.translate(rule)).collect();

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::Client;
-use mcwan_core::api::{ParentRef, REGISTRY_NAMESPACE, Route, RouteKind, ServiceExport, TIER_NAMESPACE};
+use mcwan_core::api::{ParentRef, REGISTRY_NAMESPACE, Route, ServiceExport, TIER_NAMESPACE};
 use mcwan_core::emit::kubernetes::FilterKind;
 use mcwan_core::emit::kubernetes::names::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, clusterset_service};
 use mcwan_core::liveness::Liveness;
@@ -280,8 +280,10 @@ fn conditions(world: &World, import: &Import) -> Vec<Step> {
         let problems = import::problems(import).into_iter();
         problems.map(|problem| Step { stage: "rules", ok: false, message: problem, hint: None }).collect()
     };
-    let routes = RouteKind::ALL.into_iter().flat_map(|kind| world.live.snapshot.routes.below(&import.key(), kind));
-    let of_routes = routes.flat_map(|route| of_route(route, import));
+    let routes = &world.live.snapshot.routes;
+    let key = import.key();
+    let of_routes = routes.all_below(&key).filter_map(|route| routes.get(route));
+    let of_routes = of_routes.flat_map(|route| of_route(route, import));
     of_export.into_iter().flatten().chain(of_import).chain(of_routes).collect()
 }
 

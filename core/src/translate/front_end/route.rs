@@ -71,7 +71,7 @@ impl<'s> FrontEnd<'s> {
             // A client of a port speaks one protocol: the kinds are not merged.
             let taken = claimed.clone();
             for route in routes {
-                let ports = self.attach(route, key, is_open, &named, &taken);
+                let ports = self.attach(route, (key, snapshot), is_open, &named, &taken);
                 if ports.is_empty() {
                     continue;
                 }
@@ -103,18 +103,30 @@ impl<'s> FrontEnd<'s> {
 
     /// On which ports the rules of a route hold, which are none of those that are taken; what becomes of each of its parents
     /// is taken note of.
-    fn attach(&mut self, route: &Route, key: &Key, is_open: bool, named: &[NamedPort], taken: &Ports) -> Ports {
+    fn attach(
+        &mut self,
+        route: &Route,
+        (key, snapshot): (&Key, &Snapshot),
+        is_open: bool,
+        named: &[NamedPort],
+        taken: &Ports,
+    ) -> Ports {
         let namespace = route.metadata.namespace.as_deref().unwrap_or_default();
         let mut ports = Ports::default();
         for (index, parent) in route.parents.iter().enumerate() {
             if parent.import(namespace) != Some((&*key.namespace, &*key.name)) {
                 continue;
             }
+            if parent.is_service() {
+                self.services.insert(key.clone());
+            }
             let verdict = if namespace != &*key.namespace {
                 let message = format!("only routes of namespace {} give rules for it", key.namespace);
                 Err((Reason::RefNotPermitted, message))
             } else if !is_open {
                 Err((Reason::Conflicted, format!("the rules of {} hold", self.object)))
+            } else if let Some(why) = unfit(parent, key, snapshot) {
+                Err((Reason::UnsupportedValue, why))
             } else {
                 fitting(parent, named).and_then(|fitting| left(fitting, named, taken))
             };
@@ -126,6 +138,17 @@ impl<'s> FrontEnd<'s> {
         }
         ports
     }
+}
+
+/// Why the rules of routes cannot hold for what a parent is, if they cannot: clients of such a Service do not reach a
+/// gateway.
+fn unfit(parent: &ParentRef, key: &Key, snapshot: &Snapshot) -> Option<String> {
+    let service = snapshot.services.get(&key.namespace, &key.name).filter(|_| parent.is_service())?;
+    let spec = service.spec.as_ref()?;
+    if spec.type_.as_deref() == Some("ExternalName") {
+        return Some(format!("Service {key} is of type ExternalName"));
+    }
+    (spec.cluster_ip.as_deref() == Some("None")).then(|| format!("Service {key} is headless"))
 }
 
 /// What is left of the ports that a parent is for, and what is not.

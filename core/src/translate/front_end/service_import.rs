@@ -1,5 +1,6 @@
 //! The front end for `ServiceImport`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mcwan_policy::wire::{NoMatch, RefuseStatus};
@@ -70,6 +71,7 @@ impl<'s> FrontEnd<'s> {
             rules: None,
             default_ports: Vec::new(),
             attachments: Vec::new(),
+            services: BTreeSet::new(),
             no_match: NoMatch::default(),
             data_plane: None,
             age: None,

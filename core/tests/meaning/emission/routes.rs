@@ -255,6 +255,29 @@ fn rules_for_a_port_stay_within_the_filters_bound() {
     assert_eq!(mcwan_policy::check(&world.payment().wire), []);
 }
 
+#[test]
+fn a_route_below_the_service_gives_rules_unless_its_clients_reach_no_gateway() {
+    let service = |spec: &str| {
+        format!("apiVersion: v1\nkind: Service\nmetadata: {{name: payment, namespace: secure}}\nspec: {{{spec}}}\n")
+    };
+    let table = [
+        ("ports: [{port: 8080}]", "Accepted", "a Service"),
+        ("clusterIP: None, ports: [{port: 8080}]", "UnsupportedValue", "headless"),
+        ("type: ExternalName, externalName: a.example", "UnsupportedValue", "a name of DNS"),
+    ];
+    for group in ["''", "core"] {
+        let route = mk_route("pay", 0, &[&format!("{{group: {group}, kind: Service, name: payment}}")], &[on("/pay")]);
+        for (spec, expected, message) in table {
+            let world = World::new(&[mk_plain_export(), route.clone(), service(spec)]);
+            assert_eq!(verdicts(world.payment()), [format!("pay {expected}")], "{message}");
+        }
+        let world = World::new(&[mk_plain_export(), route.clone()]);
+        assert_eq!(rules(world.payment()), ["[] /pay high"], "the Service need not be there");
+        let key = Key::new("secure", "payment");
+        assert!(world.payment().services.contains(&key), "it is looked at again when the Service changes");
+    }
+}
+
 /// The definition of `HTTPRoute` refuses it; what is asked for all the same is nothing, and not the default tier.
 #[test]
 fn a_route_without_rules_opens_nothing() {
