@@ -126,7 +126,9 @@ fn as_explained(value: &str) -> String {
 
 fn place(destination: &translate::Destination) -> Destination {
     match destination {
-        translate::Destination::Tier { name } => Destination::Tier(name.clone()),
+        translate::Destination::Tier { name } | translate::Destination::Import { tier: name, .. } => {
+            Destination::Tier(name.clone())
+        }
         translate::Destination::Service { namespace, name, port: _ } => {
             Destination::Service { namespace: namespace.clone(), name: name.clone() }
         }

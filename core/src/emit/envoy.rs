@@ -96,6 +96,9 @@ impl Scene<'_> {
 fn cluster_name(import: &Import, destination: &Destination, port: u16) -> String {
     match destination {
         Destination::Tier { name } => format!("{}.{}.{name}", import.wire.name, import.wire.namespace),
+        Destination::Import { namespace, name, tier, port: _ } => {
+            format!("{}.{}.{name}.{namespace}.{tier}", import.wire.name, import.wire.namespace)
+        }
         Destination::Service { namespace, name, port: own } => {
             format!("service.{namespace}.{name}.{}", own.unwrap_or(port))
         }

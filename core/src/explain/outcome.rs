@@ -105,7 +105,8 @@ impl Outcome {
         let mut lines: Vec<_> = asked.lines.iter().filter(|line| !own(line)).cloned().collect();
         backend_headers.request.apply(&mut lines);
         rule_headers.request.apply(&mut lines);
-        lines.extend(port.map(|port| (PORT_HEADER.into(), port.to_string().into_bytes())));
+        let meant = port.map(|port| target.destination.told_port(port));
+        lines.extend(meant.map(|port| (PORT_HEADER.into(), port.to_string().into_bytes())));
         let path = route.path.as_ref().map(|path| String::from_utf8_lossy(path).into_owned());
         Self {
             kind: OutcomeKind::Route,
@@ -151,6 +152,9 @@ impl ResponseHeaders {
 fn at_port(destination: &Destination, used: Option<u16>) -> Destination {
     match destination.clone() {
         Destination::Service { namespace, name, port } => Destination::Service { namespace, name, port: port.or(used) },
+        Destination::Import { namespace, name, tier, port } => {
+            Destination::Import { namespace, name, tier, port: port.or(used) }
+        }
         tier @ Destination::Tier { .. } => tier,
     }
 }

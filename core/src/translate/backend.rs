@@ -3,7 +3,7 @@
 use gateway_api::referencegrants::ReferenceGrant;
 use mcwan_policy::wire::RefuseReason;
 
-use crate::api::{GROUP, TIER_NAMESPACE};
+use crate::api::{GROUP, MCS_GROUP, TIER_NAMESPACE};
 use crate::problem::Reason;
 use crate::snapshot::{Key, Snapshot, service_port};
 
@@ -28,6 +28,12 @@ impl Reference<'_> {
         let namespace = self.namespace.unwrap_or(own_namespace);
         let is_service = self.group.is_empty() && self.kind == "Service" && namespace != TIER_NAMESPACE;
         is_service.then(|| Key::new(namespace, self.name))
+    }
+
+    /// The import that it names.
+    pub(super) fn import(&self, own_namespace: &str) -> Option<Key> {
+        let is_import = self.group == MCS_GROUP && self.kind == "ServiceImport";
+        is_import.then(|| Key::new(self.namespace.unwrap_or(own_namespace), self.name))
     }
 }
 
@@ -70,13 +76,23 @@ pub(super) fn resolve(
             }
             local_service(namespace, name, port, referrer, snapshot, exports)
         }
+        (MCS_GROUP, "ServiceImport", namespace) => {
+            let namespace = namespace.unwrap_or(referrer.namespace);
+            if namespace != referrer.namespace {
+                let message = "the gateways of this namespace are admitted to its own imports only";
+                return Err(Refusal::new(RefuseReason::RefNotPermitted, message));
+            }
+            over_default_tier((namespace, name), port, referrer, snapshot, exports)
+        }
         (GROUP, "WANPolicy", None) => over_tier(name, port, referrer, exports),
         (GROUP, "WANPolicy", Some(_)) => {
             Err(Refusal::not_found("a WANPolicy is in no namespace").hint("leave `namespace` out"))
         }
         _ => {
             let message = format!("kind {kind} of group {group:?} cannot be a backend");
-            let hint = format!("a backend is a Service, or a WANPolicy of group {GROUP}");
+            let hint = format!(
+                "a backend is a Service, a WANPolicy of group {GROUP}, or a ServiceImport of group {MCS_GROUP}"
+            );
             Err(Refusal::not_found(message).because(Reason::InvalidKind).hint(hint))
         }
     }
@@ -103,6 +119,41 @@ fn over_tier(name: &str, port: Option<u16>, referrer: Referrer<'_>, exports: &Ex
         return Err(Refusal::not_found(message).hint("leave `port` out"));
     }
     Ok(Destination::Tier { name: name.to_owned() })
+}
+
+/// An import over its default tier, whatever its own rules are.
+fn over_default_tier(
+    (namespace, name): (&str, &str),
+    port: Option<u16>,
+    referrer: Referrer<'_>,
+    snapshot: &Snapshot,
+    exports: &Exports,
+) -> Result<Destination, Refusal> {
+    if exports.sources(namespace, name).next().is_none() {
+        return Err(Refusal::not_found(format!("no cluster exports {namespace}/{name}")));
+    }
+    let Some(tier) = exports.default_tier(namespace, name) else {
+        if exports.is_own_alone(namespace, name) {
+            return local_service(namespace, name, port, referrer, snapshot, exports);
+        }
+        let message = format!("no export of {namespace}/{name} names a default tier");
+        return Err(Refusal::not_found(message).hint("name a WANPolicy, or annotate the ServiceExport with one"));
+    };
+    if (namespace, name) == (referrer.namespace, referrer.name) {
+        return over_tier(tier, port, referrer, exports);
+    }
+    if exports.tier(namespace, name, tier).is_none() {
+        let message =
+            format!("no cluster that exports {namespace}/{name} has its default tier {tier} on the same port");
+        return Err(Refusal::not_found(message));
+    }
+    let used = port.as_ref().map_or(referrer.ports, std::slice::from_ref);
+    let has = |port: &u16| exports.sources(namespace, name).any(|source| source.ports.contains(port));
+    if let Some(missing) = used.iter().find(|port| !has(port)) {
+        return Err(Refusal::not_found(format!("{namespace}/{name} has no HTTP port {missing}")));
+    }
+    let (namespace, name, tier) = (namespace.to_owned(), name.to_owned(), tier.to_owned());
+    Ok(Destination::Import { namespace, name, tier, port })
 }
 
 fn local_service(

@@ -76,6 +76,8 @@ pub struct Source {
 /// One service over one tier.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tier {
+    /// The imported service.
+    pub import: Key,
     /// The name of its `WANPolicy`.
     pub name: String,
     /// The name of its tier service.
@@ -295,7 +297,24 @@ impl Exports {
         };
         let sources: Vec<_> = self.sources(namespace, name).filter(has_tier).cloned().collect();
         let service = || tier_service::name(self, namespace, name, tier);
-        (!sources.is_empty()).then(|| Tier { name: tier.to_owned(), service: service(), port, sources })
+        let import = || Key::new(namespace, name);
+        (!sources.is_empty()).then(|| Tier {
+            import: import(),
+            name: tier.to_owned(),
+            service: service(),
+            port,
+            sources,
+        })
+    }
+
+    /// The tier of a service that is taken where nobody says which: that of the oldest export that names one.
+    pub(super) fn default_tier(&self, namespace: &str, name: &str) -> Option<&str> {
+        self.sources(namespace, name).find_map(|source| source.default_tier.as_deref())
+    }
+
+    /// Whether nothing of a service crosses the WAN: this cluster alone exports it.
+    pub(super) fn is_own_alone(&self, namespace: &str, name: &str) -> bool {
+        self.sources(namespace, name).all(|source| source.is_own)
     }
 
     /// When a service was first exported.

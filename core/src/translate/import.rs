@@ -17,7 +17,7 @@ use super::families::Families;
 use super::front_end::{Attachment, FrontEnd, FrontRule};
 use super::merge::merge;
 use super::rule::Rules;
-use super::{Options, Origin, Target};
+use super::{Destination, Options, Origin, Target, tier_service};
 
 /// An imported service as this cluster sees it.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,7 +36,7 @@ pub struct Import {
     pub unserved: BTreeSet<u16>,
     /// The routes behind the filter, by the index that actions name them by.
     pub targets: Vec<Target>,
-    /// The tiers that it can be had over.
+    /// The tiers that it can be had over, and those of other imports that its rules lead to.
     pub tiers: Vec<Tier>,
     /// What it is in every cluster; none: nobody exports it.
     pub clusterset: Option<Clusterset>,
@@ -56,7 +56,8 @@ pub struct Import {
     pub problems: Vec<Problem>,
     /// What is wrong with the exports that it is made of.
     pub export_problems: Vec<Problem>,
-    /// The Services of this cluster that its rules name, there or not, and that routes have as parents.
+    /// The Services of this cluster that its rules name, there or not, and that routes have as parents; and the other
+    /// imports that they name.
     pub services: BTreeSet<Key>,
 }
 
@@ -105,6 +106,8 @@ impl Import {
             wire_rules.push(wire::Rule { ports: default_ports, ..translated.default_tier() });
         }
         let Rules { targets, services, .. } = translated;
+        let own_tiers = exports.tiers().filter_map(|tier| exports.tier(namespace, name, tier));
+        let tiers = own_tiers.chain(other_tiers(&Key::new(namespace, name), &targets, exports)).collect();
         let addresses = clusterset::addresses(snapshot, namespace, name);
         // The hosts that users name come first, and too many of them are told as they are.
         let most_hosts = mcwan_policy::limits::IMPORT_HOSTNAMES.max(hostnames.len());
@@ -128,7 +131,7 @@ impl Import {
             ports,
             unserved: BTreeSet::new(),
             targets,
-            tiers: exports.tiers().filter_map(|tier| exports.tier(namespace, name, tier)).collect(),
+            tiers,
             clusterset,
             direct,
             addresses,
@@ -272,10 +275,41 @@ impl Import {
         address_hosts(&self.addresses)
     }
 
-    /// A tier of this import by its name.
-    pub fn tier(&self, name: &str) -> Option<&Tier> {
-        self.tiers.iter().find(|tier| tier.name == name)
+    /// The tiers that it can be had over itself.
+    pub fn own_tiers(&self) -> impl Iterator<Item = &Tier> {
+        self.tiers.iter().filter(|tier| self.is_own(tier))
     }
+
+    /// Whether a tier is one that it can be had over itself.
+    pub fn is_own(&self, tier: &Tier) -> bool {
+        (&*tier.import.namespace, &*tier.import.name) == (&*self.wire.namespace, &*self.wire.name)
+    }
+
+    /// The tier that a destination of its rules is reached over; none of a Service, and of a tier that there is no more.
+    pub fn tier(&self, destination: &Destination) -> Option<&Tier> {
+        match destination {
+            Destination::Tier { name } => self.own_tiers().find(|tier| tier.name == *name),
+            Destination::Import { namespace, name, tier, port: _ } => self.tiers.iter().find(|known| {
+                (&*known.import.namespace, &*known.import.name, &*known.name) == (&**namespace, &**name, &**tier)
+            }),
+            Destination::Service { .. } => None,
+        }
+    }
+}
+
+/// The tiers of other imports that targets lead to, with tier services of this import's own, so that nothing that happens
+/// to the others takes them away.
+fn other_tiers(import: &Key, targets: &[Target], exports: &Exports) -> Vec<Tier> {
+    let mut tiers: Vec<Tier> = Vec::new();
+    for target in targets {
+        let Destination::Import { namespace, name, tier, port: _ } = &target.destination else { continue };
+        let Some(tier) = exports.tier(namespace, name, tier) else { continue };
+        let tier = Tier { service: tier_service::other(import, &tier.import, &tier.name), ..tier };
+        if !tiers.contains(&tier) {
+            tiers.push(tier);
+        }
+    }
+    tiers
 }
 
 fn address_hosts(addresses: &[IpAddr]) -> impl Iterator<Item = String> {

@@ -27,7 +27,7 @@ pub(super) struct Rules<'r> {
     pub(super) exports: &'r Exports,
     pub(super) options: &'r Options,
     pub(super) targets: Vec<Target>,
-    /// The Services that they name, there or not.
+    /// The Services and other imports that they name, there or not.
     pub(super) services: BTreeSet<Key>,
     pub(super) problems: &'r mut Vec<Problem>,
 }
@@ -50,10 +50,8 @@ impl Rules<'_> {
     /// The rule of an import that nobody wrote rules for.
     pub(super) fn default_tier(&mut self) -> wire::Rule {
         let Referrer { namespace, name, .. } = self.referrer;
-        let mut sources = self.exports.sources(namespace, name);
-        let Some(tier) = sources.find_map(|source| source.default_tier.as_deref()) else {
-            if self.exports.sources(namespace, name).all(|source| source.is_own) {
-                // Nothing of it crosses the WAN.
+        let Some(tier) = self.exports.default_tier(namespace, name) else {
+            if self.exports.is_own_alone(namespace, name) {
                 let own = Destination::Service { namespace: namespace.to_owned(), name: name.to_owned(), port: None };
                 let action = self.forward(own, Forwarding::default(), None, 1);
                 return wire::Rule { actions: vec![action], ..wire::Rule::default() };
@@ -138,6 +136,11 @@ impl Rules<'_> {
             return Err(at_filters(Refusal::invalid("the rule and its backend both change the same thing")));
         }
         let hostname = own.hostname.or_else(|| rule_filters.hostname.clone());
+        let hostname = hostname.or_else(|| match &destination {
+            // The filter writes the host of the import that has the rule.
+            Destination::Import { namespace, name, .. } => Some(mcwan_policy::canonical_host(namespace, name)),
+            Destination::Tier { .. } | Destination::Service { .. } => None,
+        });
         if let Some(hostname) = &hostname {
             self.check_hostname(hostname, &destination).map_err(|refusal| refusal.at("filters"))?;
         }
@@ -152,6 +155,7 @@ impl Rules<'_> {
                 .collect::<Result<_, _>>()?,
             cors: own.cors.or(rule_filters.cors).cloned(),
         };
+        check_mirrors(&destination, &forwarding.mirrors).map_err(|refusal| refusal.at("filters"))?;
         self.check_steering(&destination, &forwarding).map_err(|refusal| refusal.at(field.clone()))?;
         let path = own.path.or_else(|| rule_filters.path.clone());
         Ok(self.forward(destination, forwarding, path, backend.weight))
@@ -192,6 +196,10 @@ impl Rules<'_> {
                 let tier = self.exports.tier(namespace, name, tier)?;
                 tier.remote().next().map(|_| tier.port)
             }
+            Destination::Import { namespace, name, tier, port: _ } => {
+                let tier = self.exports.tier(namespace, name, tier)?;
+                tier.remote().next().map(|_| tier.port)
+            }
             Destination::Service { .. } => None,
         };
         target::meaning(target, destinations.filter_map(port))
@@ -199,6 +207,7 @@ impl Rules<'_> {
 
     fn resolve(&mut self, reference: Reference<'_>) -> Result<Destination, Refusal> {
         self.services.extend(reference.service(self.referrer.namespace));
+        self.services.extend(reference.import(self.referrer.namespace));
         backend::resolve(reference, self.referrer, self.snapshot, self.exports)
     }
 
@@ -228,15 +237,16 @@ impl Rules<'_> {
 
     /// The far gateway knows two hosts.
     fn check_hostname(&self, hostname: &str, destination: &Destination) -> Result<(), Refusal> {
-        let Referrer { namespace, name, .. } = self.referrer;
+        let (namespace, name) = match destination {
+            Destination::Service { .. } => return Ok(()),
+            Destination::Tier { .. } => (self.referrer.namespace, self.referrer.name),
+            Destination::Import { namespace, name, .. } => (&**namespace, &**name),
+        };
         let known = [mcwan_policy::canonical_host(namespace, name), mcwan_policy::clusterset_host(namespace, name)];
-        match destination {
-            Destination::Tier { .. } if !known.iter().any(|known| known == hostname) => {
-                let message = format!("over a tier the hostname can only be {} or {}", known[0], known[1]);
-                Err(Refusal::invalid(message))
-            }
-            Destination::Tier { .. } | Destination::Service { .. } => Ok(()),
+        if known.iter().any(|known| known == hostname) {
+            return Ok(());
         }
+        Err(Refusal::invalid(format!("over a tier the hostname can only be {} or {}", known[0], known[1])))
     }
 
     /// One generic route can do nothing for one target only.
@@ -259,6 +269,18 @@ impl Rules<'_> {
         self.problems.push(Problem { hint, ..origin.error(field, told, message) });
         Action::Refuse(Refuse::new(weight, reason))
     }
+}
+
+/// Copies have the host that the request has, by which the far gateway knows one service.
+fn check_mirrors(destination: &Destination, mirrors: &[Mirror]) -> Result<(), Refusal> {
+    let to_other = mirrors.iter().any(|mirror| matches!(mirror.destination, Destination::Import { .. }));
+    let over_tier = mirrors.iter().any(|mirror| matches!(mirror.destination, Destination::Tier { .. }));
+    if to_other || over_tier && matches!(destination, Destination::Import { .. }) {
+        return Err(Refusal::unsupported(
+            "copies over a tier go to the service that the request goes to, and to no other",
+        ));
+    }
+    Ok(())
 }
 
 /// Lets a rule answer so where what it asks for cannot be had.

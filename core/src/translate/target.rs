@@ -30,6 +30,17 @@ pub enum Destination {
         /// The name of its `WANPolicy`.
         name: String,
     },
+    /// Another imported service, over its default tier, whatever its own rules are.
+    Import {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+        /// The name of the tier's `WANPolicy`.
+        tier: String,
+        /// Its port; none: the one that the client used.
+        port: Option<u16>,
+    },
     /// A Service of this cluster.
     Service {
         /// Its namespace.
@@ -87,6 +98,16 @@ pub struct Mirror {
     pub per_million: u32,
 }
 
+impl Destination {
+    /// The port of the service that the far gateway is told of a request that came by a port.
+    pub fn told_port(&self, used: u16) -> u16 {
+        match self {
+            Self::Import { port, .. } => port.unwrap_or(used),
+            Self::Tier { .. } | Self::Service { .. } => used,
+        }
+    }
+}
+
 impl Target {
     /// The target as the filter knows it.
     pub fn wire(&self) -> wire::Target {
@@ -121,6 +142,11 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 pub(super) fn name(destination: &Destination, forwarding: &Forwarding, import_namespace: &str) -> String {
     let mut name = match destination {
         Destination::Tier { name } => name.clone(),
+        Destination::Import { namespace, name, tier, port } => {
+            let namespace = if namespace == import_namespace { String::new() } else { format!(".{namespace}") };
+            let port = port.map(|port| format!(":{port}")).unwrap_or_default();
+            format!("import.{name}{namespace}{port}.{tier}")
+        }
         Destination::Service { namespace, name, port } => {
             let namespace = if namespace == import_namespace { String::new() } else { format!(".{namespace}") };
             let port = port.map(|port| format!(":{port}")).unwrap_or_default();

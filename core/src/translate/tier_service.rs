@@ -4,6 +4,7 @@ use mcwan_policy::limits;
 
 use super::Exports;
 use super::target::hashed;
+use crate::snapshot::Key;
 
 /// Hexadecimal digits of the hash that keeps a name apart, in a namespace that tenants share: 80 bits, so that nobody
 /// finds a name of his own that another's hashes to.
@@ -15,6 +16,12 @@ const FORMER_HASH_DIGITS: usize = 8;
 /// older joins to the same, it ends in a hash.
 pub(super) fn name(exports: &Exports, namespace: &str, name: &str, tier: &str) -> String {
     named(exports, namespace, name, tier, HASH_DIGITS)
+}
+
+/// The name of the tier service of a service over a tier that rules of another import lead to: nobody writes it.
+pub(super) fn other(import: &Key, other: &Key, tier: &str) -> String {
+    let parts = [&*import.namespace, &*import.name, &*other.namespace, &*other.name, tier];
+    hashed(&format!("{}-{}-{tier}", import.name, other.name), &parts.join("/"), HASH_DIGITS)
 }
 
 /// Whether a rule means this tier service by what it says.

@@ -156,11 +156,12 @@ impl Translator {
             Change::Liveness(cluster) => {
                 let is_stale = snapshot.stale_clusters.contains(&**cluster);
                 let liveness = if is_stale { Liveness::Stale } else { Liveness::Live };
-                let services = self.exports.judge(cluster, liveness);
-                for service in
-                    services.into_iter().filter(|Key { namespace, name }| self.imports.get(namespace, name).is_some())
-                {
-                    affected.import(service);
+                for service in self.exports.judge(cluster, liveness) {
+                    self.referrers_of(&service.namespace, Some(&service.name))
+                        .for_each(|import| affected.import(import));
+                    if self.imports.get(&service.namespace, &service.name).is_some() {
+                        affected.import(service);
+                    }
                 }
             }
             Change::Exported { service, export } => {
@@ -176,6 +177,7 @@ impl Translator {
                     affected.import(Key::new(namespace, name));
                 }
                 affected.import(service.clone());
+                self.referrers_of(&service.namespace, Some(&service.name)).for_each(|import| affected.import(import));
                 // They may disagree about its ports.
                 affected.export(snapshot, service);
             }
@@ -207,7 +209,7 @@ impl Translator {
         }
     }
 
-    /// The imports whose rules name a Service, or any Service of a namespace.
+    /// The imports whose rules name a Service or import, or any of a namespace.
     fn referrers_of(&self, namespace: &str, name: Option<&str>) -> impl Iterator<Item = Key> {
         let one = name.and_then(|name| self.referrers.get(namespace, name));
         let all = name.is_none().then(|| self.referrers.in_namespace(namespace));

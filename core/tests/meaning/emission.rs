@@ -11,6 +11,7 @@ mod import;
 mod ingress;
 mod names;
 mod native;
+mod other_imports;
 mod own;
 mod provenance;
 mod routes;

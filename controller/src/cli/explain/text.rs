@@ -101,6 +101,10 @@ fn rule_name(rule: usize, name: Option<&str>, alternative: Option<usize>) -> Str
 fn destination_name(destination: &Destination) -> String {
     match destination {
         Destination::Tier { name } => format!("tier {name}"),
+        Destination::Import { namespace, name, tier, port } => {
+            let port = port.map(|port| format!(" port {port}")).unwrap_or_default();
+            format!("{namespace}/{name}{port} over tier {tier}")
+        }
         Destination::Service { namespace, name, port } => {
             let port = port.map(|port| format!(" port {port}")).unwrap_or_default();
             format!("Service {namespace}/{name}{port}")

@@ -159,7 +159,7 @@ fn exports(world: &World, import: &Import) -> Vec<Step> {
             format!("create a ServiceExport {name} in namespace {namespace} of the cluster that runs the service");
         steps.push(Step::broken("export", format!("no cluster exports {namespace}/{name}"), hint));
     }
-    if has_source && !is_local && import.tiers.is_empty() {
+    if has_source && !is_local && import.own_tiers().next().is_none() {
         let hint = "create a WANPolicy of the same name and port here and there";
         steps.push(Step::broken("tier service", "no tier is the same here and in an exporting cluster", hint));
     }

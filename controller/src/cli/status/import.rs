@@ -62,7 +62,7 @@ impl ImportStatus {
             namespace: namespace.clone(),
             name: name.clone(),
             ok: true,
-            tiers: import.tiers.iter().map(|tier| tier.name.clone()).collect(),
+            tiers: import.own_tiers().map(|tier| tier.name.clone()).collect(),
             sources: clusters.into_iter().collect(),
             stale_sources: stale.into_iter().collect(),
             ports: import.ports.clone(),

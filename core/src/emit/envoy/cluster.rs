@@ -36,8 +36,8 @@ pub(super) fn add(
         return;
     }
     let endpoints = match destination {
-        Destination::Tier { name } => {
-            let tier = import.tier(name);
+        Destination::Tier { .. } | Destination::Import { .. } => {
+            let tier = import.tier(destination);
             if tier.is_some_and(|tier| tier.sources.iter().any(|source| source.is_own)) {
                 let message = "a tier's requests all leave this cluster here: its own pods take no share of them";
                 problems.push(Problem::warning(import.object.clone(), Reason::NoAddress, message));

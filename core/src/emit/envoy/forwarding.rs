@@ -15,7 +15,7 @@ use super::{Clusters, Scene, cluster, cluster_name};
 pub(super) struct Route {
     pub(super) name: String,
     pub(super) matcher: Value,
-    /// The port of its listener.
+    /// The port that the far gateway is told.
     pub(super) port: u16,
     /// The host that requests get where their target has none of its own; none: the filter did it.
     pub(super) canonical_host: Option<String>,

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::emit::plugin::chosen;
 use crate::json::put;
 use crate::problem::{FieldPath, Problem};
-use crate::translate::{Forwarding, Import};
+use crate::translate::{Destination, Forwarding, Import};
 
 use super::forwarding::{self, Route, escape};
 use super::{Clusters, Scene, cluster, cluster_name, import_name};
@@ -107,7 +107,7 @@ impl Native<'_> {
             _ => {}
         }
         let mut backends = Vec::new();
-        let mut path = None;
+        let (mut path, mut port) = (None, None);
         for (action, refused) in chosen {
             let (Action::Forward(forward), None) = (action, refused) else {
                 return Err(Unsayable("a share of the requests cannot be redirected or refused natively"));
@@ -117,9 +117,15 @@ impl Native<'_> {
             if path.get_or_insert(&forward.path) != &&forward.path {
                 return Err(Unsayable("the path cannot be rewritten for one backend only natively"));
             }
+            // A Service of this cluster does not look at it.
+            let meant = target.destination.told_port(self.port);
+            let is_told = !matches!(target.destination, Destination::Service { .. });
+            if is_told && *port.get_or_insert(meant) != meant {
+                return Err(Unsayable("backends with different ports cannot share requests natively"));
+            }
             let cluster = cluster_name(self.import, &target.destination, self.port);
-            let Self { scene, import, port, .. } = *self;
-            cluster::add(scene, import, &target.destination, port, cluster.clone(), self.clusters, self.problems);
+            let Self { scene, import, port: used, .. } = *self;
+            cluster::add(scene, import, &target.destination, used, cluster.clone(), self.clusters, self.problems);
             backends.push((cluster, forward.weight, &target.forwarding));
         }
         let common = backends.first().map(|(_, _, forwarding)| *forwarding).ok_or(Unsayable("no backend"))?;
@@ -132,7 +138,7 @@ impl Native<'_> {
             None => None,
         };
         let canonical_host = Some(self.import.canonical_host());
-        let route = Route { name: self.route_name(name), matcher, port: self.port, canonical_host };
+        let route = Route { name: self.route_name(name), matcher, port: port.unwrap_or(self.port), canonical_host };
         Ok(forwarding::route(&route, &backends, &mirrors, path))
     }
 

@@ -53,7 +53,7 @@ fn by_target(
             "prefix": "/",
             "headers": [{"name": STEERING_HEADER, "string_match": {"exact": target.steering_value()}}],
         }),
-        port,
+        port: target.destination.told_port(port),
         canonical_host: None,
     };
     let mirrors = forwarding::mirrors(scene, import, &target.forwarding, port, clusters, problems);

@@ -35,7 +35,7 @@ pub(super) fn refs(import: &Import, backends: &[Backend<'_>], port: u16) -> Resu
     let scale = if is_split { (MOST_WEIGHT / heaviest.max(1)).clamp(1, 1_000) } else { 1 };
     let mut refs = Vec::new();
     for (backend, shares) in backends.iter().zip(shares) {
-        let filters = filters(&backend.headers, port)?;
+        let filters = filters(&backend.headers, backend.destination.told_port(port))?;
         let sum: u64 = shares.iter().map(|(_, share)| u64::from(*share)).sum();
         let is_alone = backends.len() == 1;
         for ((namespace, name, port), share) in shares {
@@ -56,8 +56,9 @@ pub(super) fn refs(import: &Import, backends: &[Backend<'_>], port: u16) -> Resu
 /// The Services that requests to a destination are shared between.
 fn shares(import: &Import, destination: &Destination, port: u16) -> Vec<(Service, u32)> {
     match destination {
-        Destination::Tier { name } => {
-            import.tier(name).map(|tier| tier::shares(import, tier, port)).unwrap_or_default()
+        Destination::Tier { .. } | Destination::Import { .. } => {
+            let port = destination.told_port(port);
+            import.tier(destination).map(|tier| tier::shares(import, tier, port)).unwrap_or_default()
         }
         Destination::Service { .. } => vec![(service(import, destination, port), 1)],
     }

@@ -30,6 +30,12 @@ pub(super) fn source_service(namespace: &str, name: &str, tier: &str, cluster: &
     hashed(&parts.join("-"), &parts.join("/"), HASH_DIGITS)
 }
 
+/// The same for a tier service whose name is nobody else's.
+pub(super) fn source_service_of(tier_service: &str, cluster: &str) -> String {
+    let parts = [tier_service, cluster];
+    hashed(&parts.join("-"), &parts.join("/"), HASH_DIGITS)
+}
+
 /// The slice with the addresses of one cluster and family behind a tier service.
 pub(super) fn endpoint_slice(service: &str, cluster: &str, family: &str) -> String {
     format!("{service}.{cluster}.{}", family.to_ascii_lowercase())

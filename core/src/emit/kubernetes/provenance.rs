@@ -27,7 +27,7 @@ pub struct Provenance<'p> {
 impl Provenance<'_> {
     /// Whether a rule is the import's: it takes what is steered to one of its targets, and nothing else, and in the
     /// namespace of tiers it leads to Services of the import only. A tier's share for this cluster goes to the Service of
-    /// the import's own name.
+    /// the import's own name, or to the one whose host the rule gives requests.
     ///
     /// The digest of a steering value is over the target's name and the ports of its tiers, which the rule names. What
     /// else the rule does is in the target's name as a hash of what users asked for, which a rule does not tell: changes
@@ -48,7 +48,11 @@ impl Provenance<'_> {
     /// leads to this cluster's own share only, and may be for any. No port at all: it has no backend, or backends that are not
     /// one destination.
     fn destinations(&self, rule: &Value) -> Vec<Option<u16>> {
-        let is_own_share = |backend: &&Value| backend["namespace"] == self.namespace && backend["name"] == self.name;
+        let other = rewritten_host(rule).and_then(service_of);
+        let is_own_share = |backend: &&Value| {
+            let services = [(self.namespace, self.name)].into_iter().chain(other);
+            services.into_iter().any(|(namespace, name)| backend["namespace"] == namespace && backend["name"] == name)
+        };
         let mut remote = backends_of(rule).filter(|backend| !is_own_share(backend)).map(tier_port);
         match remote.next() {
             Some(destination) if remote.all(|backend| backend == destination) => vec![destination],
@@ -57,6 +61,19 @@ impl Provenance<'_> {
             None => self.tier_ports.iter().copied().map(Some).chain([None]).collect(),
         }
     }
+}
+
+/// The host that a rule gives requests.
+fn rewritten_host(rule: &Value) -> Option<&str> {
+    let mut filters = rule.get("filters")?.as_array()?.iter();
+    filters.find_map(|filter| filter.pointer("/urlRewrite/hostname")?.as_str())
+}
+
+/// The namespace and name of the service that a host is of.
+fn service_of(host: &str) -> Option<(&str, &str)> {
+    let (name, rest) = host.split_once('.')?;
+    let (namespace, _) = rest.split_once('.')?;
+    (mcwan_policy::canonical_host(namespace, name) == host).then_some((namespace, name))
 }
 
 /// The port of a reference into the namespace of tiers.

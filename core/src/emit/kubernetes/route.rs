@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::emit::object::{Kind, Object};
 use crate::json::put;
 use crate::problem::{FieldPath, Problem, Reason};
-use crate::translate::{Destination, HeaderChanges, Import, Target, in_turn};
+use crate::translate::{HeaderChanges, Import, Target, in_turn};
 
 use super::backend::{self, Backend};
 use super::draft::Draft;
@@ -77,12 +77,8 @@ fn context<'v>(versions: &[&'v Import], own: &'v Import, target: &Target) -> &'v
     let mirrors = target.forwarding.mirrors.iter().map(|mirror| &mirror.destination);
     let destinations: Vec<_> = std::iter::once(&target.destination).chain(mirrors).collect();
     let has_all = |import: &Import| {
-        destinations.iter().all(|destination| match destination {
-            Destination::Tier { name } => {
-                import.tier(name).map(|tier| tier.port) == own.tier(name).map(|tier| tier.port)
-            }
-            Destination::Service { .. } => true,
-        })
+        let port = |import: &Import, destination| import.tier(destination).map(|tier| tier.port);
+        destinations.iter().all(|destination| port(import, destination) == port(own, destination))
     };
     versions.iter().copied().find(|import| has_all(import)).unwrap_or(own)
 }

@@ -9,9 +9,13 @@ pub(super) type Service = (String, String, u16);
 /// The one Service that stands for a destination.
 pub(super) fn service(import: &Import, destination: &Destination, port: u16) -> Service {
     match destination {
-        Destination::Tier { name } => match import.tier(name).map(|tier| (tier, tier.remote().next())) {
-            Some((tier, Some(_))) => (TIER_NAMESPACE.to_owned(), tier.service.clone(), tier.port),
-            Some((_, None)) => (import.wire.namespace.clone(), import.wire.name.clone(), port),
+        Destination::Tier { .. } | Destination::Import { .. } => match import.tier(destination) {
+            Some(tier) if tier.remote().next().is_some() => {
+                (TIER_NAMESPACE.to_owned(), tier.service.clone(), tier.port)
+            }
+            Some(tier) => {
+                (tier.import.namespace.to_string(), tier.import.name.to_string(), destination.told_port(port))
+            }
             None => (TIER_NAMESPACE.to_owned(), String::new(), 0),
         },
         Destination::Service { namespace, name, port: own } => (namespace.clone(), name.clone(), own.unwrap_or(port)),

@@ -100,7 +100,7 @@ pub(super) fn shares(import: &Import, tier: &Tier, port: u16) -> Vec<(Service, u
         if has_port(source) && is_reachable(import, source) { source.ready_pods.min(MOST_WEIGHT) } else { 0 }
     };
     let live = |source: &Source| if is_live(source) { ready(source) } else { 0 };
-    let stays_close = import.clusterset.as_ref().is_some_and(Clusterset::stays_close);
+    let stays_close = import.is_own(tier) && import.clusterset.as_ref().is_some_and(Clusterset::stays_close);
     let close = |source: &Source| if source.is_own && stays_close { live(source) } else { 0 };
     let known = |source: &Source| u32::from(has_port(source));
     let shares: [&dyn Fn(&Source) -> u32; 4] = [&close, &live, &ready, &known];
@@ -109,7 +109,7 @@ pub(super) fn shares(import: &Import, tier: &Tier, port: u16) -> Vec<(Service, u
     let mut parts: Vec<(Service, u32)> = Vec::new();
     for source in &tier.sources {
         let service = if source.is_own {
-            (import.wire.namespace.clone(), import.wire.name.clone(), port)
+            (tier.import.namespace.to_string(), tier.import.name.to_string(), port)
         } else {
             (TIER_NAMESPACE.to_owned(), source_service(import, tier, source), tier.port)
         };
@@ -146,10 +146,10 @@ fn has_one_each(tier: &Tier) -> bool {
 /// The tier service that leads to another cluster.
 fn source_service(import: &Import, tier: &Tier, source: &Source) -> String {
     let wire = &import.wire;
-    if has_one_each(tier) {
-        names::source_service(&wire.namespace, &wire.name, &tier.name, &source.cluster)
-    } else {
-        tier.service.clone()
+    match has_one_each(tier) {
+        false => tier.service.clone(),
+        true if import.is_own(tier) => names::source_service(&wire.namespace, &wire.name, &tier.name, &source.cluster),
+        true => names::source_service_of(&tier.service, &source.cluster),
     }
 }
 
@@ -208,7 +208,7 @@ pub(super) fn is_usable(address: IpAddr) -> bool {
 
 fn unusable_addresses(import: &Import, problems: &mut Vec<Problem>) {
     let mut sources: Vec<&Source> = Vec::new();
-    for source in import.tiers.iter().flat_map(Tier::remote) {
+    for source in import.own_tiers().flat_map(Tier::remote) {
         if sources.iter().all(|known| known.cluster != source.cluster) {
             sources.push(source);
         }
