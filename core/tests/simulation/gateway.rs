@@ -102,7 +102,7 @@ fn leads_to(host: &str, value: &str, services: &[String]) -> Result<(), String> 
     let target = value.rsplit_once('.').map_or(value, |(target, _)| target);
     let target = target.split('~').next().unwrap_or_default();
     let wanted = match target.strip_prefix("service.") {
-        Some(service) => service.to_owned(),
+        Some(service) => service.split('.').next().unwrap_or_default().to_owned(),
         None => format!("{name}-{namespace}-{target}"),
     };
     // Of a tier, this cluster's share goes to the Service itself.

@@ -115,6 +115,7 @@ fn rules(wish: &ImportWish) -> impl Iterator<Item = Value> {
                     json!({"group": GROUP, "kind": "WANPolicy", "name": TIERS[*tier], "weight": weight})
                 }
                 Backend::Local => json!({"name": "local", "weight": weight}),
+                Backend::Granted => json!({"name": "granted", "namespace": "b", "weight": weight}),
             })
             .collect();
         let mut rule =
@@ -152,6 +153,14 @@ pub(crate) fn slice(namespace: &str, name: &str) -> Input {
         "ports": [],
     });
     Input::new(Watched::Emitted(Kind::EndpointSlice), namespace, &format!("{name}-1"), body)
+}
+
+/// What lets rules of the first namespace, of every kind, name Services of the second.
+pub(crate) fn grant() -> Input {
+    let from = [(GROUP, "ServiceImport"), ("gateway.networking.k8s.io", "HTTPRoute")];
+    let from = from.map(|(group, kind)| json!({"group": group, "kind": kind, "namespace": "a"}));
+    let spec = json!({"from": from, "to": [{"group": "", "kind": "Service", "name": "granted"}]});
+    Input::new(Watched::Emitted(Kind::ReferenceGrant), "b", "granted", json!({"spec": spec}))
 }
 
 pub(crate) fn own_export(namespace: &str, name: &str) -> Input {

@@ -11,6 +11,7 @@ mod found;
 mod gateway;
 mod inputs;
 mod istiod;
+mod orders;
 mod replica;
 mod runs;
 mod script;

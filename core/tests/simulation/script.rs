@@ -52,6 +52,10 @@ pub(crate) enum Step {
     Local,
     /// There is none.
     NoLocal,
+    /// The Service of the second namespace may be named from the first.
+    Grant,
+    /// It may not.
+    NoGrant,
     /// This cluster exports one of two services of the first namespace.
     OwnExport(Service),
     /// It does so no more.
@@ -120,6 +124,8 @@ pub(crate) type RuleWish = (usize, Vec<(Backend, u32)>, Extra);
 pub(crate) enum Backend {
     Tier(Tier),
     Local,
+    /// The Service of the second namespace.
+    Granted,
 }
 
 /// What makes another target of the same destination.

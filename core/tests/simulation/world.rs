@@ -168,6 +168,8 @@ impl World {
         }
         self.put(inputs::service("a", "local", &crate::script::PORTS));
         self.put(inputs::slice("a", "local"));
+        self.put(inputs::service("b", "granted", &crate::script::PORTS));
+        self.put(inputs::slice("b", "granted"));
         self.api.news.clear();
         for kind in istiod::KINDS {
             self.istiod.hear(kind, &self.api);

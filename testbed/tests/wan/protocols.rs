@@ -14,6 +14,7 @@ use crate::scene::Scene;
 pub(crate) async fn what_is_spoken_crosses_the_wan(scene: &Scene) -> Result<()> {
     services::set_up(scene).await?;
     grpc::unary_calls_take_their_tiers(scene).await?;
+    grpc::what_a_call_cannot_have_is_unavailable(scene).await?;
     grpc::a_stream_of_answers_crosses(scene).await?;
     grpc::streams_both_ways_take_turns(scene).await?;
     grpc::calls_that_no_rule_matches_are_refused(scene).await?;

@@ -86,6 +86,12 @@ impl World {
                 self.remove(Watched::Emitted(Kind::Service), &Key::new("a", "local"));
                 self.excuse(None);
             }
+            Step::Grant if self.api.terminating.is_empty() => self.put(inputs::grant()),
+            Step::NoGrant => {
+                self.remove(Watched::Emitted(Kind::ReferenceGrant), &inputs::grant().key);
+                // Who withdraws it gets what the rules said of it.
+                self.excuse(None);
+            }
             Step::OwnExport(service) if self.api.terminating.is_empty() => {
                 self.put(inputs::service("a", OWN[service], &[8080]));
                 self.put(inputs::slice("a", OWN[service]));
@@ -134,7 +140,7 @@ impl World {
             }
             Step::NoClient(service, kind) => self.no_client(service, kind),
             Step::Expect(service) => self.check.expect(&self.told, service),
-            Step::Import(..) | Step::Route(..) | Step::Tier(..) | Step::Local | Step::OwnExport(_) => {}
+            Step::Import(..) | Step::Route(..) | Step::Tier(..) | Step::Local | Step::Grant | Step::OwnExport(_) => {}
         }
     }
 

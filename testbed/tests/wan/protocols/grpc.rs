@@ -19,7 +19,8 @@ use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
 use tonic_reflection::pb::v1alpha::server_reflection_client::ServerReflectionClient as OldReflectionClient;
 use tower::service_fn;
 
-use super::services::{DESK_GRPC, connect, ensure_spoken};
+use super::services::{DESK_GRPC, LOST, NAMESPACE, connect, ensure_spoken, mk_lost};
+use crate::objects::mk_file;
 use crate::scene::{HIGH, LOW, Scene};
 
 /// How many answers of a stream are waited for.
@@ -37,6 +38,23 @@ pub(super) async fn unary_calls_take_their_tiers(scene: &Scene) -> Result<()> {
     let error = client.check(mk_check("nobody")).await.err().context("the health of nobody is known")?;
     ensure!(error.code() == Code::NotFound, "the server's own status is {error:?} here");
     Ok(())
+}
+
+pub(super) async fn what_a_call_cannot_have_is_unavailable(scene: &Scene) -> Result<()> {
+    scene.wan.cluster(2).apply(&mk_file(&[mk_lost()])).await?;
+    let client = HealthClient::new(channel(scene).await?);
+    let call = async || {
+        let mut call = tonic::Request::new(mk_check(""));
+        let (name, value) = LOST;
+        call.metadata_mut().insert(name, value.parse()?);
+        anyhow::Ok(client.clone().check(call).await.err().map(|error| error.code()))
+    };
+    scene.wan.until("the route holds", async || Ok(call().await? == Some(Code::Unavailable))).await?;
+    let before = scene.wan.traffic();
+    ensure!(call().await? == Some(Code::Unavailable), "it is not refused any more");
+    ensure_spoken(&scene.wan, &before, None, "a call whose backend is not there")?;
+    scene.wan.cluster(2).kubectl(&["delete", "grpcroute", "lost", "-n", NAMESPACE]).await?;
+    scene.wan.until("the route holds no more", async || Ok(call().await?.is_none())).await
 }
 
 pub(super) async fn a_stream_of_answers_crosses(scene: &Scene) -> Result<()> {

@@ -9,7 +9,7 @@ use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use mcwan_testbed::echo::{ECHO_HEADER, NAME_HEADER, Seen};
 
-use super::services::{DESK_GRPC, DESK_HTTP, LINE_MIRROR, connect, ensure_spoken, gateway};
+use super::services::{CHECK, DESK_GRPC, DESK_HTTP, LINE_MIRROR, connect, ensure_spoken, gateway};
 use crate::scene::{HIGH, LOW, Scene, mk_request};
 
 /// How often every request is sent.
@@ -28,7 +28,7 @@ struct Case {
 }
 
 /// Hosts of the two services, both on port 8080, of others, and of nobody.
-const CASES: [Case; 10] = [
+const CASES: [Case; 11] = [
     mk_case("desk.talk:8080", "/high/1", 200, Some(HIGH.1), "desk"),
     mk_case("line.talk:8080", "/low/2", 200, Some(LOW.1), "line"),
     mk_case("desk-clusterset.talk.svc.cluster.local:8080", "/low/3", 200, Some(LOW.1), "desk"),
@@ -38,6 +38,7 @@ const CASES: [Case; 10] = [
     mk_case("line", "/other", 403, None, ""),
     mk_case("nobody.talk:8080", "/high/6", 404, None, ""),
     mk_case("desk.talk.svc.cluster.local", "/low/7", 200, Some(LOW.1), "desk"),
+    mk_case("line.talk:8080", "/desk/9", 200, Some(LOW.1), "desk"),
     mk_case("line-clusterset.talk:8080", "/high/8", 200, Some(HIGH.1), "line"),
 ];
 
@@ -59,10 +60,13 @@ pub(super) async fn a_service_has_two_ports(scene: &Scene) -> Result<()> {
     ensure!(seen.authority == "desk.talk.svc.cluster.local", "it is called {}", seen.authority);
     let left: Vec<_> = seen.headers.iter().filter(|(name, _)| name.starts_with("x-mcwan")).collect();
     ensure!(left.is_empty(), "it sees {left:?}");
-    // The listener tells the port, whatever the host says: the gRPC server does not know what to do with this.
+    // The listener tells the port, whatever the host says, and each port has the rules of another route.
     let grpc = gateway(scene, "desk", DESK_GRPC).await?;
-    let answer = scene.client.send(grpc, &mk_request("GET", "desk.talk:8080", "/high")).await?;
-    ensure!(answer.seen().is_none(), "the other port's server answers");
+    for (gateway, path, is_refused) in [(http, CHECK, true), (grpc, "/high", true), (grpc, CHECK, false)] {
+        let answer = scene.client.send(gateway, &mk_request("GET", "desk.talk:8080", path)).await?;
+        ensure!((answer.status == 403) == is_refused, "{path} is answered with {} on {gateway}", answer.status);
+        ensure!(answer.seen().is_none(), "the other port's server answers");
+    }
     Ok(())
 }
 

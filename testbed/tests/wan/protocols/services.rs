@@ -1,6 +1,7 @@
 //! What is spoken with: cluster 1 exports two services, cluster 2 imports them.
 //!
-//! `desk` has a port for HTTP and one for gRPC, `line` one that mirrors bodies and one for WebSocket.
+//! `desk` has a port for HTTP and one for gRPC, `line` one that mirrors bodies and one for WebSocket. The rules of `desk` are
+//! given by routes.
 
 use std::net::SocketAddr;
 
@@ -20,6 +21,11 @@ pub(crate) const DESK_HTTP: u16 = 8080;
 pub(super) const DESK_GRPC: u16 = 9090;
 pub(super) const LINE_MIRROR: u16 = 8080;
 pub(super) const LINE_WEBSOCKET: u16 = 8081;
+
+/// A method that the gRPC server of `desk` has.
+pub(super) const CHECK: &str = "/grpc.health.v1.Health/Check";
+/// What calls have that lead to a Service that is not there.
+pub(super) const LOST: (&str, &str) = ("x-lost", "yes");
 
 /// What asks for a WebSocket (RFC 6455, section 1.2).
 const UPGRADE: [(&str, &str); 4] = [
@@ -41,13 +47,13 @@ const API_SERVER: u16 = 6443;
 /// Applies everything, and waits until every port answers something that no gateway says by itself.
 pub(super) async fn set_up(scene: &Scene) -> Result<()> {
     apply(&scene.wan).await?;
-    for (service, port, headers) in [
-        ("desk", DESK_HTTP, &[][..]),
-        ("desk", DESK_GRPC, &[]),
-        ("line", LINE_MIRROR, &[]),
-        ("line", LINE_WEBSOCKET, &UPGRADE),
+    for (service, port, path, headers) in [
+        ("desk", DESK_HTTP, "/low", &[][..]),
+        ("desk", DESK_GRPC, CHECK, &[]),
+        ("line", LINE_MIRROR, "/low", &[]),
+        ("line", LINE_WEBSOCKET, "/low", &UPGRADE),
     ] {
-        let mut request = mk_request("GET", &format!("{service}.{NAMESPACE}:{port}"), "/low");
+        let mut request = mk_request("GET", &format!("{service}.{NAMESPACE}:{port}"), path);
         let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec()));
         request.headers = headers.collect();
         let is_meant = |status| !matches!(status, 403 | 404 | 500..);
@@ -108,15 +114,44 @@ async fn apply(wan: &TestWan) -> Result<()> {
         json!({"matches": [{"path": {"type": "PathPrefix", "value": prefix}}],
             "backendRefs": [{"group": "mc-wan.l7mp.io", "kind": "WANPolicy", "name": tier}]})
     };
-    let desk = json!([
-        rule("/high", HIGH.0),
-        rule("/low", LOW.0),
-        rule("/grpc.health.v1.Health", HIGH.0),
-        rule("/grpc.reflection.v1.ServerReflection", LOW.0),
-    ]);
-    let line = json!([rule("/upgrade", HIGH.0), rule("/high", HIGH.0), rule("/low", LOW.0)]);
-    let imports = [mk_import(NAMESPACE, "desk", &desk), mk_import(NAMESPACE, "line", &line)];
-    wan.cluster(2).apply(&mk_file(&imports)).await
+    let to_desk = json!({"group": "multicluster.x-k8s.io", "kind": "ServiceImport", "name": "desk", "port": DESK_HTTP});
+    let to_desk = json!({"matches": [{"path": {"type": "PathPrefix", "value": "/desk"}}], "backendRefs": [to_desk]});
+    let line = json!([rule("/upgrade", HIGH.0), rule("/high", HIGH.0), rule("/low", LOW.0), to_desk]);
+    let service = |service: &str, tier: &str| {
+        json!({"matches": [{"method": {"service": service}}],
+            "backendRefs": [{"group": "mc-wan.l7mp.io", "kind": "WANPolicy", "name": tier}]})
+    };
+    let calls =
+        json!([service("grpc.health.v1.Health", HIGH.0), service("grpc.reflection.v1.ServerReflection", LOW.0)]);
+    let waiting = json!({"apiVersion": "mc-wan.l7mp.io/v1alpha1", "kind": "ServiceImport",
+        "metadata": {"namespace": NAMESPACE, "name": "desk"}, "spec": {"http": {"noMatch": {"status": 403}}}});
+    let rules = [
+        waiting,
+        mk_desk_route("HTTPRoute", "desk", None, &json!([rule("/high", HIGH.0), rule("/low", LOW.0)])),
+        mk_desk_route("GRPCRoute", "desk", Some("grpc"), &calls),
+        mk_import(NAMESPACE, "line", &line),
+    ];
+    wan.cluster(2).apply(&mk_file(&rules)).await
+}
+
+/// A route of a kind that gives `desk` rules, on one of its ports or on all.
+fn mk_desk_route(kind: &str, name: &str, port: Option<&str>, rules: &Value) -> Value {
+    let mut parent = json!({"group": "multicluster.x-k8s.io", "kind": "ServiceImport", "name": "desk"});
+    if let Some(port) = port {
+        parent["sectionName"] = port.into();
+    }
+    json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": kind,
+        "metadata": {"namespace": NAMESPACE, "name": name}, "spec": {"parentRefs": [parent], "rules": rules}})
+}
+
+/// A route for calls that lead to a Service that is not there.
+pub(super) fn mk_lost() -> Value {
+    let (name, value) = LOST;
+    let lost = json!({
+        "matches": [{"method": {"service": "grpc.health.v1.Health"}, "headers": [{"name": name, "value": value}]}],
+        "backendRefs": [{"name": "lost", "port": 80}],
+    });
+    mk_desk_route("GRPCRoute", "lost", Some("grpc"), &json!([lost]))
 }
 
 /// The service `desk` and its pods.

@@ -1,0 +1,75 @@
+//! What an import is made of comes and goes in every order, and what there is in the end does not tell which it was: each
+//! run ends in what is made from nothing, of objects and of what is said.
+
+use std::time::Duration;
+
+use crate::replica::Lack;
+use crate::runs::{run, tell};
+use crate::script::{Backend, ExportWish, Extra, ImportWish, Pace, Script, Step};
+
+/// Some changes come while the one before is still on its way.
+const GAPS: [Duration; 3] = [Duration::from_millis(50), Duration::from_secs(2), Duration::from_secs(9)];
+
+/// A tier, an export, rules of a `ServiceImport`, those of a route, and what lets both name a Service of another namespace:
+/// how each comes, and how it goes.
+fn parts() -> [[Step; 2]; 5] {
+    let wish = |path| ImportWish {
+        rules: vec![
+            (path, vec![(Backend::Tier(0), 1)], Extra::Nothing),
+            (0, vec![(Backend::Granted, 1)], Extra::Nothing),
+        ],
+        ..ImportWish::default()
+    };
+    let export = ExportWish { ports: vec![8080], pods: 2, default_tier: Some(0), is_headless: false };
+    [
+        [Step::Tier(0, 31_111), Step::NoTier(0)],
+        [Step::Export(0, 0, export), Step::NoExport(0, 0)],
+        [Step::Import(0, wish(1)), Step::NoImport(0)],
+        [Step::Route(0, wish(2), None), Step::NoRoute(0)],
+        [Step::Grant, Step::NoGrant],
+    ]
+}
+
+/// All orders of so many things.
+fn orders(count: usize) -> Vec<Vec<usize>> {
+    let mut all = vec![Vec::new()];
+    for new in 0..count {
+        let with_new = |order: &Vec<usize>| {
+            let inserted = |place: usize| [&order[..place], &[new], &order[place..]].concat();
+            (0..=order.len()).map(inserted).collect::<Vec<_>>()
+        };
+        all = all.iter().flat_map(with_new).collect();
+    }
+    all
+}
+
+fn ends_as_from_nothing(seed: usize, steps: impl Iterator<Item = Step>) {
+    let gaps = GAPS.into_iter().cycle().skip(seed % GAPS.len());
+    let steps = gaps.zip([Step::NoTier(0)].into_iter().chain(steps)).collect();
+    let script = Script { seed: u64::try_from(seed).unwrap(), pace: Pace::Kept, steps };
+    if let Err(why) = run(&script, Lack::Nothing) {
+        tell(&script);
+        panic!("order {seed}: {why}");
+    }
+}
+
+#[test]
+fn whatever_comes_first_the_end_is_the_same() {
+    let parts = parts();
+    for (seed, order) in orders(parts.len()).into_iter().enumerate() {
+        ends_as_from_nothing(seed, order.iter().map(|part| parts[*part][0].clone()));
+    }
+}
+
+#[test]
+fn whatever_goes_first_the_end_is_the_same() {
+    let parts = parts();
+    let orders = orders(parts.len());
+    for (seed, order) in orders.iter().enumerate() {
+        // Everything goes, and the last but one stays.
+        let come = orders[orders.len() - 1 - seed].iter().map(|part| parts[*part][0].clone());
+        let go = order.iter().map(|part| parts[*part][1].clone());
+        ends_as_from_nothing(seed, come.clone().chain(go.clone()));
+        ends_as_from_nothing(seed, come.chain(go.take(parts.len() - 2)));
+    }
+}
