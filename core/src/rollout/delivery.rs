@@ -32,7 +32,7 @@ impl Rollout {
     }
 
     fn delivery_by_gateways(&self, import: &Import, needs: Vec<&ObjectId>) -> Delivery {
-        let key = import.key();
+        let key = import.key.clone();
         let mut delivery = self.delivery(needs);
         let versions = self.imports.get(&key.namespace, &key.name).map(|state| &state.versions);
         match self.model.settings.data_plane(import) {
@@ -62,7 +62,7 @@ impl Rollout {
     /// Whether gateways do what the newest version of an import says; else what is waited for.
     fn gateways_state(&self, import: &Import, versions: Option<&Versions>) -> GatewayState {
         let waiting = |what: &str| GatewayState::Waiting(what.to_owned());
-        let namespace = &import.key().namespace;
+        let namespace = &import.key.namespace;
         let gateway = format!("Gateway {namespace}/{}", names::EGRESS_GATEWAY);
         if import.ports.is_empty() {
             let is_direct = !import.direct.is_empty();
@@ -113,7 +113,7 @@ impl Rollout {
 
     /// What an import needs: its own, and of what the imports of its namespace share what is not for others.
     fn needs_of(&self, import: &Import) -> Vec<&ObjectId> {
-        let key = import.key();
+        let key = import.key.clone();
         let settings = &self.model.settings;
         let gateway = settings.egress_gateway(import);
         let is_native = settings.data_plane(import) == DataPlane::Native;
@@ -148,7 +148,7 @@ impl Rollout {
     /// What clients of a service need: what its import does, and of its pods' slices those that are not taken. These are
     /// written all the time, so that one is on its way is no news.
     fn needs_of_clients(&self, import: &Import) -> Vec<&ObjectId> {
-        let slices = self.objects.desired.objects_of(&ReconcileKey::slices(&import.key())).iter();
+        let slices = self.objects.desired.objects_of(&ReconcileKey::slices(&import.key)).iter();
         let lost = slices.filter(|id| id.kind == Kind::EndpointSlice && self.is_lost(id));
         self.needs_of(import).into_iter().chain(lost).collect()
     }

@@ -90,7 +90,7 @@ impl Rollout {
         let mut imports: Vec<&Arc<Import>> =
             self.imports.in_namespace(namespace).filter_map(|state| state.versions.import()).collect();
         imports.sort_by(|left, right| left.precedence().cmp(&right.precedence()));
-        imports.into_iter().map(|import| import.key()).collect()
+        imports.into_iter().map(|import| import.key.clone()).collect()
     }
 
     pub(super) fn versions_of(&self, import: &Key) -> Option<&Versions> {

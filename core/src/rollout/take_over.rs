@@ -19,7 +19,7 @@ use crate::emit::kubernetes::{
 use crate::emit::object::{Kind, ObjectId};
 use crate::moment::Moment;
 use crate::snapshot::Key;
-use crate::translate::Import;
+use crate::translate::{Import, view};
 
 /// What is known of the live routes of an import.
 #[derive(Debug, Default)]
@@ -158,7 +158,7 @@ impl Rollout {
         let steering_key = self.model.translator.steering_key();
         let filter = filter_object(namespace, &refs, &self.model.settings, steering_key);
         let has_routes = |import: &Arc<Import>| {
-            let state = self.imports.get(namespace, &import.wire.name);
+            let state = self.imports.get(namespace, &import.key.name);
             state.is_some_and(|state| state.versions.has_live_routes(import, &self.model.settings))
         };
         if filter.object.as_ref().is_some_and(|object| self.objects.observed.is_same(object))
@@ -210,7 +210,7 @@ impl Rollout {
         egress.filter.written(now);
         egress.has_other_module = false;
         for import in self.newest_of(namespace) {
-            let state = self.imports.entry(&import.key());
+            let state = self.imports.entry(&import.key);
             if let Some(newest) = state.versions.list.last_mut() {
                 newest.stage = Stage::Ready;
                 newest.first = Some(number);
@@ -242,11 +242,12 @@ impl Rollout {
             egress.filter.found(config.revision.unwrap_or_default(), now);
         }
         for wire in config.imports {
-            let Some(state) = self.imports.get_mut(namespace, &wire.name) else {
+            let key = view(namespace, &Key::new(wire.namespace.as_str(), wire.name.as_str()));
+            let Some(state) = self.imports.get_mut(namespace, &key.name) else {
                 // Gateways go on with it until those that get its hosts are ready.
-                let state = self.imports.entry(&Key::new(Arc::clone(namespace), wire.name.as_str()));
+                let state = self.imports.entry(&key);
                 state.found = Found::Gone;
-                state.versions.list.push(Version::told(Some(Arc::new(Import::gone(wire)))));
+                state.versions.list.push(Version::told(Some(Arc::new(Import::gone(&key, wire)))));
                 continue;
             };
             let versions = &mut state.versions;
@@ -284,7 +285,7 @@ impl Rollout {
             .imports
             .in_namespace(namespace)
             .filter_map(|state| state.versions.import())
-            .map(|import| import.key())
+            .map(|import| import.key.clone())
             .collect();
         for import in imports {
             self.imports.entry(&import).versions.is_live = false;
@@ -309,7 +310,7 @@ impl Versions {
 fn routes_of(import: &Import, settings: &Settings, places: &mut Places) -> Recovered {
     let mut all = Recovered { rules: Vec::new(), services: tier_services(import) };
     for route in ImportVersions::of(import).objects(settings, &mut Places::new()).routes {
-        all.read(&import.wire.name, &route.body, places, |_| true);
+        all.read(&import.key.name, &route.body, places, |_| true);
     }
     all
 }

@@ -72,6 +72,8 @@ impl FromStr for FrontEnds {
 
 /// What is said of an import, whoever says it.
 pub(super) struct FrontEnd<'s> {
+    /// What it is known by.
+    pub(super) key: &'s Key,
     /// The resource, for problems.
     pub(super) object: ObjectRef,
     /// Its fields, for problems.
@@ -120,9 +122,9 @@ impl<'s> FrontEnd<'s> {
             (Self::of_unreadable(key, unreadable), false)
         } else if let Some(import) = snapshot.service_imports.get(namespace, name) {
             let is_open = import.spec.http.as_ref().is_none_or(|http| http.rules.is_none());
-            (Self::of_service_import(import, snapshot.service_imports.age(namespace, name)?), is_open)
+            (Self::of_service_import(key, import, snapshot.service_imports.age(namespace, name)?), is_open)
         } else if is_exported && snapshot.has_namespace(namespace) {
-            (Self::without_rules(namespace, name), true)
+            (Self::without_rules(key, namespace, name), true)
         } else {
             return None;
         };

@@ -17,11 +17,13 @@ use super::families::Families;
 use super::front_end::{Attachment, FrontEnd, FrontRule};
 use super::merge::merge;
 use super::rule::Rules;
-use super::{Destination, Options, Origin, Target, tier_service};
+use super::{Destination, Options, Origin, Target, is_from_elsewhere, tier_service};
 
 /// An imported service as this cluster sees it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Import {
+    /// What it is known by: the namespace of the gateways that serve it, and its name there.
+    pub key: Key,
     /// The resource that says what it is.
     pub object: ObjectRef,
     /// Where it says so.
@@ -64,6 +66,7 @@ pub struct Import {
 impl Import {
     pub(super) fn new(front_end: FrontEnd<'_>, snapshot: &Snapshot, exports: &Exports, options: &Options) -> Self {
         let FrontEnd {
+            key,
             object,
             fields,
             namespace,
@@ -124,6 +127,7 @@ impl Import {
             rules: wire_rules,
         };
         let mut import = Self {
+            key: key.clone(),
             object,
             fields,
             wire,
@@ -135,7 +139,7 @@ impl Import {
             clusterset,
             direct,
             addresses,
-            families: Families::of_egress(snapshot, namespace),
+            families: Families::of_egress(snapshot, &key.namespace),
             attachments,
             data_plane,
             age,
@@ -192,11 +196,6 @@ impl Import {
         }
     }
 
-    /// Its namespace and name.
-    pub fn key(&self) -> Key {
-        Key::new(self.wire.namespace.as_str(), self.wire.name.as_str())
-    }
-
     /// The same import as a filter is told of it that somebody told before. Nothing else of it is known.
     #[must_use]
     pub fn told(&self, wire: wire::Import) -> Self {
@@ -213,9 +212,10 @@ impl Import {
     }
 
     /// An import that is gone, as a filter is told of it that somebody told before.
-    pub fn gone(wire: wire::Import) -> Self {
-        let FrontEnd { object, fields, .. } = FrontEnd::without_rules(&wire.namespace, &wire.name);
+    pub fn gone(key: &Key, wire: wire::Import) -> Self {
+        let FrontEnd { object, fields, .. } = FrontEnd::without_rules(key, &wire.namespace, &wire.name);
         Self {
+            key: key.clone(),
             object,
             fields,
             wire,
@@ -260,9 +260,10 @@ impl Import {
         self.targets.iter().map(Target::steering_value).collect()
     }
 
-    /// Whether it is older than another of the same gateway: of those without rules, by name.
+    /// Whether it is older than another of the same gateway: of those without rules, by name. Those of the gateway's own
+    /// namespace come first, so that nobody takes their hosts.
     pub(crate) fn precedence(&self) -> impl Ord + use<'_> {
-        (self.age.is_none(), &self.age, &self.wire.namespace, &self.wire.name)
+        (is_from_elsewhere(&self.key), self.age.is_none(), &self.age, &self.wire.namespace, &self.wire.name)
     }
 
     /// What upstreams see as `:authority`, unless a rule says otherwise.

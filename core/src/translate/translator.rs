@@ -199,11 +199,11 @@ impl Translator {
                 affected.cluster = true;
                 let families = Families::of_egress(snapshot, namespace);
                 let imports = self.imports.in_namespace(namespace).filter(|import| import.families != families);
-                imports.for_each(|import| affected.import(import.key()));
+                imports.for_each(|import| affected.import(import.key.clone()));
             }
             Change::Namespace(namespace) => {
                 let imported = self.exports.services().filter(|service| service.namespace == *namespace);
-                let known = self.imports.in_namespace(namespace).map(|import| import.key());
+                let known = self.imports.in_namespace(namespace).map(|import| import.key.clone());
                 imported.chain(known).for_each(|import| affected.import(import));
             }
         }
@@ -258,7 +258,7 @@ impl Translator {
                 }
             }
             if unserved != import.unserved {
-                changed.push((import.key(), unserved));
+                changed.push((import.key.clone(), unserved));
             }
         }
         for (key, unserved) in changed {

@@ -281,7 +281,7 @@ fn conditions(world: &World, import: &Import) -> Vec<Step> {
         problems.map(|problem| Step { stage: "rules", ok: false, message: problem, hint: None }).collect()
     };
     let routes = &world.live.snapshot.routes;
-    let key = import.key();
+    let key = import.key.clone();
     let of_routes = routes.all_below(&key).filter_map(|route| routes.get(route));
     let of_routes = of_routes.flat_map(|route| of_route(route, import));
     of_export.into_iter().flatten().chain(of_import).chain(of_routes).collect()

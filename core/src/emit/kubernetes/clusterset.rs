@@ -8,6 +8,7 @@ use crate::api::exportable::is_reserved;
 use crate::api::{ServiceProperties, SessionAffinity, TrafficPolicy};
 use crate::emit::object::{Kind, Object};
 use crate::json::{put, put_at};
+use crate::snapshot::Key;
 use crate::translate::Import;
 
 use super::draft::Draft;
@@ -25,7 +26,7 @@ pub fn clusterset_object(import: &Import, settings: &Settings) -> Option<Object>
     if import.addresses.is_empty() && !is_headless {
         return None;
     }
-    let (namespace, name) = (&import.wire.namespace, &import.wire.name);
+    let Key { namespace, name } = &import.key;
     let mut draft = Draft::new(Kind::McsServiceImport, namespace, name);
     for (key, value) in free(&properties.labels) {
         draft = draft.label(key, value);
@@ -33,7 +34,7 @@ pub fn clusterset_object(import: &Import, settings: &Settings) -> Option<Object>
     for (key, value) in free(&properties.annotations) {
         draft = draft.annotation(key, value);
     }
-    let draft = draft.of_import(namespace, name).annotation(DERIVED_SERVICE, &names::clusterset_service(name));
+    let draft = draft.of_import(&import.key).annotation(DERIVED_SERVICE, &names::clusterset_service(name));
     let mut spec = spec(properties);
     put(&mut spec, "ports", json!(clusterset.ports));
     if !is_headless {

@@ -35,7 +35,7 @@ impl Draft {
     }
 
     /// Says which import this is for.
-    pub(super) fn of_import(self, namespace: &str, name: &str) -> Self {
+    pub(super) fn of_import(self, Key { namespace, name }: &Key) -> Self {
         self.label(IMPORT_LABEL, name).of_namespace(namespace)
     }
 

@@ -23,7 +23,7 @@ pub fn everything(translator: &Translator, snapshot: &Snapshot, settings: &Setti
     for import in imports {
         let (mut made, found) = ImportVersions::of(import).objects(settings, &mut Places::new()).into_all();
         made.extend(clusterset_object(import, settings));
-        made.extend(slice_objects(&import.key(), translator, snapshot, settings));
+        made.extend(slice_objects(&import.key, translator, snapshot, settings));
         problems.extend(claim(&mut made_of, &import.object, &mut made));
         objects.extend(made);
         problems.extend(found);

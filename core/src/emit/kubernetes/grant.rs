@@ -11,7 +11,7 @@ use crate::translate::{Destination, Import};
 /// `ReferenceGrant` that admits `ServiceImport`s is there, one that admits `HTTPRoute`s is not. mcwan grants nothing
 /// in namespaces of others.
 pub fn missing_grants(import: &Import, grants: &Objects<ReferenceGrant>) -> Vec<Problem> {
-    let own = &import.wire.namespace;
+    let own = &*import.key.namespace;
     let mut problems = Vec::new();
     for (rule, actions) in import.wire.rules.iter().map(|rule| &rule.actions).enumerate() {
         let forwards = actions.iter().filter_map(|action| match action {

@@ -8,6 +8,7 @@ use crate::api::{DataPlane, ExportedPort, Protocol, SessionAffinity};
 use crate::emit::object::{Kind, Object};
 use crate::json::{put, put_at};
 use crate::problem::{Problem, Reason};
+use crate::snapshot::Key;
 use crate::translate::gateway_pods::GATEWAY_LABEL;
 use crate::translate::{Clusterset, DirectPort, Import};
 
@@ -71,7 +72,7 @@ impl<'v> ImportVersions<'v> {
 
     /// What gives clients a name and an address for the egress gateway.
     fn client(&self, newest: &Import, settings: &Settings, problems: &mut Vec<Problem>) -> Option<Object> {
-        let (namespace, import) = (&newest.wire.namespace, &newest.wire.name);
+        let Key { namespace, name: import } = &newest.key;
         let name = names::clusterset_service(import);
         if name.len() - "-clusterset".len() != import.len() {
             let host = format!("{name}.{namespace}.svc.cluster.local");
@@ -101,7 +102,7 @@ impl<'v> ImportVersions<'v> {
         if ports.is_empty() {
             return None;
         }
-        let draft = Draft::new(Kind::Service, namespace, name).of_import(namespace, import);
+        let draft = Draft::new(Kind::Service, namespace, name).of_import(&newest.key);
         let mut service = draft.with(json!({
             "spec": {
                 "type": "ClusterIP",

@@ -53,7 +53,7 @@ pub fn is_slice_of(slice: &str, service: &str) -> bool {
 }
 
 /// A `ReferenceGrant` that admits an import's routes to its tier services; the first has number 0.
-pub(super) fn grant(namespace: &str, name: &str, number: usize) -> String {
+pub(super) fn grant(Key { namespace, name }: &Key, number: usize) -> String {
     numbered(format!("{namespace}.{name}"), number)
 }
 

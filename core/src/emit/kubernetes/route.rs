@@ -177,9 +177,8 @@ fn route(
     hosts: &[String],
     rules: Vec<Value>,
 ) -> Object {
-    let name = names::import_route(&import.wire.name, port, number);
-    let draft =
-        Draft::new(Kind::HttpRoute, &import.wire.namespace, name).of_import(&import.wire.namespace, &import.wire.name);
+    let name = names::import_route(&import.key.name, port, number);
+    let draft = Draft::new(Kind::HttpRoute, &import.key.namespace, name).of_import(&import.key);
     let mut spec = json!({
         "parentRefs": [{
             "group": "gateway.networking.k8s.io",

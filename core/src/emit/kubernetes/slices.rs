@@ -210,7 +210,7 @@ fn of_service(
 
 fn draft(service: &Key, pods: &Pods, suffix: &str, of: &str, owner: &OwnerReference) -> Draft {
     Draft::new(Kind::EndpointSlice, &service.namespace, names::clusterset_slice(&pods.slice, suffix))
-        .of_import(&service.namespace, &service.name)
+        .of_import(service)
         .label("endpointslice.kubernetes.io/managed-by", MANAGER)
         .label(OF_SERVICE, of)
         .owned_by(Some(owner))

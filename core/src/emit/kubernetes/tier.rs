@@ -12,7 +12,7 @@ use crate::api::{REGISTRY_NAMESPACE, TIER_NAMESPACE};
 use crate::emit::object::{Kind, Object};
 use crate::liveness::Liveness;
 use crate::problem::{ObjectRef, Problem, Reason};
-use crate::translate::{Clusterset, Import, Source, Tier};
+use crate::translate::{Clusterset, Import, Source, Tier, is_from_elsewhere};
 
 use super::draft::Draft;
 use super::service::Service;
@@ -148,15 +148,17 @@ fn source_service(import: &Import, tier: &Tier, source: &Source) -> String {
     let wire = &import.wire;
     match has_one_each(tier) {
         false => tier.service.clone(),
-        true if import.is_own(tier) => names::source_service(&wire.namespace, &wire.name, &tier.name, &source.cluster),
+        true if import.is_own(tier) && !is_from_elsewhere(&import.key) => {
+            names::source_service(&wire.namespace, &wire.name, &tier.name, &source.cluster)
+        }
         true => names::source_service_of(&tier.service, &source.cluster),
     }
 }
 
 fn service(import: &Import, name: &str, port: u16) -> Object {
     let draft = Draft::new(Kind::Service, TIER_NAMESPACE, name)
-        .of_import(&import.wire.namespace, &import.wire.name)
-        .annotation("networking.istio.io/exportTo", &import.wire.namespace);
+        .of_import(&import.key)
+        .annotation("networking.istio.io/exportTo", &import.key.namespace);
     draft.with_spec(json!({
         "type": "ClusterIP",
         "clusterIP": "None",
@@ -176,7 +178,7 @@ fn slices(import: &Import, service: &str, port: u16, source: &Source, objects: &
         }
         let name = names::endpoint_slice(service, &source.cluster, family);
         let draft = Draft::new(Kind::EndpointSlice, TIER_NAMESPACE, name)
-            .of_import(&import.wire.namespace, &import.wire.name)
+            .of_import(&import.key)
             .label("kubernetes.io/service-name", service)
             .label("endpointslice.kubernetes.io/managed-by", MANAGER)
             .label(SOURCE_CLUSTER_LABEL, &source.cluster);
@@ -189,10 +191,9 @@ fn slices(import: &Import, service: &str, port: u16, source: &Source, objects: &
 }
 
 fn grant(import: &Import, number: usize, services: &[&String]) -> Object {
-    let name = names::grant(&import.wire.namespace, &import.wire.name, number);
-    let draft =
-        Draft::new(Kind::ReferenceGrant, TIER_NAMESPACE, name).of_import(&import.wire.namespace, &import.wire.name);
-    let from = json!({"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "namespace": import.wire.namespace});
+    let name = names::grant(&import.key, number);
+    let draft = Draft::new(Kind::ReferenceGrant, TIER_NAMESPACE, name).of_import(&import.key);
+    let from = json!({"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "namespace": *import.key.namespace});
     let to: Vec<_> = services.iter().map(|name| json!({"group": "", "kind": "Service", "name": name})).collect();
     draft.with_spec(json!({"from": [from], "to": to}))
 }

@@ -14,7 +14,7 @@ use crate::translate::Origin;
 
 impl<'s> FrontEnd<'s> {
     /// What its `ServiceImport` says.
-    pub(super) fn of_service_import(import: &'s ServiceImport, age: Age) -> Self {
+    pub(super) fn of_service_import(key: &'s Key, import: &'s ServiceImport, age: Age) -> Self {
         let namespace = import.metadata.namespace.as_deref().unwrap_or_default();
         let name = import.metadata.name.as_deref().unwrap_or_default();
         let http = import.spec.http.as_ref();
@@ -24,7 +24,7 @@ impl<'s> FrontEnd<'s> {
             NoMatchStatus::TooManyRequests => NoMatch::TooManyRequests,
             NoMatchStatus::ServiceUnavailable => NoMatch::ServiceUnavailable,
         };
-        let nothing = Self::without_rules(namespace, name);
+        let nothing = Self::without_rules(key, namespace, name);
         let object = Arc::new(nothing.object.clone());
         let written = |(index, rule): (usize, &'s HttpRule)| {
             let (object, field) = (Arc::clone(&object), nothing.fields.rule(index));
@@ -50,7 +50,7 @@ impl<'s> FrontEnd<'s> {
 
     /// A resource that cannot be read: everything is refused, for its rules may forbid what nobody knows.
     pub(super) fn of_unreadable(key: &'s Key, unreadable: &Unreadable) -> Self {
-        let nothing = Self::without_rules(&key.namespace, &key.name);
+        let nothing = Self::without_rules(key, &key.namespace, &key.name);
         let error = Problem::error(nothing.object.clone(), Reason::Unreadable, unreadable.error.as_str());
         Self {
             rules: Some(Vec::new()),
@@ -61,8 +61,9 @@ impl<'s> FrontEnd<'s> {
     }
 
     /// An export that nobody wrote rules for.
-    pub(in crate::translate) fn without_rules(namespace: &'s str, name: &'s str) -> Self {
+    pub(in crate::translate) fn without_rules(key: &'s Key, namespace: &'s str, name: &'s str) -> Self {
         Self {
+            key,
             object: ObjectRef::namespaced("ServiceImport", namespace, name),
             fields: &ServiceImport::FIELDS,
             namespace,

@@ -62,7 +62,7 @@ fn a_service_that_is_gone_leaves_its_address_to_the_next() {
     let before = told(&world);
     for (kind, name) in [(InputKind::ClientService, "payment-clusterset"), (InputKind::McsServiceImport, "payment")] {
         let changes = world.gathered.snapshot.remove(kind, &Key::new("secure", name));
-        assert_eq!(changes, [Change::Addresses(world.payment().key())]);
+        assert_eq!(changes, [Change::Addresses(world.payment().key.clone())]);
         world.translator.update(&world.gathered.snapshot, &changes);
         let expected =
             if kind == InputKind::ClientService { before.clone() } else { (Value::Null, Value::Null, vec![]) };

@@ -1,0 +1,27 @@
+//! Who sees an import: clients of its own namespace, or those of another one by rules of theirs.
+//!
+//! Each view has a key of its own, by which everything that is made for it is known: the namespace of the gateway that
+//! serves it, and the import's name; in another namespace `payment.secure`, as the name of no Service has a dot.
+
+use crate::snapshot::Key;
+
+/// The key of an import as the gateways of a namespace see it.
+pub fn view(gateway: &str, import: &Key) -> Key {
+    if *gateway == *import.namespace {
+        return import.clone();
+    }
+    Key::new(gateway, format!("{}.{}", import.name, import.namespace))
+}
+
+/// The import that a view is of.
+pub fn viewed(view: &Key) -> Key {
+    match view.name.split_once('.') {
+        Some((name, namespace)) => Key::new(namespace, name),
+        None => view.clone(),
+    }
+}
+
+/// Whether a key is that of a view from another namespace.
+pub fn is_from_elsewhere(view: &Key) -> bool {
+    view.name.contains('.')
+}
