@@ -16,6 +16,7 @@ mod kind;
 mod routes;
 mod slip;
 mod typed;
+mod view;
 mod yaml;
 
 use std::collections::BTreeSet;
@@ -31,6 +32,7 @@ pub use keyed::{Key, Keyed};
 pub use objects::{Age, Objects};
 use pod::Pod;
 pub use routes::{RouteRef, Routes};
+pub use view::{is_from_elsewhere, view, viewed};
 
 use crate::api::{
     ExportedEndpoints, ExportedService, McsServiceImport, ServiceExport, ServiceImport, WanCluster, WanPolicy,

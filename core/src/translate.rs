@@ -22,7 +22,6 @@ mod target;
 mod tier_service;
 mod translator;
 mod trust;
-mod view;
 
 pub use clusterset::{Clusterset, DirectPort, clusterset_service};
 pub use export::{Exports, Source, Tier};
@@ -38,7 +37,6 @@ pub(crate) use target::hashed;
 pub use target::{Destination, Forwarding, HeaderChanges, Mirror, Target};
 pub use translator::{Affected, Translator};
 pub use trust::{NamespaceList, NamespacePattern, NamespacePatternError, NamespaceRule, Trust};
-pub use view::{is_from_elsewhere, view, viewed};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube_core::Resource;

@@ -17,7 +17,7 @@ use crate::liveness::RegistryState;
 use crate::moment::Moment;
 use crate::outcome::{REFUSED_WAIT, WriteError};
 use crate::snapshot::change::Change;
-use crate::snapshot::{Key, RouteRef};
+use crate::snapshot::{Key, RouteRef, viewed};
 use crate::status::{StatusKind, StatusPatch};
 use crate::translate::Affected;
 
@@ -84,7 +84,8 @@ impl Rollout {
             Part::Import(name) => {
                 let name = named(name);
                 let shown = [Subject::Clusterset(name.clone()), Subject::Export(name.clone())];
-                let routes = self.world.snapshot.routes.all_below(&name);
+                let import = viewed(&name);
+                let routes = self.world.snapshot.routes.all_below(&import);
                 let routes: Vec<_> = routes.map(|route| Subject::Route(route.clone())).collect();
                 self.report_later(shown.into_iter().chain(routes).chain([Subject::Import(name)]));
             }

@@ -8,7 +8,7 @@ use super::Rollout;
 use crate::api::mcs_service_import::McsServiceImportStatus;
 use crate::api::{DataPlane, ServiceImportStatus, WanPolicyStatus};
 use crate::emit::object::Kind;
-use crate::snapshot::{Key, RouteRef, Snapshot};
+use crate::snapshot::{Key, RouteRef, Snapshot, view};
 use crate::status::{self, RouteParent, Shape, StatusKind, StatusPatch, Subject as Said};
 
 /// An object that has a status.
@@ -51,10 +51,13 @@ impl Rollout {
             }
             Subject::Route(route) => {
                 let parent = |key: &Key| {
-                    let import = translator.imports().get(&key.namespace, &key.name)?;
+                    let imports = translator.imports();
+                    let seen = view(&route.key.namespace, key);
+                    let import = imports.get(&seen.namespace, &seen.name);
+                    let import = import.or_else(|| imports.get(&key.namespace, &key.name))?;
                     Some(RouteParent {
                         import,
-                        emitted: self.problems_of(key),
+                        emitted: self.problems_of(&import.key),
                         delivery: self.delivery_of_import(import),
                     })
                 };

@@ -18,8 +18,8 @@ use crate::emit::kubernetes::{
 };
 use crate::emit::object::{Kind, ObjectId};
 use crate::moment::Moment;
-use crate::snapshot::Key;
-use crate::translate::{Import, view};
+use crate::snapshot::{Key, view};
+use crate::translate::Import;
 
 /// What is known of the live routes of an import.
 #[derive(Debug, Default)]

@@ -1,9 +1,10 @@
 //! The routes of users, found by the imports that they have as parents.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::change::Change;
-use super::{Age, Key, Keyed, Objects, Snapshot};
+use super::{Age, Key, Keyed, Objects, Snapshot, view};
 use crate::api::{Route, RouteKind};
 
 /// A route by its kind, namespace and name.
@@ -76,6 +77,21 @@ impl Routes {
         routes.into_iter().map(|(_, _, route)| route).collect()
     }
 
+    /// The imports of a namespace that are parents of routes.
+    pub fn parents_in(&self, namespace: &str) -> impl Iterator<Item = Key> {
+        let namespace: Arc<str> = namespace.into();
+        let names: Vec<_> = self.children.iter().map(|(key, _)| key).filter(|key| key.namespace == namespace).collect();
+        names.into_iter()
+    }
+
+    /// Every import that is a parent, as seen from where the route is.
+    pub fn views(&self) -> impl Iterator<Item = Key> {
+        self.iter().flat_map(|route| {
+            let from = route.metadata.namespace.as_deref().unwrap_or_default();
+            parents(route).into_iter().map(|import| view(from, &import)).collect::<Vec<_>>()
+        })
+    }
+
     /// Those of any kind.
     pub fn all_below(&self, import: &Key) -> impl Iterator<Item = &RouteRef> {
         self.children.get(&import.namespace, &import.name).into_iter().flatten()
@@ -116,6 +132,11 @@ fn parents(route: &Route) -> BTreeSet<Key> {
     route.imports().map(|(namespace, name)| Key::new(namespace, name)).collect()
 }
 
+/// An import, and what clients of a route's namespace see of it.
+fn seen(route: &RouteRef, import: Key) -> BTreeSet<Key> {
+    [view(&route.key.namespace, &import), import].into()
+}
+
 impl Snapshot {
     pub(super) fn put_route(&mut self, route: Route) -> Vec<Change> {
         let own = RouteRef::of(&route);
@@ -123,12 +144,14 @@ impl Snapshot {
         let is_same = known.is_some_and(|old| super::change::is_same(old, &route) && old.says(&route));
         let imports: BTreeSet<_> = known.into_iter().chain([&route]).flat_map(parents).collect();
         self.routes.insert(route);
-        let changed = imports.into_iter().filter(|_| !is_same).map(Change::Import);
-        changed.chain([Change::Route(own)]).collect()
+        let changed =
+            imports.into_iter().filter(|_| !is_same).flat_map(|import| seen(&own, import)).map(Change::Import);
+        changed.chain([Change::Route(own.clone())]).collect()
     }
 
     pub(super) fn remove_route(&mut self, route: &RouteRef) -> Vec<Change> {
-        let route = self.routes.remove(route);
-        route.iter().flat_map(parents).map(Change::Import).collect()
+        let gone = self.routes.remove(route);
+        let imports = gone.iter().flat_map(parents).flat_map(|import| seen(route, import));
+        imports.map(Change::Import).collect()
     }
 }

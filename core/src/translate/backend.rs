@@ -40,6 +40,8 @@ impl Reference<'_> {
 /// The import that refers.
 #[derive(Clone, Copy)]
 pub(super) struct Referrer<'r> {
+    /// What it is known by. Its namespace is where names of Services are looked up.
+    pub(super) key: &'r Key,
     pub(super) namespace: &'r str,
     pub(super) name: &'r str,
     /// The ports that clients use.
@@ -56,7 +58,7 @@ pub(super) fn resolve(
     let Reference { group, kind, namespace, name, port, from } = reference;
     match (group, kind, namespace) {
         ("", "Service", Some(TIER_NAMESPACE)) => {
-            let Referrer { namespace: own_namespace, name: own_name, ports: _ } = referrer;
+            let Referrer { namespace: own_namespace, name: own_name, key: _, ports: _ } = referrer;
             let is_named = |tier: &&str| tier_service::is_named(exports, own_namespace, own_name, tier, name);
             let Some(tier) = exports.tiers().find(is_named) else {
                 let service = |tier: &str| tier_service::name(exports, own_namespace, own_name, tier);
@@ -67,9 +69,10 @@ pub(super) fn resolve(
             over_tier(tier, port, referrer, exports)
         }
         ("", "Service", namespace) => {
-            let namespace = namespace.unwrap_or(referrer.namespace);
-            let is_own = namespace == referrer.namespace;
-            if !is_own && !is_admitted(from, referrer.namespace, (namespace, name), snapshot) {
+            let home = &*referrer.key.namespace;
+            let namespace = namespace.unwrap_or(home);
+            let to = [("", "Service")];
+            if namespace != home && !is_admitted(from, home, &to, (namespace, name), snapshot) {
                 let (_, kind) = from;
                 let message = format!("no ReferenceGrant of namespace {namespace} admits {kind}s of this one");
                 return Err(Refusal::new(RefuseReason::RefNotPermitted, message));
@@ -77,8 +80,9 @@ pub(super) fn resolve(
             local_service(namespace, name, port, referrer, snapshot, exports)
         }
         (MCS_GROUP, "ServiceImport", namespace) => {
-            let namespace = namespace.unwrap_or(referrer.namespace);
-            if namespace != referrer.namespace {
+            let home = &*referrer.key.namespace;
+            let namespace = namespace.unwrap_or(home);
+            if namespace != home && (namespace, name) != (referrer.namespace, referrer.name) {
                 let message = "the gateways of this namespace are admitted to its own imports only";
                 return Err(Refusal::new(RefuseReason::RefNotPermitted, message));
             }
@@ -186,20 +190,19 @@ fn local_service(
     Ok(Destination::Service { namespace: namespace.to_owned(), name: name.to_owned(), port })
 }
 
-/// Whether a grant admits objects of a group and kind in a namespace to a Service of another one (Gateway API,
-/// `ReferenceGrantSpec`).
-fn is_admitted(
+/// Whether a grant admits objects of a group and kind in a namespace to one of another namespace, of any of these groups and
+/// kinds (Gateway API, `ReferenceGrantSpec`).
+pub(super) fn is_admitted(
     (group, kind): (&str, &str),
     from: &str,
+    to: &[(&str, &str)],
     (namespace, service): (&str, &str),
     snapshot: &Snapshot,
 ) -> bool {
     let admits = |grant: &ReferenceGrant| {
         grant.spec.from.iter().any(|item| item.group == group && item.kind == kind && item.namespace == from)
             && grant.spec.to.iter().any(|item| {
-                item.group.is_empty()
-                    && item.kind == "Service"
-                    && item.name.as_deref().is_none_or(|name| name == service)
+                to.contains(&(&*item.group, &*item.kind)) && item.name.as_deref().is_none_or(|name| name == service)
             })
     };
     snapshot.reference_grants.in_namespace(namespace).any(admits)

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use mcwan_policy::limits;
 
 use crate::api::{ExportedPort, ServiceProperties, ServiceType};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Key, Snapshot, is_from_elsewhere};
 
 use super::{Declared, Exports, Merged, merge, target};
 
@@ -79,9 +79,9 @@ impl Clusterset {
     }
 }
 
-/// The name of the Service that clients of an import call.
+/// The name of the Service that clients of an import call, by the name that it has in their namespace.
 pub fn clusterset_service(name: &str) -> String {
-    let joined = format!("{name}-clusterset");
+    let joined = format!("{}-clusterset", name.replace('.', "-"));
     if joined.len() <= limits::LABEL_BYTES { joined } else { target::hashed(&joined, name, HASH_DIGITS) }
 }
 
@@ -90,6 +90,17 @@ pub(super) fn addresses(snapshot: &Snapshot, namespace: &str, name: &str) -> Vec
     let service = snapshot.client_services.get(namespace, &clusterset_service(name));
     let told = || snapshot.mcs_service_imports.get(namespace, name).map(|import| import.spec.ips.clone());
     service.map(|service| service.addresses.clone()).or_else(told).unwrap_or_default()
+}
+
+/// The hosts that the Service has which clients of another namespace than the import's call; that of its own clients are
+/// among the standard hosts.
+pub(super) fn client_hosts(view: &Key) -> Vec<String> {
+    if !is_from_elsewhere(view) {
+        return Vec::new();
+    }
+    let (service, namespace) = (clusterset_service(&view.name), &view.namespace);
+    let full = format!("{service}.{namespace}.svc.cluster.local");
+    vec![service.clone(), format!("{service}.{namespace}"), format!("{service}.{namespace}.svc"), full]
 }
 
 /// An address as the host of a request (RFC 3986, section 3.2.2).

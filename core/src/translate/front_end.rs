@@ -15,7 +15,7 @@ pub use route::Attachment;
 use super::{Exports, Origin};
 use crate::api::{DataPlane, Fault, HttpRule, ImportFields, RouteKind};
 use crate::problem::{ObjectRef, Problem};
-use crate::snapshot::{Age, Key, Snapshot};
+use crate::snapshot::{Age, Key, Snapshot, is_from_elsewhere};
 use crate::watched::Watched;
 
 /// The kinds beside `ServiceImport` that give rules.
@@ -116,6 +116,9 @@ impl<'s> FrontEnd<'s> {
     /// What is said of an import; none where nobody says anything, and no cluster exports it here. Whose rules hold: those
     /// of its `ServiceImport`, else those of routes, else the default tier.
     pub(super) fn of(key: &'s Key, snapshot: &'s Snapshot, exports: &Exports, kinds: FrontEnds) -> Option<Self> {
+        if is_from_elsewhere(key) {
+            return Self::of_view(key, snapshot, exports, kinds);
+        }
         let Key { namespace, name } = key;
         let is_exported = exports.sources(namespace, name).next().is_some();
         let (front_end, is_open) = if let Some(unreadable) = snapshot.unreadable_imports.get(namespace, name) {

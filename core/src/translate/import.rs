@@ -8,7 +8,7 @@ use mcwan_policy::{At, ImportError};
 
 use crate::api::{DataPlane, ImportFields, REGISTRY_NAMESPACE, limits};
 use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
-use crate::snapshot::{Age, Key, Snapshot};
+use crate::snapshot::{Age, Key, Snapshot, is_from_elsewhere};
 
 use super::backend::Referrer;
 use super::clusterset::{self, Clusterset, DirectPort};
@@ -17,7 +17,7 @@ use super::families::Families;
 use super::front_end::{Attachment, FrontEnd, FrontRule};
 use super::merge::merge;
 use super::rule::Rules;
-use super::{Destination, Options, Origin, Target, is_from_elsewhere, tier_service};
+use super::{Destination, Options, Origin, Target, tier_service};
 
 /// An imported service as this cluster sees it.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,7 +84,7 @@ impl Import {
         let mut export_problems: Vec<_> = exports.problems_of(namespace, name).cloned().collect();
         let mut ports = exported_ports(exports, namespace, name, &mut export_problems);
         if ports.is_empty() {
-            ports = local_ports(rules.as_deref().unwrap_or_default(), snapshot, namespace, &object, &mut problems);
+            ports = local_ports(rules.as_deref().unwrap_or_default(), snapshot, &key.namespace, &object, &mut problems);
         }
         let clusterset = Clusterset::of(exports, namespace, name);
         let direct = clusterset.as_ref().filter(|_| rules.is_none());
@@ -96,7 +96,7 @@ impl Import {
         }
         let mut translated = Rules {
             object: object.clone(),
-            referrer: Referrer { namespace, name, ports: &ports },
+            referrer: Referrer { key, namespace, name, ports: &ports },
             snapshot,
             exports,
             options,
@@ -110,8 +110,10 @@ impl Import {
         }
         let Rules { targets, services, .. } = translated;
         let own_tiers = exports.tiers().filter_map(|tier| exports.tier(namespace, name, tier));
-        let tiers = own_tiers.chain(other_tiers(&Key::new(namespace, name), &targets, exports)).collect();
-        let addresses = clusterset::addresses(snapshot, namespace, name);
+        let own_tiers = own_tiers.map(|tier| if is_from_elsewhere(key) { apart(key, tier) } else { tier });
+        let tiers = own_tiers.chain(other_tiers(key, &targets, exports)).collect();
+        let addresses = clusterset::addresses(snapshot, &key.namespace, &key.name);
+        let hostnames = [hostnames, &clusterset::client_hosts(key)].concat();
         // The hosts that users name come first, and too many of them are told as they are.
         let most_hosts = mcwan_policy::limits::IMPORT_HOSTNAMES.max(hostnames.len());
         for address in addresses.iter().skip(most_hosts - hostnames.len()) {
@@ -121,7 +123,7 @@ impl Import {
         let wire = wire::Import {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
-            hostnames: hostnames.iter().cloned().chain(address_hosts(&addresses)).take(most_hosts).collect(),
+            hostnames: hostnames.into_iter().chain(address_hosts(&addresses)).take(most_hosts).collect(),
             no_match,
             targets: targets.iter().map(Target::wire).collect(),
             rules: wire_rules,
@@ -298,6 +300,11 @@ impl Import {
     }
 }
 
+/// A tier with a tier service of its own, whoever else leads there.
+fn apart(view: &Key, tier: Tier) -> Tier {
+    Tier { service: tier_service::other(view, &tier.import, &tier.name), ..tier }
+}
+
 /// The tiers of other imports that targets lead to, with tier services of this import's own, so that nothing that happens
 /// to the others takes them away.
 fn other_tiers(import: &Key, targets: &[Target], exports: &Exports) -> Vec<Tier> {
@@ -305,7 +312,7 @@ fn other_tiers(import: &Key, targets: &[Target], exports: &Exports) -> Vec<Tier>
     for target in targets {
         let Destination::Import { namespace, name, tier, port: _ } = &target.destination else { continue };
         let Some(tier) = exports.tier(namespace, name, tier) else { continue };
-        let tier = Tier { service: tier_service::other(import, &tier.import, &tier.name), ..tier };
+        let tier = apart(import, tier);
         if !tiers.contains(&tier) {
             tiers.push(tier);
         }

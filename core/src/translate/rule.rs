@@ -168,15 +168,15 @@ impl Rules<'_> {
         path: Option<wire::PathRewrite>,
         weight: u32,
     ) -> Action {
-        let Referrer { namespace, name, .. } = self.referrer;
-        let target = target::name(&destination, &forwarding, namespace);
+        let Referrer { key, .. } = self.referrer;
+        let target = target::name(&destination, &forwarding, &key.namespace);
         let index = self
             .targets
             .iter()
             .position(|known| known.destination == destination && known.forwarding == forwarding)
             .unwrap_or_else(|| {
                 let meaning = self.meaning(&target, &destination, &forwarding);
-                let digest = self.options.steering_key.digest(namespace, name, &meaning);
+                let digest = self.options.steering_key.digest(&key.namespace, &key.name, &meaning);
                 self.targets.push(Target { name: target, digest, destination, forwarding });
                 self.targets.len() - 1
             });
@@ -206,8 +206,8 @@ impl Rules<'_> {
     }
 
     fn resolve(&mut self, reference: Reference<'_>) -> Result<Destination, Refusal> {
-        self.services.extend(reference.service(self.referrer.namespace));
-        self.services.extend(reference.import(self.referrer.namespace));
+        self.services.extend(reference.service(&self.referrer.key.namespace));
+        self.services.extend(reference.import(&self.referrer.key.namespace));
         backend::resolve(reference, self.referrer, self.snapshot, self.exports)
     }
 

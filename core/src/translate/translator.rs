@@ -1,6 +1,6 @@
 //! Translation that looks again only at what a change may concern.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::api::{ClusterTier, EgressGateway, McsVersion, REGISTRY_NAMESPACE, Wan
 use crate::liveness::Liveness;
 use crate::problem::{ObjectRef, Problem, Reason};
 use crate::snapshot::change::Change;
-use crate::snapshot::{Key, Keyed, Snapshot};
+use crate::snapshot::{Key, Keyed, Snapshot, is_from_elsewhere, view};
 
 use super::front_end::{FrontEnd, FrontEnds};
 use super::gateway_pods::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, known_addresses};
@@ -76,8 +76,17 @@ impl Translator {
             }
             affected
         };
+        affected.views(snapshot);
         for key in &affected.imports {
-            let is_importing = |all: &Keyed<Arc<Import>>| all.in_namespace(&key.namespace).next().is_some();
+            let is_importing = |all: &Keyed<Arc<Import>>| {
+                let mut all = all.in_namespace(&key.namespace);
+                if is_from_elsewhere(key) {
+                    // Its gateways are told for the namespace of what it is a view of.
+                    all.any(|import| import.key == *key)
+                } else {
+                    all.any(|import| !is_from_elsewhere(&import.key))
+                }
+            };
             let before = is_importing(&self.imports);
             self.translate_import(snapshot, key);
             // The registry is told of the gateways of namespaces that import.
@@ -129,6 +138,7 @@ impl Translator {
         imports.extend(snapshot.service_imports.iter().map(|import| Key::of(&import.metadata)));
         imports.extend(snapshot.unreadable_imports.iter().map(|(key, _)| key));
         imports.extend(self.exports.services());
+        imports.extend(snapshot.routes.views());
         let mut exports = keys(&mut self.outgoing.iter().map(|(key, _)| key));
         exports.extend(snapshot.service_exports.iter().map(|export| Key::of(&export.metadata)));
         let namespaces = |keys: &BTreeSet<Key>| keys.iter().map(|key| Arc::clone(&key.namespace)).collect();
@@ -187,6 +197,7 @@ impl Translator {
             }
             Change::Endpoints(key) => affected.export(snapshot, key),
             Change::Grants(namespace) => {
+                snapshot.routes.parents_in(namespace).for_each(|import| affected.import(import));
                 self.referrers_of(namespace, None).for_each(|import| affected.import(import));
             }
             Change::Export(key) => {
@@ -340,9 +351,14 @@ impl Translator {
 
     /// Where requests leave this cluster.
     fn egress_gateways(&self, snapshot: &Snapshot) -> Vec<EgressGateway> {
-        let gateways = self.imports.namespaces().filter_map(|namespace| {
-            let addresses = known_addresses(snapshot, namespace, &[EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY]);
-            (!addresses.is_empty()).then(|| EgressGateway { namespace: namespace.to_string(), addresses })
+        let mut gateways: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for import in self.imports.values() {
+            gateways.entry(&import.wire.namespace).or_default().insert(&import.key.namespace);
+        }
+        let gateways = gateways.into_iter().filter_map(|(namespace, places)| {
+            let of = |place: &str| known_addresses(snapshot, place, &[EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY]);
+            let addresses: Vec<_> = places.into_iter().flat_map(of).collect();
+            (!addresses.is_empty()).then(|| EgressGateway { namespace: namespace.to_owned(), addresses })
         });
         gateways.collect()
     }
@@ -376,6 +392,14 @@ impl Translator {
 }
 
 impl Affected {
+    /// What an import means in its own namespace and what it means in others comes from one source.
+    fn views(&mut self, snapshot: &Snapshot) {
+        for import in self.imports.clone() {
+            let routes = snapshot.routes.all_below(&import);
+            routes.for_each(|route| self.import(view(&route.key.namespace, &import)));
+        }
+    }
+
     fn import(&mut self, key: Key) {
         self.egress.insert(Arc::clone(&key.namespace));
         self.imports.insert(key);

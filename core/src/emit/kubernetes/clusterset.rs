@@ -8,7 +8,7 @@ use crate::api::exportable::is_reserved;
 use crate::api::{ServiceProperties, SessionAffinity, TrafficPolicy};
 use crate::emit::object::{Kind, Object};
 use crate::json::{put, put_at};
-use crate::snapshot::Key;
+use crate::snapshot::{Key, is_from_elsewhere};
 use crate::translate::Import;
 
 use super::draft::Draft;
@@ -20,7 +20,8 @@ const DERIVED_SERVICE: &str = "multicluster.kubernetes.io/derived-service";
 /// The `ServiceImport` of an import; none where nobody exports it, and, unless it is headless, as long as it has no address: of
 /// a name without any, clients keep that it has none.
 pub fn clusterset_object(import: &Import, settings: &Settings) -> Option<Object> {
-    let clusterset = import.clusterset.as_ref().filter(|_| settings.has_mcs_imports)?;
+    let is_own = !is_from_elsewhere(&import.key);
+    let clusterset = import.clusterset.as_ref().filter(|_| is_own && settings.has_mcs_imports)?;
     let properties = &clusterset.properties;
     let is_headless = clusterset.is_headless();
     if import.addresses.is_empty() && !is_headless {

@@ -50,7 +50,8 @@ impl Provenance<'_> {
     fn destinations(&self, rule: &Value) -> Vec<Option<u16>> {
         let other = rewritten_host(rule).and_then(service_of);
         let is_own_share = |backend: &&Value| {
-            let services = [(self.namespace, self.name)].into_iter().chain(other);
+            let own = self.name.split_once('.').map_or((self.namespace, self.name), |(name, of)| (of, name));
+            let services = [own].into_iter().chain(other);
             services.into_iter().any(|(namespace, name)| backend["namespace"] == namespace && backend["name"] == name)
         };
         let mut remote = backends_of(rule).filter(|backend| !is_own_share(backend)).map(tier_port);

@@ -12,7 +12,8 @@ use crate::api::{REGISTRY_NAMESPACE, TIER_NAMESPACE};
 use crate::emit::object::{Kind, Object};
 use crate::liveness::Liveness;
 use crate::problem::{ObjectRef, Problem, Reason};
-use crate::translate::{Clusterset, Import, Source, Tier, is_from_elsewhere};
+use crate::snapshot::is_from_elsewhere;
+use crate::translate::{Clusterset, Import, Source, Tier};
 
 use super::draft::Draft;
 use super::service::Service;

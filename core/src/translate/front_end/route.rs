@@ -6,10 +6,12 @@ use std::sync::Arc;
 use mcwan_policy::wire::{NoMatch, RefuseStatus};
 
 use super::{FrontEnd, FrontEnds, FrontRule, grpc_match, http_match};
-use crate::api::{ExportedPort, GATEWAY_API_GROUP, GrpcMatch, ParentRef, Route, RouteKind, RouteRule, limits};
+use crate::api::{
+    ExportedPort, GATEWAY_API_GROUP, GROUP, GrpcMatch, MCS_GROUP, ParentRef, Route, RouteKind, RouteRule, limits,
+};
 use crate::problem::{ObjectRef, Reason};
-use crate::snapshot::{Key, RouteRef, Snapshot};
-use crate::translate::{Exports, Origin, merge};
+use crate::snapshot::{Key, RouteRef, Snapshot, is_from_elsewhere, view, viewed};
+use crate::translate::{Exports, Origin, backend, merge};
 
 /// What becomes of a parent of a route that is an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +51,33 @@ impl Ports {
 type NamedPort = (u16, Option<String>);
 
 impl<'s> FrontEnd<'s> {
+    /// What is said of an import to clients of another namespace: what routes there say that a grant admits, and where none
+    /// of their rules matches, nothing. None where there is no such route, or nothing is imported.
+    pub(super) fn of_view(key: &'s Key, snapshot: &'s Snapshot, exports: &Exports, kinds: FrontEnds) -> Option<Self> {
+        let (name, namespace) = key.name.split_once('.')?;
+        let import = viewed(key);
+        let written = snapshot.service_imports.get(namespace, name);
+        let is_there = written.is_some() || exports.sources(namespace, name).next().is_some();
+        let counts = |route: &Route| {
+            let is_near = route.metadata.namespace.as_deref() == Some(&key.namespace);
+            is_near && kinds.has(route.kind) && is_granted(route, &import, snapshot)
+        };
+        let mut routes = snapshot.routes.all_below(&import).filter_map(|route| snapshot.routes.get(route));
+        let has_namespaces = snapshot.has_namespace(namespace) && snapshot.has_namespace(&key.namespace);
+        if !is_there || !has_namespaces || !routes.any(counts) {
+            return None;
+        }
+        let nothing = Self::without_rules(key, namespace, name);
+        let view = Self {
+            hostnames: written.map(|written| &*written.spec.hostnames).unwrap_or_default(),
+            rules: Some(Vec::new()),
+            no_match: NoMatch::NotFound,
+            data_plane: written.and_then(|written| written.spec.data_plane),
+            ..nothing
+        };
+        Some(view.with_routes(&import, true, snapshot, exports, kinds))
+    }
+
     /// What is said of an import by the routes that have it as their parent, too: where its `ServiceImport` has no rules,
     /// theirs hold, on the ports that they are for. They are never merged with others.
     pub(super) fn with_routes(
@@ -59,7 +88,15 @@ impl<'s> FrontEnd<'s> {
         exports: &Exports,
         kinds: FrontEnds,
     ) -> Self {
-        let below = |kind| if kinds.has(kind) { snapshot.routes.below(key, kind) } else { Vec::new() };
+        // Clients of another namespace have the rules of its routes, those of the import's have those of its own.
+        let is_of_view = |route: &&Route| {
+            let from = route.metadata.namespace.as_deref().unwrap_or_default();
+            *from == *self.key.namespace || *self.key == *key && !is_granted(route, key, snapshot)
+        };
+        let below = |kind| {
+            let all = if kinds.has(kind) { snapshot.routes.below(key, kind) } else { Vec::new() };
+            all.into_iter().filter(is_of_view).collect::<Vec<_>>()
+        };
         let routes = [RouteKind::Grpc, RouteKind::Http].map(below);
         if routes.iter().all(Vec::is_empty) {
             return self;
@@ -92,6 +129,10 @@ impl<'s> FrontEnd<'s> {
             self.rules = Some(vec![FrontRule { matches: Vec::new(), ports: Vec::new(), refused, ..broken }]);
             return self;
         }
+        if is_from_elsewhere(self.key) {
+            self.rules = Some(rules);
+            return self;
+        }
         if self.rules.is_none() {
             self.no_match = NoMatch::NotFound;
             let others = named.iter().map(|(port, _)| *port).filter(|port| !claimed.has(*port));
@@ -120,8 +161,13 @@ impl<'s> FrontEnd<'s> {
             if parent.is_service() {
                 self.services.insert(key.clone());
             }
-            let verdict = if namespace != &*key.namespace {
-                let message = format!("only routes of namespace {} give rules for it", key.namespace);
+            let verdict = if !fits_label(namespace, key) {
+                let message = "the names of the import and of its namespace are too long together";
+                Err((Reason::UnsupportedValue, message.to_owned()))
+            } else if namespace != &*self.key.namespace {
+                let kind = route.kind.info().name;
+                let message =
+                    format!("no ReferenceGrant of namespace {} admits {kind}s of this one to it", key.namespace);
                 Err((Reason::RefNotPermitted, message))
             } else if !is_open {
                 Err((Reason::Conflicted, format!("the rules of {} hold", self.object)))
@@ -138,6 +184,19 @@ impl<'s> FrontEnd<'s> {
         }
         ports
     }
+}
+
+/// Whether the owners of an import let a route of another namespace give rules for it, for clients there.
+pub(super) fn is_granted(route: &Route, import: &Key, snapshot: &Snapshot) -> bool {
+    let from = route.metadata.namespace.as_deref().unwrap_or_default();
+    let to = [("", "Service"), (MCS_GROUP, "ServiceImport"), (GROUP, "ServiceImport")];
+    let kind = (GATEWAY_API_GROUP, route.kind.info().name);
+    fits_label(from, import) && backend::is_admitted(kind, from, &to, (&import.namespace, &import.name), snapshot)
+}
+
+/// Whether what clients of a namespace see of an import can be the value of a label.
+fn fits_label(from: &str, import: &Key) -> bool {
+    *from == *import.namespace || view(from, import).name.len() <= mcwan_policy::limits::LABEL_BYTES
 }
 
 /// Why the rules of routes cannot hold for what a parent is, if they cannot: clients of such a Service do not reach a

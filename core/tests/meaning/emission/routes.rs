@@ -126,15 +126,6 @@ fn a_parent_is_for_the_ports_that_fit_it() {
 }
 
 #[test]
-fn a_route_of_another_namespace_gives_none() {
-    let route = mk_route("pay", 0, &[&PARENT.replace('}', ", namespace: secure}")], &[on("/pay")]);
-    let export = mk_export("c1", "ports: [{port: 8080}], gateways: [10.20.0.7], defaultTier: high");
-    let world = World::new(&[export, route.replace("namespace: secure, creation", "namespace: other, creation")]);
-    assert_eq!(rules(world.payment()), ["[] * high"]);
-    assert_eq!(verdicts(world.payment()), ["pay RefNotPermitted"]);
-}
-
-#[test]
 fn what_a_route_asks_for_in_vain_is_refused_by_name() {
     let backend = |reference: &str| format!("{{backendRefs: [{reference}]}}");
     let table = [

@@ -3,7 +3,7 @@
 //! Each view has a key of its own, by which everything that is made for it is known: the namespace of the gateway that
 //! serves it, and the import's name; in another namespace `payment.secure`, as the name of no Service has a dot.
 
-use crate::snapshot::Key;
+use super::Key;
 
 /// The key of an import as the gateways of a namespace see it.
 pub fn view(gateway: &str, import: &Key) -> Key {
