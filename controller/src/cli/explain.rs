@@ -81,7 +81,11 @@ The exit status is 0 for a request that is refused, too: that is what was asked.
 impl Explain {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         let Self { files, request, requests, gateway, unknown_hosts, seed, output } = self;
-        let input = files.read(&gateway.options(steering_secret::random()?), unknown_hosts.into())?;
+        let input = files.read(
+            &gateway.options(steering_secret::random()?),
+            |import| gateway.serves(import),
+            unknown_hosts.into(),
+        )?;
         let mut log = anstream::stderr().lock();
         input.findings(Vec::new()).print(&mut log)?;
         if !input.gathered.is_complete() {

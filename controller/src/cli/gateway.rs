@@ -2,7 +2,8 @@
 
 use clap::{Args, ValueEnum};
 use mcwan_core::api::McsVersion;
-use mcwan_core::translate::{FrontEnds, Options, Steering, SteeringKey, Trust};
+use mcwan_core::snapshot::is_from_elsewhere;
+use mcwan_core::translate::{FrontEnds, Import, Options, Steering, SteeringKey, Trust};
 use mcwan_policy::wire;
 
 /// What a gateway is like.
@@ -14,6 +15,10 @@ pub(super) struct Gateway {
     /// How a request names its target to the route behind the filter
     #[arg(long, value_enum, default_value_t)]
     steering: SteeringMode,
+    /// The gateway of this namespace, with what routes of the namespace say of other namespaces' imports; without it, one
+    /// gateway for all imports as their own namespaces see them
+    #[arg(long = "gateway", value_name = "NAMESPACE")]
+    namespace: Option<String>,
 }
 
 /// How a request names its target.
@@ -45,6 +50,14 @@ impl Gateway {
             mcs_version: McsVersion::default(),
             trust: Trust::default(),
             front_ends: FrontEnds::default(),
+        }
+    }
+
+    /// Whether it serves an import.
+    pub(super) fn serves(&self, import: &Import) -> bool {
+        match &self.namespace {
+            Some(namespace) => **namespace == *import.key.namespace,
+            None => !is_from_elsewhere(&import.key),
         }
     }
 

@@ -9,7 +9,7 @@ use mcwan_core::emit::plugin::Plugin;
 use mcwan_core::problem::{Problem, Reason, Severity};
 use mcwan_core::snapshot::Gathered;
 use mcwan_core::snapshot::finding::Finding;
-use mcwan_core::translate::{self, Options, Translation};
+use mcwan_core::translate::{self, Import, Options, Translation};
 use mcwan_policy::wire::UnknownHosts;
 
 use super::report;
@@ -50,15 +50,26 @@ impl Files {
         files::from_paths_in(&self.files, namespace)
     }
 
-    pub(super) fn read(&self, options: &Options, unknown_hosts: UnknownHosts) -> anyhow::Result<Input> {
-        Input::new(self.gather(), options, unknown_hosts)
+    pub(super) fn read(
+        &self,
+        options: &Options,
+        serves: impl Fn(&Import) -> bool,
+        unknown_hosts: UnknownHosts,
+    ) -> anyhow::Result<Input> {
+        Input::new(self.gather(), options, serves, unknown_hosts)
     }
 }
 
 impl Input {
-    /// What was read, as one gateway for all of it sees it.
-    pub(super) fn new(gathered: Gathered, options: &Options, unknown_hosts: UnknownHosts) -> anyhow::Result<Self> {
-        let translation = translate::translate(&gathered.snapshot, options);
+    /// What was read, as one gateway sees it that serves these imports.
+    pub(super) fn new(
+        gathered: Gathered,
+        options: &Options,
+        serves: impl Fn(&Import) -> bool,
+        unknown_hosts: UnknownHosts,
+    ) -> anyhow::Result<Self> {
+        let mut translation = translate::translate(&gathered.snapshot, options);
+        translation.imports.retain(serves);
         let plugin = Plugin::new(&translation.imports, unknown_hosts).context("there is no config for the filter")?;
         Ok(Self { gathered, translation, plugin })
     }

@@ -34,7 +34,7 @@ const AFTER_HELP: &str = "\
 Examples:
   mcwan validate payment.yaml tiers.yaml
   mcwan validate manifests/
-  kubectl get wanpolicies,serviceimports.mc-wan.l7mp.io,exportedservices,exportedendpoints,wanclusters,services,endpointslices,referencegrants \
+  kubectl get wanpolicies,serviceimports.mc-wan.l7mp.io,exportedservices,exportedendpoints,wanclusters,services,endpointslices,referencegrants,httproutes,grpcroutes \
     -A -o yaml | mcwan validate -
   mcwan validate -o json manifests/ | jq '.problems[].message'";
 
@@ -48,7 +48,10 @@ struct Json<'f> {
 impl Validate {
     pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
         let options = self.gateway.options(steering_secret::random()?);
-        let findings = self.files.read(&options, UnknownHosts::default())?.findings(Vec::new());
+        let findings = self
+            .files
+            .read(&options, |import| self.gateway.serves(import), UnknownHosts::default())?
+            .findings(Vec::new());
         let (errors, warnings) = (findings.count(Severity::Error), findings.count(Severity::Warning));
         let ok = errors == 0;
         match self.output {

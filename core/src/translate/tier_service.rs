@@ -4,7 +4,7 @@ use mcwan_policy::limits;
 
 use super::Exports;
 use super::target::hashed;
-use crate::snapshot::Key;
+use crate::snapshot::{Key, viewed};
 
 /// Hexadecimal digits of the hash that keeps a name apart, in a namespace that tenants share: 80 bits, so that nobody
 /// finds a name of his own that another's hashes to.
@@ -21,7 +21,9 @@ pub(super) fn name(exports: &Exports, namespace: &str, name: &str, tier: &str) -
 /// The name of the tier service of a service over a tier that rules of another import lead to: nobody writes it.
 pub(super) fn other(import: &Key, other: &Key, tier: &str) -> String {
     let parts = [&*import.namespace, &*import.name, &*other.namespace, &*other.name, tier];
-    hashed(&format!("{}-{}-{tier}", import.name, other.name), &parts.join("/"), HASH_DIGITS)
+    let front = import.name.replace('.', "-");
+    let front = if viewed(import) == *other { front } else { format!("{front}-{}", other.name) };
+    hashed(&format!("{front}-{tier}"), &parts.join("/"), HASH_DIGITS)
 }
 
 /// Whether a rule means this tier service by what it says.

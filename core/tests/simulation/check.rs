@@ -14,7 +14,7 @@ use mcwan_policy::wire;
 use crate::gateway::Pod;
 use crate::istiod::Plugin;
 use crate::replica::is_routed_by;
-use crate::script::{Pace, SERVICES};
+use crate::script::{Pace, SERVICES, imports};
 use crate::told::{Outcome, Request, State, Told};
 
 /// How long it takes at most until what was refused is written, and gateways have all of it.
@@ -112,8 +112,7 @@ impl Check {
         if !is_routed_by(kind) {
             return;
         }
-        let keys = SERVICES.iter().map(|(namespace, name)| Key::new(*namespace, *name));
-        for key in keys.filter(|key| import.is_none_or(|import| import == key)) {
+        for key in imports().into_iter().filter(|key| import.is_none_or(|import| import == key)) {
             let known = self.refused.entry(key).or_default();
             *known = (*known).max(until + AFTER_REFUSAL);
         }

@@ -89,7 +89,9 @@ impl Pod {
             }
         };
         self.outcomes = match plugin {
-            Some(plugin) => requests.iter().map(|request| decide(&plugin.table, request, lead)).collect(),
+            Some(plugin) => {
+                requests.iter().map(|request| decide(self.namespace, &plugin.table, request, lead)).collect()
+            }
             None => requests.iter().map(|_| Outcome::Unknown).collect(),
         };
     }

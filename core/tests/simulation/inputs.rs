@@ -163,6 +163,21 @@ pub(crate) fn grant() -> Input {
     Input::new(Watched::Emitted(Kind::ReferenceGrant), "b", "granted", json!({"spec": spec}))
 }
 
+pub(crate) fn consumer(wish: &ImportWish) -> Input {
+    let (namespace, name) = SERVICES[0];
+    let parent =
+        json!({"group": "multicluster.x-k8s.io", "kind": "ServiceImport", "name": name, "namespace": namespace});
+    let spec = json!({"parentRefs": [parent], "rules": rules(wish).collect::<Vec<_>>()});
+    Input::new(Watched::Emitted(Kind::HttpRoute), "b", "consumer", json!({"spec": spec}))
+}
+
+/// What lets routes of the second namespace give rules for imports of the first.
+pub(crate) fn admission() -> Input {
+    let from = json!({"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "namespace": "b"});
+    let spec = json!({"from": [from], "to": [{"group": "multicluster.x-k8s.io", "kind": "ServiceImport"}]});
+    Input::new(Watched::Emitted(Kind::ReferenceGrant), "a", "consumers", json!({"spec": spec}))
+}
+
 pub(crate) fn own_export(namespace: &str, name: &str) -> Input {
     let annotations = json!({"mc-wan.l7mp.io/wan-policy": TIERS[0]});
     Input::new(Watched::ServiceExport, namespace, name, json!({"metadata": {"annotations": annotations}}))

@@ -30,6 +30,14 @@ fn parts() -> [[Step; 2]; 5] {
     ]
 }
 
+/// The same where routes of another namespace give rules for clients there.
+fn parts_of_consumers() -> [[Step; 2]; 5] {
+    let [tier, export, import, ..] = parts();
+    let rules = vec![(2, vec![(Backend::Tier(0), 1)], Extra::Nothing)];
+    let route = [Step::Consumer(ImportWish { rules, ..ImportWish::default() }), Step::NoConsumer];
+    [tier, export, import, route, [Step::Admit, Step::NoAdmit]]
+}
+
 /// All orders of so many things.
 fn orders(count: usize) -> Vec<Vec<usize>> {
     let mut all = vec![Vec::new()];
@@ -55,21 +63,23 @@ fn ends_as_from_nothing(seed: usize, steps: impl Iterator<Item = Step>) {
 
 #[test]
 fn whatever_comes_first_the_end_is_the_same() {
-    let parts = parts();
-    for (seed, order) in orders(parts.len()).into_iter().enumerate() {
-        ends_as_from_nothing(seed, order.iter().map(|part| parts[*part][0].clone()));
+    for parts in [parts(), parts_of_consumers()] {
+        for (seed, order) in orders(parts.len()).into_iter().enumerate() {
+            ends_as_from_nothing(seed, order.iter().map(|part| parts[*part][0].clone()));
+        }
     }
 }
 
 #[test]
 fn whatever_goes_first_the_end_is_the_same() {
-    let parts = parts();
-    let orders = orders(parts.len());
-    for (seed, order) in orders.iter().enumerate() {
-        // Everything goes, and the last but one stays.
-        let come = orders[orders.len() - 1 - seed].iter().map(|part| parts[*part][0].clone());
-        let go = order.iter().map(|part| parts[*part][1].clone());
-        ends_as_from_nothing(seed, come.clone().chain(go.clone()));
-        ends_as_from_nothing(seed, come.chain(go.take(parts.len() - 2)));
+    for parts in [parts(), parts_of_consumers()] {
+        let orders = orders(parts.len());
+        for (seed, order) in orders.iter().enumerate() {
+            let come = orders[orders.len() - 1 - seed].iter().map(|part| parts[*part][0].clone());
+            let go = order.iter().map(|part| parts[*part][1].clone());
+            ends_as_from_nothing(seed, come.clone().chain(go.clone()));
+            // Some stay.
+            ends_as_from_nothing(seed, come.chain(go.take(parts.len() - 2)));
+        }
     }
 }

@@ -19,7 +19,7 @@ use mcwan_core::translate::{FrontEnds, Import, Options, Steering, SteeringKey, T
 use mcwan_core::watched::Watched;
 
 use crate::api_server::{ApiServer, Stored};
-use crate::script::SERVICES;
+use crate::script::{self, imports};
 
 /// A replica.
 pub(crate) struct Replica {
@@ -116,14 +116,14 @@ impl Replica {
             term: 0,
             wake: None,
             module: ModuleVerdict::Unchecked,
-            seen: vec![None; SERVICES.len()],
+            seen: vec![None; imports().len()],
         }
     }
 
     /// Whether it sees other imports than before.
     pub(crate) fn sees_others(&mut self) -> bool {
         let imports = self.rollout.translator().imports();
-        let now: Vec<_> = SERVICES.iter().map(|(namespace, name)| imports.get(namespace, name).cloned()).collect();
+        let now: Vec<_> = script::imports().iter().map(|key| imports.get(&key.namespace, &key.name).cloned()).collect();
         let is_same = |(one, other): (&Option<Arc<Import>>, &Option<Arc<Import>>)| match (one, other) {
             (Some(one), Some(other)) => Arc::ptr_eq(one, other),
             (one, other) => one.is_none() && other.is_none(),

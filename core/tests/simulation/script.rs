@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use mcwan_core::emit::object::Kind;
+use mcwan_core::snapshot::{Key, view};
 
 /// A whole schedule. The same script under the same seed is the same run.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,6 +57,14 @@ pub(crate) enum Step {
     Grant,
     /// It may not.
     NoGrant,
+    /// Somebody writes an `HTTPRoute` in the second namespace below the first import.
+    Consumer(ImportWish),
+    /// Somebody deletes it.
+    NoConsumer,
+    /// Such routes are admitted.
+    Admit,
+    /// They are not.
+    NoAdmit,
     /// This cluster exports one of two services of the first namespace.
     OwnExport(Service),
     /// It does so no more.
@@ -161,6 +170,13 @@ pub(crate) const TIERS: [&str; 2] = ["high", "low"];
 pub(crate) const PATHS: [&str; 3] = ["/", "/p", "/q"];
 /// The ports of services.
 pub(crate) const PORTS: [u16; 2] = [8080, 9090];
+
+/// What the gateways of namespaces serve: the services, and what clients of the second namespace see of the first one.
+pub(crate) fn imports() -> Vec<Key> {
+    let services = SERVICES.map(|(namespace, name)| Key::new(namespace, name));
+    let seen = view(NAMESPACES[1], &services[0]);
+    services.into_iter().chain([seen]).collect()
+}
 
 impl Script {
     /// The script of a seed.

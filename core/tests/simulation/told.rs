@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use mcwan_core::emit::plugin::Plugin;
 use mcwan_core::snapshot::change::{Change, InputKind};
-use mcwan_core::snapshot::{Key, Objects, Snapshot, input};
+use mcwan_core::snapshot::{Key, Objects, Snapshot, input, view, viewed};
 use mcwan_core::translate::{Import, Options, SteeringKey, Translator};
 use mcwan_policy::wire::UnknownHosts;
 use mcwan_policy::{Decision, HeaderLine, RouteTable, limits, wire};
 use serde_json::Value;
 
-use crate::script::{HOSTS, NAMESPACES, PATHS, PORTS, SERVICES};
+use crate::script::{HOSTS, NAMESPACES, PATHS, PORTS, imports};
 
 /// A request that clients may send.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,12 +67,11 @@ pub(crate) struct State {
 
 impl Told {
     pub(crate) fn new(options: Options) -> Self {
-        let key = |(namespace, name): &(&str, &str)| Key::new(*namespace, *name);
         let mut told = Self {
             snapshot: Snapshot { namespaces: Some(Objects::default()), ..Snapshot::default() },
             translator: Translator::new(options),
-            versions: SERVICES.iter().map(|service| (key(service), vec![None])).collect(),
-            outcomes: SERVICES.iter().map(|service| (key(service), vec![Vec::new()])).collect(),
+            versions: imports().into_iter().map(|key| (key, vec![None])).collect(),
+            outcomes: imports().into_iter().map(|key| (key, vec![Vec::new()])).collect(),
             namespaces: BTreeMap::new(),
         };
         for namespace in NAMESPACES {
@@ -151,7 +150,10 @@ impl Told {
                     None => Vec::new(),
                     Some(import) => {
                         let plugin = filter(&[&**import]);
-                        requests.iter().map(|request| decide(&plugin.table, request, |_, _, _| Ok(()))).collect()
+                        {
+                            let decide = |request| decide(&key.namespace, &plugin.table, request, |_, _, _| Ok(()));
+                            requests.iter().map(decide).collect()
+                        }
                     }
                 });
             }
@@ -224,7 +226,10 @@ impl Told {
         let own = all.iter().filter(|(key, _)| *key.namespace == *namespace);
         State {
             versions: own.map(|(key, versions)| (key.clone(), versions.len() - 1)).collect(),
-            outcomes: requests.iter().map(|request| decide(&plugin.table, request, |_, _, _| Ok(()))).collect(),
+            outcomes: requests
+                .iter()
+                .map(|request| decide(namespace, &plugin.table, request, |_, _, _| Ok(())))
+                .collect(),
         }
     }
 
@@ -257,8 +262,9 @@ fn filter(imports: &[&Import]) -> Plugin {
     Plugin::for_module(imports, UnknownHosts::Pass, "", limits::WASM_PLUGIN_CONFIG_BYTES).expect("what fits is told")
 }
 
-/// What a filter does with a request, and the route for a steering value.
+/// What a filter of a namespace's gateway does with a request, and the route for a steering value.
 pub(crate) fn decide(
+    namespace: &str,
     table: &RouteTable,
     request: &Request,
     route: impl Fn(&str, u16, &str) -> Result<(), String>,
@@ -267,11 +273,11 @@ pub(crate) fn decide(
     match decision {
         Decision::Pass => Outcome::Unknown,
         Decision::Reply(reply) => {
-            let import = reply.import.map(|import| Key::new(import.namespace(), import.name()));
+            let import = reply.import.map(|import| view(namespace, &Key::new(import.namespace(), import.name())));
             Outcome::Replied { import, status: reply.status }
         }
         Decision::Route(decided) => {
-            let import = Key::new(decided.import.namespace(), decided.import.name());
+            let import = view(namespace, &Key::new(decided.import.namespace(), decided.import.name()));
             let host = decided.import.canonical_host();
             match route(host, request.port, decided.target.steering_value()) {
                 Ok(()) => Outcome::Reached { import, target: decided.target.name().to_owned() },
@@ -283,8 +289,8 @@ pub(crate) fn decide(
 
 /// Requests that cover all rules that scripts may tell of.
 fn requests(namespace: &str) -> Vec<Request> {
-    let own = SERVICES.iter().filter(|(own, _)| *own == namespace);
-    let own = own.map(|(namespace, name)| mcwan_policy::canonical_host(namespace, name));
+    let own = imports().into_iter().filter(|import| *import.namespace == *namespace).map(|import| viewed(&import));
+    let own = own.map(|Key { namespace, name }| mcwan_policy::canonical_host(&namespace, &name));
     let hosts: Vec<String> = own.chain(HOSTS.map(str::to_owned)).collect();
     let mut requests = Vec::new();
     for host in hosts {

@@ -168,8 +168,10 @@ impl World {
         }
         self.put(inputs::service("a", "local", &crate::script::PORTS));
         self.put(inputs::slice("a", "local"));
-        self.put(inputs::service("b", "granted", &crate::script::PORTS));
-        self.put(inputs::slice("b", "granted"));
+        if self.script.steps.iter().any(|(_, step)| matches!(step, Step::Grant)) {
+            self.put(inputs::service("b", "granted", &crate::script::PORTS));
+            self.put(inputs::slice("b", "granted"));
+        }
         self.api.news.clear();
         for kind in istiod::KINDS {
             self.istiod.hear(kind, &self.api);

@@ -17,7 +17,8 @@ impl Render {
         steering_key: SteeringKey,
     ) -> anyhow::Result<(String, Findings)> {
         let Self { module, data_plane, gateway, envoy: ForEnvoy { unknown_hosts, bind, admin }, .. } = self;
-        let input = Input::new(gathered, &gateway.options(steering_key), (*unknown_hosts).into())?;
+        let options = gateway.options(steering_key);
+        let input = Input::new(gathered, &options, |import| gateway.serves(import), (*unknown_hosts).into())?;
         let options = EnvoyOptions {
             data_plane: (*data_plane).into(),
             steering: gateway.steering(),

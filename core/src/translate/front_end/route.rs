@@ -161,8 +161,8 @@ impl<'s> FrontEnd<'s> {
             if parent.is_service() {
                 self.services.insert(key.clone());
             }
-            let verdict = if !fits_label(namespace, key) {
-                let message = "the names of the import and of its namespace are too long together";
+            let verdict = if !is_nameable(namespace, key) {
+                let message = "the names of the import and of its namespace cannot be joined: too long, or a number";
                 Err((Reason::UnsupportedValue, message.to_owned()))
             } else if namespace != &*self.key.namespace {
                 let kind = route.kind.info().name;
@@ -191,12 +191,15 @@ pub(super) fn is_granted(route: &Route, import: &Key, snapshot: &Snapshot) -> bo
     let from = route.metadata.namespace.as_deref().unwrap_or_default();
     let to = [("", "Service"), (MCS_GROUP, "ServiceImport"), (GROUP, "ServiceImport")];
     let kind = (GATEWAY_API_GROUP, route.kind.info().name);
-    fits_label(from, import) && backend::is_admitted(kind, from, &to, (&import.namespace, &import.name), snapshot)
+    is_nameable(from, import) && backend::is_admitted(kind, from, &to, (&import.namespace, &import.name), snapshot)
 }
 
-/// Whether what clients of a namespace see of an import can be the value of a label.
-fn fits_label(from: &str, import: &Key) -> bool {
-    *from == *import.namespace || view(from, import).name.len() <= mcwan_policy::limits::LABEL_BYTES
+/// Whether what clients of a namespace see of an import can be the value of a label, and what is made for it has names that
+/// nothing else has: those of an import's routes have the numbers of ports behind its own.
+fn is_nameable(from: &str, import: &Key) -> bool {
+    let is_number = import.namespace.bytes().all(|byte| byte.is_ascii_digit());
+    let fits = view(from, import).name.len() <= mcwan_policy::limits::LABEL_BYTES;
+    *from == *import.namespace || fits && !is_number
 }
 
 /// Why the rules of routes cannot hold for what a parent is, if they cannot: clients of such a Service do not reach a

@@ -110,6 +110,7 @@ fn the_consumer_has_a_gateway_of_its_own() {
     assert_eq!((&*routes.id.key.namespace, &*routes.id.key.name), ("shop", "payment.secure.8080"));
     assert_eq!(at(&routes.body, "/spec/hostnames/0"), "payment.secure.svc.cluster.local", "what the far gateway knows");
     let service = at(&routes.body, "/spec/rules/0/backendRefs/0/name").as_str().unwrap();
+    assert!(service.starts_with("payment-secure-high-") && !service.contains('.'), "a Service's name: {service}");
     let own = import_objects(world.payment(), &settings(DataPlane::Wasm)).0;
     let names = |objects| of_kind(objects, Kind::Service).into_iter().map(|(name, _)| name).collect::<BTreeSet<_>>();
     assert!(

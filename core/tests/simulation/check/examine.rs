@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use mcwan_core::snapshot::Key;
+use mcwan_core::snapshot::{Key, view};
 use mcwan_policy::wire::Action;
 
 use crate::gateway::{Pod, Stage};
@@ -75,7 +75,7 @@ impl World {
         }
         let Some(live) = self.check.live.get(namespace) else { return Ok(()) };
         for import in &live.imports {
-            let key = Key::new(import.namespace.as_str(), import.name.as_str());
+            let key = view(namespace, &Key::new(import.namespace.as_str(), import.name.as_str()));
             if self.check.is_refused(&key, self.now) {
                 continue;
             }

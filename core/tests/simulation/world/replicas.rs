@@ -26,6 +26,10 @@ pub(crate) fn conditions(object: &Value) -> impl Iterator<Item = &Value> {
     object.pointer("/status/conditions").and_then(Value::as_array).into_iter().flatten()
 }
 
+/// For how long the API server carries out what it has of a connection that ends: kube-apiserver stops what waits, and the
+/// rest is a transaction of etcd. Who takes over writes nothing that leads elsewhere before a lead has passed.
+const CARRIED_OUT: Duration = Duration::from_secs(1);
+
 impl World {
     pub(super) fn start(&mut self, place: usize) {
         let life = self.replicas[place].life;
@@ -59,6 +63,7 @@ impl World {
 
     pub(super) fn die(&mut self) {
         let Some(place) = self.replicas.iter().position(|replica| replica.leads) else { return };
+        self.give_up(place);
         let life = self.replicas[place].life + 2;
         self.replicas[place] = Replica::new(life, self.key, self.script.seed, self.lack, self.now);
         let (restart, takes) = (self.delay(5_000), self.delay(12_000));
@@ -68,12 +73,21 @@ impl World {
 
     pub(super) fn depose(&mut self) {
         let Some(place) = self.replicas.iter().position(|replica| replica.leads) else { return };
+        self.give_up(place);
         self.replicas[place].leads = false;
         self.replicas[place].term = 0;
         self.step(place, Event::Leading(false));
         let takes = self.delay(3_000);
         let next = if self.rng.u8(..4) == 0 { place } else { 1 - place };
         self.at(takes, Happening::Lead(next));
+    }
+
+    /// Requests of one who leads no more are given up: their connections end. What the API server has by then, it carries out.
+    fn give_up(&mut self, place: usize) {
+        let by_then = self.now + CARRIED_OUT;
+        self.agenda.retain(|(then, _), happening| {
+            !matches!(happening, Happening::Request(from, ..) if *from == place) || *then <= by_then
+        });
     }
 
     pub(super) fn step(&mut self, place: usize, event: Event) {

@@ -12,7 +12,7 @@ use super::{ADMISSION, Happening, LONG, World};
 use crate::api_server::Refusal;
 use crate::inputs;
 use crate::replica;
-use crate::script::{CLUSTERS, Module, NAMESPACES, OWN, SERVICES, Step};
+use crate::script::{CLUSTERS, ImportWish, Module, NAMESPACES, OWN, SERVICES, Step};
 
 impl World {
     pub(super) fn next_step(&mut self, place: usize) {
@@ -86,11 +86,8 @@ impl World {
                 self.remove(Watched::Emitted(Kind::Service), &Key::new("a", "local"));
                 self.excuse(None);
             }
-            Step::Grant if self.api.terminating.is_empty() => self.put(inputs::grant()),
-            Step::NoGrant => {
-                self.remove(Watched::Emitted(Kind::ReferenceGrant), &inputs::grant().key);
-                // Who withdraws it gets what the rules said of it.
-                self.excuse(None);
+            Step::Grant | Step::NoGrant | Step::Consumer(_) | Step::NoConsumer | Step::Admit | Step::NoAdmit => {
+                self.between_namespaces(&step);
             }
             Step::OwnExport(service) if self.api.terminating.is_empty() => {
                 self.put(inputs::service("a", OWN[service], &[8080]));
@@ -140,7 +137,27 @@ impl World {
             }
             Step::NoClient(service, kind) => self.no_client(service, kind),
             Step::Expect(service) => self.check.expect(&self.told, service),
-            Step::Import(..) | Step::Route(..) | Step::Tier(..) | Step::Local | Step::Grant | Step::OwnExport(_) => {}
+            Step::Import(..) | Step::Route(..) | Step::Tier(..) | Step::Local | Step::OwnExport(_) => {}
+        }
+    }
+
+    /// Who withdraws a grant gets what gateways say of it.
+    fn between_namespaces(&mut self, step: &Step) {
+        let grants = Watched::Emitted(Kind::ReferenceGrant);
+        match step {
+            Step::NoGrant => self.remove(grants, &inputs::grant().key),
+            Step::NoAdmit => self.remove(grants, &inputs::admission().key),
+            Step::NoConsumer => {
+                self.remove(Watched::Emitted(Kind::HttpRoute), &inputs::consumer(&ImportWish::default()).key);
+            }
+            _ if !self.api.terminating.is_empty() => {}
+            Step::Grant => self.put(inputs::grant()),
+            Step::Admit => self.put(inputs::admission()),
+            Step::Consumer(wish) => self.put(inputs::consumer(wish)),
+            _ => {}
+        }
+        if matches!(step, Step::NoGrant | Step::NoAdmit) {
+            self.excuse(None);
         }
     }
 
