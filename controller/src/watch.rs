@@ -81,7 +81,8 @@ impl Watches {
         let (sender, events) = mpsc::channel(WAITING_EVENTS);
         let mut tasks = JoinSet::new();
         for kind in Watched::all() {
-            if !front_ends.watches(kind) {
+            // `HTTPRoute`s are watched in any case: we write some.
+            if kind == Watched::GrpcRoute && !front_ends.grpc_route {
                 // Nothing else is in the channel yet: there is room.
                 let _ = sender.try_send(WatchEvent::NotInstalled { kind });
                 continue;

@@ -82,7 +82,7 @@ impl Status {
 
     fn all(&self, world: &World, leader: &Leader, namespace: &str, now: &Time) -> anyhow::Result<ExitCode> {
         let imports = world.translator.imports().values();
-        let wanted = imports.filter(|import| self.all_namespaces || import.wire.namespace == namespace);
+        let wanted = imports.filter(|import| self.all_namespaces || *import.key.namespace == *namespace);
         let imports: Vec<_> = wanted.map(|import| ImportStatus::new(import, world)).collect();
         let mut log = anstream::stderr().lock();
         if let Some(broken) = leader.is_missing() {
@@ -134,7 +134,7 @@ impl Status {
     ) -> anyhow::Result<ExitCode> {
         let Some(import) = world.translator.imports().get(namespace, name) else {
             let others: Vec<_> =
-                world.translator.imports().in_namespace(namespace).map(|import| import.wire.name.as_str()).collect();
+                world.translator.imports().in_namespace(namespace).map(|import| &*import.key.name).collect();
             let others = match others.as_slice() {
                 [] => "nothing is imported there".to_owned(),
                 others => format!("there are {}", others.join(", ")),

@@ -277,6 +277,30 @@ fn an_import_over_a_bound_is_refused_alone() -> Result {
     Ok(())
 }
 
+/// What clients of a namespace see of another one's import is their gateway's.
+#[test]
+fn a_gateway_answers_for_its_own_namespace() -> Result {
+    let consumer = "\n---\napiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: buy, namespace: shop}\n\
+         spec:\n  parentRefs: [{group: multicluster.x-k8s.io, kind: ServiceImport, name: payment, namespace: secure}]\n  \
+         rules: [{matches: [{path: {value: /buy}}], backendRefs: [{group: mc-wan.l7mp.io, kind: WANPolicy, name: high}]}]\n---\n\
+         apiVersion: gateway.networking.k8s.io/v1\nkind: ReferenceGrant\nmetadata: {name: shop, namespace: secure}\n\
+         spec:\n  from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: shop}]\n  \
+         to: [{group: multicluster.x-k8s.io, kind: ServiceImport}]\n";
+    let manifests = mk_manifests("      []") + consumer;
+    let table: [(&[&str], &str); 3] = [
+        (&["--gateway", "shop"], "written in HTTPRoute shop/buy, spec.rules[0]"),
+        (&["--gateway", "secure"], "answer     403"),
+        (&[], "answer     403"),
+    ];
+    for (gateway, expected) in table {
+        let request = ["explain", "-", "--host", "payment.secure", "--path", "/buy"];
+        let ran = mcwan(&[&request, gateway].concat(), &manifests)?;
+        assert_eq!(ran.status, Some(0), "{gateway:?}: {}", ran.log);
+        assert!(ran.out.contains(expected), "{gateway:?}: {}", ran.out);
+    }
+    Ok(())
+}
+
 #[test]
 fn explain_answers_a_line_for_a_line() -> Result {
     let requests = r#"{"host": "payment.secure", "path": "/payment"}

@@ -16,7 +16,6 @@ use super::{Exports, Origin};
 use crate::api::{DataPlane, Fault, HttpRule, ImportFields, RouteKind};
 use crate::problem::{ObjectRef, Problem};
 use crate::snapshot::{Age, Key, Snapshot, is_from_elsewhere};
-use crate::watched::Watched;
 
 /// The kinds beside `ServiceImport` that give rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,11 +44,6 @@ impl FrontEnds {
             RouteKind::Http => self.http_route,
             RouteKind::Grpc => self.grpc_route,
         }
-    }
-
-    /// Whether a kind is to be watched. `HTTPRoute`s are in any case: we write some.
-    pub fn watches(self, kind: Watched) -> bool {
-        kind != Watched::GrpcRoute || self.grpc_route
     }
 }
 

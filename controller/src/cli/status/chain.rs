@@ -11,6 +11,7 @@ use mcwan_core::emit::kubernetes::FilterKind;
 use mcwan_core::emit::kubernetes::names::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, clusterset_service};
 use mcwan_core::liveness::Liveness;
 use mcwan_core::problem::Reason;
+use mcwan_core::snapshot::{Key, viewed};
 use mcwan_core::status::Subject;
 use mcwan_core::translate::gateway_pods::{gateway_of, is_over, is_ready};
 use mcwan_core::translate::{Destination, Import};
@@ -55,7 +56,7 @@ struct Step {
 impl Chain {
     /// Looks at every step.
     pub(super) async fn of(client: &Client, world: &World, leader: &Leader, import: &Import) -> anyhow::Result<Self> {
-        let (namespace, name) = (&import.wire.namespace, &import.wire.name);
+        let Key { namespace, name } = &import.key;
         let is_native = import::data_plane(import, world) == "Native";
         let gateway = if is_native { NATIVE_EGRESS_GATEWAY } else { EGRESS_GATEWAY };
         let filter = world.environment.filter_kind();
@@ -68,13 +69,13 @@ impl Chain {
         }
         steps.extend(routes(&found));
         if !is_native {
-            steps.push(plugin(&found, filter, namespace, name));
+            steps.push(plugin(&found, filter, import));
         }
         steps.push(pods(world, &found, namespace, gateway));
         steps.extend(name_and_address(world, &found, import));
         steps.extend(conditions(world, import));
         let ok = steps.iter().all(|step| step.ok);
-        Ok(Self { namespace: namespace.clone(), name: name.clone(), ok, steps })
+        Ok(Self { namespace: namespace.to_string(), name: name.to_string(), ok, steps })
     }
 
     /// Prints a line for each step, and what to do below.
@@ -213,14 +214,16 @@ fn route(route: &Value) -> Step {
     }
 }
 
-fn plugin(found: &Found, filter: FilterKind, namespace: &str, name: &str) -> Step {
+fn plugin(found: &Found, filter: FilterKind, import: &Import) -> Step {
+    let (namespace, told) = (&import.key.namespace, &import.wire);
     let kind = filter.kind().name();
     let Some(plugin) = &found.plugin else {
         return Step::broken("plugin", format!("there is no {kind} in namespace {namespace}"), SEE_THE_LOG);
     };
     let config = plugin.pointer(filter.config_pointer());
     let imports = config.and_then(|config| config.pointer("/imports")?.as_array()).into_iter().flatten();
-    let mut ours = imports.filter(|import| text(import, "/namespace") == namespace && text(import, "/name") == name);
+    let is_it = |import: &&Value| text(import, "/namespace") == told.namespace && text(import, "/name") == told.name;
+    let mut ours = imports.filter(is_it);
     let plugin = name_of(plugin);
     match ours.next() {
         Some(import) => {
@@ -252,7 +255,7 @@ fn pods(world: &World, found: &Found, namespace: &str, gateway: &str) -> Step {
 
 /// What clients call it by.
 fn name_and_address(world: &World, found: &Found, import: &Import) -> Vec<Step> {
-    let (namespace, name) = (&import.wire.namespace, &import.wire.name);
+    let Key { namespace, name } = &import.key;
     let service = clusterset_service(name);
     let Some(known) = &found.client else {
         return vec![Step::broken("service", format!("there is no Service {namespace}/{service}"), SEE_THE_LOG)];
@@ -271,7 +274,7 @@ fn name_and_address(world: &World, found: &Found, import: &Import) -> Vec<Step> 
 
 /// What the controller says of it, and of the export that this cluster has of the name.
 fn conditions(world: &World, import: &Import) -> Vec<Step> {
-    let (namespace, name) = (&import.wire.namespace, &import.wire.name);
+    let Key { namespace, name } = &import.key;
     let export = world.live.snapshot.service_exports.get(namespace, name);
     let of_export = export.map(|export| status("export", "ServiceExport", Subject::service_export(export)));
     let of_import = if let Some(written) = world.live.snapshot.service_imports.get(namespace, name) {
@@ -281,9 +284,9 @@ fn conditions(world: &World, import: &Import) -> Vec<Step> {
         problems.map(|problem| Step { stage: "rules", ok: false, message: problem, hint: None }).collect()
     };
     let routes = &world.live.snapshot.routes;
-    let key = import.key.clone();
-    let of_routes = routes.all_below(&key).filter_map(|route| routes.get(route));
-    let of_routes = of_routes.flat_map(|route| of_route(route, import));
+    let service = viewed(&import.key);
+    let of_routes = routes.all_below(&service).filter(|route| route.key.namespace == import.key.namespace);
+    let of_routes = of_routes.filter_map(|route| routes.get(route)).flat_map(|route| of_route(route, import));
     of_export.into_iter().flatten().chain(of_import).chain(of_routes).collect()
 }
 

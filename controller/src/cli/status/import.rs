@@ -6,6 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta, Time
 use mcwan_core::api::DataPlane;
 use mcwan_core::liveness::Liveness;
 use mcwan_core::problem::{Problem, Severity};
+use mcwan_core::snapshot::Key;
 use mcwan_core::status::Subject;
 use mcwan_core::translate::Import;
 use serde::Serialize;
@@ -48,19 +49,19 @@ pub(super) struct ImportStatus {
 
 impl ImportStatus {
     pub(super) fn new(import: &Import, world: &World) -> Self {
-        let (namespace, name) = (&import.wire.namespace, &import.wire.name);
+        let Key { namespace, name } = &import.key;
         let written = world.live.snapshot.service_imports.get(namespace, name);
         let subject = written.map(Subject::service_import);
         let nothing = ObjectMeta::default();
         let metadata = subject.map_or(&nothing, |subject| subject.metadata);
         let has_rules = !import.rules.is_empty() || written.is_some_and(|written| written.spec.http.is_some());
-        let sources = || world.translator.exports().sources(namespace, name);
+        let sources = || world.translator.exports().sources(&import.wire.namespace, &import.wire.name);
         let clusters: BTreeSet<_> = sources().map(|source| source.cluster.clone()).collect();
         let stale = sources().filter(|source| source.liveness == Liveness::Stale);
         let stale: BTreeSet<_> = stale.map(|source| source.cluster.clone()).collect();
         let mut status = Self {
-            namespace: namespace.clone(),
-            name: name.clone(),
+            namespace: namespace.to_string(),
+            name: name.to_string(),
             ok: true,
             tiers: import.own_tiers().map(|tier| tier.name.clone()).collect(),
             sources: clusters.into_iter().collect(),
