@@ -5,6 +5,7 @@
 
 mod check;
 mod http_rule;
+mod route;
 
 use std::collections::HashSet;
 
@@ -14,11 +15,13 @@ use mcwan_policy::limits;
 use super::exportable::{is_key, is_label_value};
 use super::limits as bounds;
 use super::{
-    AddressType, ExportedEndpoints, ExportedService, Fault, HttpRule, MCS_GROUP, ParentRef, Route, RouteRule,
-    ServiceExport, ServiceImport, ServiceProperties, WanCluster, WanPolicy,
+    AddressType, ExportedEndpoints, ExportedService, HttpRule, ServiceExport, ServiceImport, ServiceProperties,
+    WanCluster, WanPolicy,
 };
 use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 use check::Check;
+
+pub use route::route;
 
 /// The tiers that hold, and what is wrong: of two with one port the older has it, but both are told, and there are at
 /// most [`limits::TIERS`]. The policies come oldest first.
@@ -79,38 +82,6 @@ pub fn first_fault(rule: &HttpRule) -> Option<(FieldPath, String)> {
     http_rule::check(&mut check, &FieldPath::root(), rule);
     check.problems.into_iter().next().map(|problem| (problem.field, problem.message))
 }
-
-/// What is wrong with a route by itself.
-pub fn route(route: &Route) -> Vec<Problem> {
-    let mut check = Check::new(route.object());
-    for (index, RouteRule { rule: _, calls: _, fault }) in route.rules.iter().enumerate() {
-        if let Some(Fault { field, message, is_of_match: _ }) = fault {
-            check.error(Route::rule_field(index).field(field.clone()), Reason::InvalidValue, message.as_str());
-        }
-    }
-    if route.imports().next().is_none() {
-        let message = "no parent is a ServiceImport or Service, so mcwan does not read it";
-        let warning = Problem::warning(route.object(), Reason::NotRead, message).at("spec.parentRefs");
-        let hint = "for the rules of an import, write `{group: multicluster.x-k8s.io, kind: ServiceImport, name: …}`";
-        check.problems.push(warning.hint(hint));
-    }
-    let labels = route.metadata.labels.as_ref();
-    let is_left_alone = labels.is_some_and(|labels| labels.contains_key(ISTIO_REVISION));
-    let service = route.parents.iter().position(ParentRef::is_service);
-    if let Some(index) = service.filter(|_| route.names_tier() && !is_left_alone) {
-        let message = "istiod takes routes below Services for its mesh, and does not know a WANPolicy";
-        let warning = Problem::warning(route.object(), Reason::UnsupportedValue, message);
-        let hint = format!(
-            "write `{{group: {MCS_GROUP}, kind: ServiceImport, name: …}}`, or the label `{ISTIO_REVISION}: mcwan`, which keeps \
-             istiod off"
-        );
-        check.problems.push(warning.at(FieldPath::from("spec.parentRefs").index(index)).hint(hint));
-    }
-    check.problems
-}
-
-/// The label of what one istiod is to look at, and no other (Istio, "Resource Labels").
-const ISTIO_REVISION: &str = "istio.io/rev";
 
 /// What is wrong with an `ExportedService` by itself.
 pub fn exported_service(export: &ExportedService) -> Vec<Problem> {

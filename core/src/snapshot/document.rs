@@ -350,6 +350,17 @@ mod tests {
                 "one that it leaves alone",
             ),
             (
+                mk_route("Service", "  rules:\n  - backendRefs: [{name: a, port: 80}]\n")
+                    .replace("group: multicluster.x-k8s.io, ", ""),
+                vec![(7, "spec.parentRefs[0]", "InvalidValue")],
+                "a Service that is none of Gateway API's",
+            ),
+            (
+                mk_route("ServiceImport", "  rules:\n  - backendRefs: [{name: a}]\n"),
+                vec![(9, "spec.rules[0].backendRefs[0]", "MissingField")],
+                "a Service without a port",
+            ),
+            (
                 mk_route("ServiceImport", "  rules:\n    backendRefs: [{name: a}]\n"),
                 vec![(8, "spec.rules", "InvalidValue")],
                 "rules that are no list",

@@ -29,7 +29,7 @@ pub(super) fn explain(message: &str) -> (String, Option<String>) {
     }
     for prefix in ["invalid type: ", "invalid value: "] {
         if let Some((found, expected)) = message.strip_prefix(prefix).and_then(|rest| rest.split_once(", expected ")) {
-            return (format!("expected {}, found {}", type_name(expected), found_name(found)), quote(found, expected));
+            return (format!("expected {}, found {}", type_name(expected), found_name(found)), mend(found, expected));
         }
     }
     (message.to_owned(), None)
@@ -79,8 +79,12 @@ fn found_name(found: &str) -> String {
     }
 }
 
-/// YAML reads unquoted digits as a number and `true` as a boolean; and a quoted number is text.
-fn quote(found: &str, expected: &str) -> Option<String> {
+/// How to write it: YAML reads unquoted digits as a number and `true` as a boolean, a quoted number is text, and items of a
+/// list begin with a dash.
+fn mend(found: &str, expected: &str) -> Option<String> {
+    if (found, expected) == ("map", "a sequence") {
+        return Some("begin each item with `- `".to_owned());
+    }
     let scalar = ["integer", "floating point", "boolean"].iter().find_map(|kind| found.strip_prefix(kind));
     match scalar {
         Some(value) if expected.contains("string") => {
@@ -138,7 +142,11 @@ mod tests {
                 "expected a string, found the number `0.5`",
                 Some("write it in quotes: \"0.5\""),
             ),
-            ("invalid type: map, expected a sequence", "expected a list, found a mapping", None),
+            (
+                "invalid type: map, expected a sequence",
+                "expected a list, found a mapping",
+                Some("begin each item with `- `"),
+            ),
             ("invalid type: null, expected struct HttpRule", "expected a mapping, found nothing", None),
             ("missing field `port`", "missing field `port`", None),
         ];

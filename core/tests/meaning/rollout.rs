@@ -2,6 +2,7 @@
 
 mod pods;
 mod registry;
+mod routes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::slice;
@@ -32,6 +33,8 @@ pub(crate) struct Play {
     pub(crate) objects: BTreeMap<ObjectId, (Value, Live)>,
     /// The objects that were written, in order.
     pub(crate) written: Vec<ObjectId>,
+    /// The objects that were told something, and what their status is by it, in order.
+    pub(crate) told: Vec<(String, Value)>,
     /// What people were told.
     pub(crate) news: Vec<String>,
     /// A namespace that takes nothing new, as it is about to go.
@@ -47,8 +50,9 @@ impl Play {
         let now = Moment::START;
         let settings = Settings { cluster: Some("own".to_owned()), ..mk_settings() };
         let rollout = Rollout::new("own", LEASE, options, settings, Timing::default(), 1, now);
-        let (objects, written, news) = (BTreeMap::new(), Vec::new(), Vec::new());
-        let mut play = Self { rollout, now, objects, written, news, ending: None, refused: None, version: 100 };
+        let (objects, written, said, news) = (BTreeMap::new(), Vec::new(), Vec::new(), Vec::new());
+        let version = 100;
+        let mut play = Self { rollout, now, objects, written, told: said, news, ending: None, refused: None, version };
         let is_missing = |kind: Watched| {
             told.iter().any(|event| matches!(event, WatchEvent::NotInstalled { kind: missing } if *missing == kind))
         };
@@ -166,7 +170,10 @@ impl Play {
                 Some(Answer::Read { id, result: Ok(found) })
             }
             Command::Ask { namespace, .. } => Some(Answer::Asked { namespace, reports: Vec::new() }),
-            Command::WriteStatus { patch } => Some(Answer::StatusWritten { patch, result: Ok(()) }),
+            Command::WriteStatus { patch } => {
+                self.told.push((patch.key.to_string(), patch.body["status"].clone()));
+                Some(Answer::StatusWritten { patch, result: Ok(()) })
+            }
             Command::Tell { patch } => {
                 self.news.extend(patch.news.into_iter().map(|news| format!("{}: {}", patch.key, news.message)));
                 None

@@ -103,7 +103,7 @@ impl Victim {
 async fn our_leader(wan: &mut TestWan, audit: &mut Audit, number: u8) -> Result<()> {
     let leader = wan.cluster(number).leader().await?;
     wan.cluster_mut(number).kill_controller(leader);
-    audit.change().await?;
+    audit.change_by_route().await?;
     ensure!(wan.cluster(number).leader().await? != leader, "the leader is still there");
     audit.until_newest_rules_hold(wan).await?;
     wan.cluster_mut(number).start_controller(leader).await
