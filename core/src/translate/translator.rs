@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use mcwan_policy::listener_port;
 
-use crate::api::{ClusterTier, EgressGateway, McsVersion, REGISTRY_NAMESPACE, WanClusterSpec, limits};
+use crate::api::{ClusterTier, EgressGateway, McsVersion, REGISTRY_NAMESPACE, Route, WanClusterSpec, limits};
 use crate::liveness::Liveness;
 use crate::problem::{ObjectRef, Problem, Reason};
 use crate::snapshot::change::Change;
@@ -216,6 +216,8 @@ impl Translator {
                 let imported = self.exports.services().filter(|service| service.namespace == *namespace);
                 let known = self.imports.in_namespace(namespace).map(|import| import.key.clone());
                 imported.chain(known).for_each(|import| affected.import(import));
+                let routes = snapshot.routes.in_namespace(namespace).flat_map(Route::imports);
+                routes.for_each(|(of, name)| affected.import(view(namespace, &Key::new(of, name))));
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mcwan_core::api::{DataPlane, McsVersion, WanClusterSpec};
+use mcwan_core::api::{DataPlane, McsVersion, RouteKind, WanClusterSpec};
 use mcwan_core::emit::kubernetes::{AccessLog, FilterKind, Module, Settings, everything};
 use mcwan_core::emit::object::{Kind, Object};
 use mcwan_core::problem::Problem;
@@ -30,6 +30,7 @@ pub(crate) fn mk(kind: &str, namespace: &str, name: &str, spec: &Value) -> Value
         "Service" | "Pod" | "Namespace" => "v1",
         "EndpointSlice" => "discovery.k8s.io/v1",
         "ReferenceGrant" => "gateway.networking.k8s.io/v1beta1",
+        "HTTPRoute" | "GRPCRoute" => "gateway.networking.k8s.io/v1",
         "ServiceExport" => "multicluster.x-k8s.io/v1beta1",
         _ => "mc-wan.l7mp.io/v1alpha1",
     };
@@ -75,13 +76,25 @@ fn event() -> impl Strategy<Value = Event> {
             (InputKind::ExportedService, mk("ExportedService", "mc-wan-registry", &name, &spec))
         },
     );
+    let to_import = json!({"group": "multicluster.x-k8s.io", "kind": "ServiceImport", "name": "a", "port": 1});
     let backend = prop_oneof![
+        Just(to_import),
         Just(json!({"name": "a-b-c-high", "namespace": "mc-wan"})),
         Just(json!({"group": "mc-wan.l7mp.io", "kind": "WANPolicy", "name": "low"})),
         Just(json!({"name": "local", "port": 1})),
         Just(json!({"name": "local", "namespace": "b-c"})),
         Just(json!({"bad": "form"})),
     ];
+    let parent = (service(), "(Service|ServiceImport)").prop_map(|((namespace, name), kind)| {
+        let group = if kind == "Service" { "" } else { "multicluster.x-k8s.io" };
+        json!({"group": group, "kind": kind, "namespace": namespace, "name": name})
+    });
+    let route = ("(c|b-c)", "(HTTPRoute|GRPCRoute)", prop::collection::vec(parent, 1..3), backend.clone());
+    let route = route.prop_map(|(namespace, kind, parents, backend)| {
+        let spec = json!({"parentRefs": parents, "rules": [{"backendRefs": [backend]}]});
+        let input = if kind == "HTTPRoute" { RouteKind::Http } else { RouteKind::Grpc };
+        (InputKind::Route(input), mk(&kind, &namespace, "route", &spec))
+    });
     let import = (service(), backend).prop_map(|((namespace, name), backend)| {
         let spec = json!({"http": {"rules": [{"backendRefs": [backend]}]}});
         (InputKind::ServiceImport, mk("ServiceImport", namespace, name, &spec))
@@ -111,7 +124,9 @@ fn event() -> impl Strategy<Value = Event> {
     let namespace =
         "(c|b-c)".prop_map(|name| (InputKind::Namespace, mk_cluster_scoped("Namespace", &name, &json!({}))));
     let grant = "(c|other)".prop_map(|from| {
-        let spec = json!({"from": [{"group": "mc-wan.l7mp.io", "kind": "ServiceImport", "namespace": from}],
+        let route = |kind: &str| json!({"group": "gateway.networking.k8s.io", "kind": kind, "namespace": from});
+        let import = json!({"group": "mc-wan.l7mp.io", "kind": "ServiceImport", "namespace": from});
+        let spec = json!({"from": [import, route("HTTPRoute"), route("GRPCRoute")],
             "to": [{"group": "", "kind": "Service"}]});
         (InputKind::ReferenceGrant, mk("ReferenceGrant", "b-c", "grant", &spec))
     });
@@ -127,7 +142,7 @@ fn event() -> impl Strategy<Value = Event> {
             object["metadata"]["labels"] = labels;
             (kind, object)
         });
-    let grant = prop_oneof![grant, addressed];
+    let grant = prop_oneof![grant, addressed, route];
     let object = prop_oneof![policy, cluster, export, import, local, own, own_export, slice, pod, namespace, grant];
     let object = (object, prop::bool::weighted(0.8)).prop_map(|((kind, object), put)| {
         let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
@@ -190,9 +205,10 @@ proptest! {
         let mut snapshot = Snapshot { namespaces: Some([].into()), ..Snapshot::default() };
         let mut kept = mk_translator();
         for event in &events {
-            let before = (kept.imports().clone(), kept.outgoing().clone());
+            let before = (kept.imports().clone(), kept.outgoing().clone(), kept.cluster(&snapshot));
             let changes = happen(&mut snapshot, event);
             let affected = kept.update(&snapshot, &changes);
+            prop_assert!(before.2 == kept.cluster(&snapshot) || affected.cluster, "the cluster by {:?}", event);
             for (key, import) in kept.imports().iter() {
                 let same = before.0.get(&key.namespace, &key.name) == Some(import);
                 prop_assert!(same || affected.imports.contains(&key), "import {} by {:?}", key, event);

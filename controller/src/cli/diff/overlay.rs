@@ -147,6 +147,7 @@ fn as_written(object: Value) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use mcwan_core::snapshot::Gathered;
     use serde_json::json;
 
     use super::*;
@@ -161,5 +162,25 @@ mod tests {
         let fields = Merge::Fields.apply(Some(&live), file.clone());
         assert_eq!(fields, json!({"metadata": metadata, "spec": {"http": {"rules": []}, "x": 2}}));
         assert_eq!(Merge::Whole.apply(None, file.clone()), file, "nothing is live");
+    }
+
+    #[test]
+    fn a_route_of_a_file_takes_the_place_of_the_live_one() {
+        let snapshot = |kind: &str, path: &str| {
+            let text = format!(
+                "apiVersion: gateway.networking.k8s.io/v1\nkind: {kind}\nmetadata: {{name: pay, namespace: secure}}\nspec:\n  \
+                 parentRefs: [{{group: multicluster.x-k8s.io, kind: ServiceImport, name: payment}}]\n  rules: [{{name: {path}}}]\n"
+            );
+            Gathered::from_text("route.yaml", &text).snapshot
+        };
+        for kind in ["HTTPRoute", "GRPCRoute"] {
+            let live = Live { snapshot: snapshot(kind, "before"), ..Live::default() };
+            let overlay = Overlay::new(live, &snapshot(kind, "after")).unwrap();
+            let names: Vec<_> = overlay.snapshot.routes.iter().map(|route| route.rules[0].rule.name.clone()).collect();
+            assert_eq!(names, [Some("after".to_owned())], "{kind}");
+            assert_eq!(overlay.changes.len(), 1, "{kind}: {:?}", overlay.changes);
+            let same = Live { snapshot: snapshot(kind, "same"), ..Live::default() };
+            assert_eq!(Overlay::new(same, &snapshot(kind, "same")).unwrap().changes.len(), 0, "{kind}");
+        }
     }
 }
