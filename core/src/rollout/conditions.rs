@@ -17,7 +17,7 @@ use crate::liveness::RegistryState;
 use crate::moment::Moment;
 use crate::outcome::{REFUSED_WAIT, WriteError};
 use crate::snapshot::change::Change;
-use crate::snapshot::{Key, RouteRef, viewed};
+use crate::snapshot::{Key, RouteRef, view, viewed};
 use crate::status::{StatusKind, StatusPatch};
 use crate::translate::Affected;
 
@@ -228,7 +228,8 @@ impl Rollout {
             Subject::Policy(_) => None,
             Subject::Route(route) => {
                 let imports = self.world.snapshot.routes.get(route).into_iter().flat_map(Route::imports);
-                let imports = imports.map(|(namespace, name)| Subject::Import(Key::new(namespace, name)));
+                let seen = |(namespace, name)| view(&route.key.namespace, &Key::new(namespace, name));
+                let imports = imports.map(seen).map(Subject::Import);
                 imports.filter_map(|import| self.settles(&import, now)).max()
             }
             Subject::Export(key) => {

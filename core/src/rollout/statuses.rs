@@ -1,5 +1,7 @@
 //! What the user's objects are told, from what is known.
 
+use std::sync::Arc;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::Deserialize;
 use serde_json::Value;
@@ -10,6 +12,7 @@ use crate::api::{DataPlane, ServiceImportStatus, WanPolicyStatus};
 use crate::emit::object::Kind;
 use crate::snapshot::{Key, RouteRef, Snapshot, view};
 use crate::status::{self, RouteParent, Shape, StatusKind, StatusPatch, Subject as Said};
+use crate::translate::Import;
 
 /// An object that has a status.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,6 +57,9 @@ impl Rollout {
                     let imports = translator.imports();
                     let seen = view(&route.key.namespace, key);
                     let import = imports.get(&seen.namespace, &seen.name);
+                    // Another route may be granted what this one is not.
+                    let is_told = |import: &&Arc<Import>| import.attachments.iter().any(|one| one.route == *route);
+                    let import = import.filter(is_told);
                     let import = import.or_else(|| imports.get(&key.namespace, &key.name))?;
                     Some(RouteParent {
                         import,

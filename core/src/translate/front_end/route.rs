@@ -88,10 +88,16 @@ impl<'s> FrontEnd<'s> {
         exports: &Exports,
         kinds: FrontEnds,
     ) -> Self {
-        // Clients of another namespace have the rules of its routes, those of the import's have those of its own.
+        // Clients of another namespace have the rules of its routes that are granted. Those that are not are told so here.
+        let is_view = is_from_elsewhere(self.key);
         let is_of_view = |route: &&Route| {
             let from = route.metadata.namespace.as_deref().unwrap_or_default();
-            *from == *self.key.namespace || *self.key == *key && !is_granted(route, key, snapshot)
+            let is_granted = || is_granted(route, key, snapshot);
+            if is_view {
+                *from == *self.key.namespace && is_granted()
+            } else {
+                *from == *key.namespace || !is_granted()
+            }
         };
         let below = |kind| {
             let all = if kinds.has(kind) { snapshot.routes.below(key, kind) } else { Vec::new() };
@@ -129,7 +135,7 @@ impl<'s> FrontEnd<'s> {
             self.rules = Some(vec![FrontRule { matches: Vec::new(), ports: Vec::new(), refused, ..broken }]);
             return self;
         }
-        if is_from_elsewhere(self.key) {
+        if is_view {
             self.rules = Some(rules);
             return self;
         }

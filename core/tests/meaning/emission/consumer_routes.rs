@@ -89,6 +89,15 @@ fn without_a_grant_nothing_is_emitted() {
 }
 
 #[test]
+fn a_grant_for_one_kind_of_routes_admits_no_other() {
+    let calls = mk_consumer("", &["{matches: [{method: {service: a}}]}".to_owned()]).replace("HTTPRoute", "GRPCRoute");
+    let world = World::new(&[mk_ports(), mk_consumer("", &[on("/pay")]), calls, mk_grant("HTTPRoute", IMPORT)]);
+    assert_eq!(rules(seen(&world).unwrap()), ["[] /pay high"]);
+    assert_eq!(verdicts(seen(&world).unwrap()), ["buy Accepted"]);
+    assert_eq!(verdicts(world.payment()), ["buy RefNotPermitted"], "that of the other kind");
+}
+
+#[test]
 fn the_rules_of_the_import_are_not_run_and_nothing_else_is_open() {
     let own = mk_import("payment", &[on("/own")]);
     let grant = mk_grant("HTTPRoute", IMPORT);
