@@ -12,7 +12,7 @@ use mcwan_core::api::{DataPlane, McsVersion};
 use mcwan_core::emit::kubernetes::{AccessLog, FilterKind, Module, Settings, everything};
 use mcwan_core::emit::yaml;
 use mcwan_core::snapshot::change::Change;
-use mcwan_core::translate::{FrontEnds, Options, Steering, Translator, Trust};
+use mcwan_core::translate::{FrontEnds, Options, RouteOptions, Steering, Translator, Trust};
 
 /// Fixed, so that steering values stay.
 const STEERING_KEY: &str = "golden-steering-key";
@@ -54,6 +54,7 @@ fn render(example: &str, data_plane: DataPlane) -> Result<String> {
         mcs_version: McsVersion::default(),
         trust: Trust::default(),
         front_ends: FrontEnds::default(),
+        routes: RouteOptions::default(),
     };
     let settings = Settings {
         cluster,

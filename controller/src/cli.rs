@@ -50,7 +50,7 @@ enum Command {
     Explain(explain::Explain),
     Status(status::Status),
     Diff(diff::Diff),
-    Controller(controller::Controller),
+    Controller(Box<controller::Controller>),
     Registry(registry::Registry),
     Completions(completions::Completions),
 }

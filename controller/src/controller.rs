@@ -21,7 +21,7 @@ use mcwan_core::backoff::Backoff;
 use mcwan_core::emit::kubernetes::{AccessLog, FilterKind, Module, Settings};
 use mcwan_core::moment::Moment;
 use mcwan_core::rollout::{Event, ModuleVerdict, Rollout, Step, WatchEvent};
-use mcwan_core::translate::{FrontEnds, Options, Steering, Trust};
+use mcwan_core::translate::{FrontEnds, Options, RouteOptions, Steering, Trust};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -79,6 +79,8 @@ pub struct Config {
     pub trust: Trust,
     /// Which kinds give rules beside `ServiceImport`.
     pub front_ends: FrontEnds,
+    /// What holds for all `Route`s of `OpenShift`.
+    pub routes: RouteOptions,
     /// Where gateway pods serve their statistics.
     pub gateway_stats_port: u16,
 }
@@ -126,6 +128,7 @@ async fn work(
     let mut module = config.module.clone().watch();
     let place = if registry.is_some() { Place::Elsewhere } else { Place::Here };
     let source = Source::new(client.clone(), registry.unwrap_or_else(|| client.clone()), &config.cluster);
+    let source = source.with_routes(config.routes.selector.clone());
     let mut watches = Watches::start(&source, config.front_ends);
     let options = Options {
         cluster: Some(config.cluster.clone()),
@@ -134,6 +137,7 @@ async fn work(
         mcs_version: McsVersion::default(),
         trust: config.trust,
         front_ends: config.front_ends,
+        routes: config.routes,
     };
     let settings = Settings {
         cluster: Some(config.cluster),

@@ -19,7 +19,7 @@ mod task;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kube::Client;
-use mcwan_core::api::McsVersion;
+use mcwan_core::api::{McsVersion, RouteSelector};
 use mcwan_core::rollout::WatchEvent;
 use mcwan_core::translate::FrontEnds;
 use mcwan_core::watched::Watched;
@@ -42,6 +42,8 @@ pub struct Source {
     pub registry: Client,
     /// This cluster, by its name in the registry.
     pub cluster: Arc<str>,
+    /// Which `Route`s are ours.
+    pub routes: RouteSelector,
     /// The version of the Multi-Cluster Services API that its API server serves, as watches find: writers use the same.
     pub mcs: McsServed,
 }
@@ -49,7 +51,14 @@ pub struct Source {
 impl Source {
     /// The API servers of a cluster and of its registry. No version is known yet.
     pub fn new(client: Client, registry: Client, cluster: &str) -> Self {
-        Self { client, registry, cluster: cluster.into(), mcs: McsServed::default() }
+        let routes = RouteSelector::default();
+        Self { client, registry, cluster: cluster.into(), routes, mcs: McsServed::default() }
+    }
+
+    /// The same with other `Route`s.
+    #[must_use]
+    pub fn with_routes(self, routes: RouteSelector) -> Self {
+        Self { routes, ..self }
     }
 }
 
@@ -81,8 +90,13 @@ impl Watches {
         let (sender, events) = mpsc::channel(WAITING_EVENTS);
         let mut tasks = JoinSet::new();
         for kind in Watched::all() {
-            // `HTTPRoute`s are watched in any case: we write some.
-            if kind == Watched::GrpcRoute && !front_ends.grpc_route {
+            let is_off = match kind {
+                Watched::GrpcRoute => !front_ends.grpc_route,
+                Watched::OpenshiftRoute => !front_ends.openshift_route,
+                // `HTTPRoute`s are watched in any case: we write some.
+                _ => false,
+            };
+            if is_off {
                 // Nothing else is in the channel yet: there is room.
                 let _ = sender.try_send(WatchEvent::NotInstalled { kind });
                 continue;

@@ -175,6 +175,8 @@ pub const GATEWAY: KindInfo = kind(GATEWAY_API, V1, "Gateway", "gateways", OF_GA
 pub const HTTP_ROUTE: KindInfo = kind(GATEWAY_API, V1, "HTTPRoute", "httproutes", SHOWN);
 /// Those of users.
 pub const GRPC_ROUTE: KindInfo = kind(GATEWAY_API, V1, "GRPCRoute", "grpcroutes", SAID);
+/// Those of `OpenShift`, which users write.
+pub const OPENSHIFT_ROUTE: KindInfo = kind("route.openshift.io", V1, "Route", "routes", SAID);
 /// Who may use an ingress gateway.
 pub const AUTHORIZATION_POLICY: KindInfo = kind(
     "security.istio.io",

@@ -32,10 +32,11 @@ pub use keyed::{Key, Keyed};
 pub use objects::{Age, Objects};
 use pod::Pod;
 pub use routes::{RouteRef, Routes};
-pub use view::{is_from_elsewhere, view, viewed};
+pub use view::{is_from_elsewhere, is_of_hosts, of_hosts, view, viewed};
 
 use crate::api::{
-    ExportedEndpoints, ExportedService, McsServiceImport, ServiceExport, ServiceImport, WanCluster, WanPolicy,
+    ExportedEndpoints, ExportedService, McsServiceImport, OpenshiftRoute, ServiceExport, ServiceImport, WanCluster,
+    WanPolicy,
 };
 
 /// Everything that the rest is computed from. Every namespaced object has its namespace.
@@ -49,6 +50,8 @@ pub struct Snapshot {
     pub unreadable_imports: Keyed<Unreadable>,
     /// The rules that others than `ServiceImport`s give.
     pub routes: Routes,
+    /// What is asked for hosts that users choose.
+    pub openshift_routes: Objects<OpenshiftRoute>,
     /// What this cluster exports.
     pub service_exports: Objects<ServiceExport>,
     /// What the clusters export, by the registry.

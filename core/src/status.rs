@@ -8,6 +8,7 @@ mod condition;
 mod delivery;
 mod mcs_service_import;
 mod message;
+mod openshift_route;
 mod route;
 mod service_export;
 mod service_import;
@@ -16,6 +17,7 @@ mod wan_policy;
 pub use condition::{News, NewsType, Subject};
 pub use delivery::{Delivery, GatewayState, ModuleState};
 pub use mcs_service_import::{Shape, address_taken, mcs_service_import};
+pub use openshift_route::openshift_route;
 pub use route::{RouteParent, route};
 pub use service_export::{refusal_ahead, service_export};
 pub use service_import::service_import;
@@ -40,6 +42,7 @@ pub enum StatusKind {
     McsServiceImport(McsVersion),
     /// Of users.
     Route(RouteKind),
+    OpenshiftRoute,
 }
 
 /// A status that differs from what is there.
@@ -65,6 +68,7 @@ impl StatusKind {
             Self::WanPolicy => kind::WAN_POLICY.resource(),
             Self::ServiceExport(version) => kind::SERVICE_EXPORT.resource_of(version.as_str()),
             Self::Route(kind) => kind.info().resource(),
+            Self::OpenshiftRoute => kind::OPENSHIFT_ROUTE.resource(),
             Self::McsServiceImport(version) => kind::MCS_SERVICE_IMPORT.resource_of(version.as_str()),
         }
     }

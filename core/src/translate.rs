@@ -16,6 +16,7 @@ mod merge;
 mod origin;
 mod outgoing;
 mod refusal;
+mod route_hosts;
 mod rule;
 mod steering_key;
 mod target;
@@ -27,11 +28,12 @@ pub use clusterset::{Clusterset, DirectPort, clusterset_service};
 pub use export::{Exports, Source, Tier};
 pub use families::Families;
 pub(crate) use filters::in_turn;
-pub use front_end::{Attachment, FrontEnds, FrontEndsError};
+pub use front_end::{Admission, Attachment, FrontEnds, FrontEndsError, RouteOptions};
 pub use import::Import;
 pub use merge::{Conflict, Declared, Merged, Precedence, merge};
 pub use origin::Origin;
 pub use outgoing::Outgoing;
+use route_hosts::RouteHosts;
 pub use steering_key::{SteeringKey, SteeringKeyError};
 pub(crate) use target::hashed;
 pub use target::{Destination, Forwarding, HeaderChanges, Mirror, Target};
@@ -72,6 +74,8 @@ pub struct Options {
     pub trust: Trust,
     /// Which kinds give rules beside `ServiceImport`.
     pub front_ends: FrontEnds,
+    /// What holds for all `Route`s of `OpenShift`.
+    pub routes: RouteOptions,
 }
 
 /// What the resources mean.

@@ -22,6 +22,8 @@ pub enum Watched {
     Lease,
     /// Those of users. What users write of `HTTPRoute`s is among [`Watched::Emitted`].
     GrpcRoute,
+    /// Those that have the labels of ours.
+    OpenshiftRoute,
     /// What we write. Others' objects of some of these kinds are input.
     Emitted(Kind),
 }
@@ -37,6 +39,7 @@ impl Watched {
             Self::Pod,
             Self::Lease,
             Self::GrpcRoute,
+            Self::OpenshiftRoute,
         ];
         read.into_iter().chain(Kind::ALL.map(Self::Emitted))
     }
@@ -62,6 +65,7 @@ impl Watched {
             Self::Emitted(Kind::WanCluster) => Some(InputKind::WanCluster),
             Self::Emitted(Kind::HttpRoute) => Some(InputKind::Route(RouteKind::Http)),
             Self::GrpcRoute => Some(InputKind::Route(RouteKind::Grpc)),
+            Self::OpenshiftRoute => Some(InputKind::OpenshiftRoute),
             Self::Emitted(
                 Kind::DestinationRule
                 | Kind::ConfigMap
@@ -103,7 +107,8 @@ impl Watched {
             | Self::Namespace
             | Self::Pod
             | Self::Lease
-            | Self::GrpcRoute => None,
+            | Self::GrpcRoute
+            | Self::OpenshiftRoute => None,
         }
     }
 
@@ -117,6 +122,7 @@ impl Watched {
             Self::Pod => &kind::POD,
             Self::Lease => &kind::LEASE,
             Self::GrpcRoute => &kind::GRPC_ROUTE,
+            Self::OpenshiftRoute => &kind::OPENSHIFT_ROUTE,
             Self::Emitted(kind) => kind.info(),
         }
     }

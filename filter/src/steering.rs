@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use mcwan_policy::{Decision, Reason, Reply, Request, Route, RouteTable, STEERING_HEADER};
+use mcwan_policy::{Decision, FORWARDED_HOST_HEADER, Reason, Reply, Request, Route, RouteTable, STEERING_HEADER};
 use proxy_wasm::traits::{Context, HttpContext};
 use proxy_wasm::types::Action;
 
@@ -54,9 +54,12 @@ impl HttpContext for Steering {
 /// Names the target to the route behind us. The steering header is set last but for the choice of the
 /// route: should a call fail, the request carries nothing that a route would follow.
 fn steer(request: &HostRequest, route: &Route<'_>) -> Result<(), HostError> {
-    let authority = route.import.canonical_host().as_bytes();
-    if request.authority()?.as_deref() != Some(authority) {
-        host::set_request_header(":authority", authority)?;
+    let asked = request.authority()?;
+    match route.import.authority().map(str::as_bytes) {
+        Some(authority) if asked.as_deref() == Some(authority) => {}
+        Some(authority) => host::set_request_header(":authority", authority)?,
+        // A route may name another one upstream.
+        None => host::set_request_header(FORWARDED_HOST_HEADER, asked.as_deref().unwrap_or_default())?,
     }
     if let Some(path) = &route.path {
         host::set_request_header(":path", path)?;

@@ -1,5 +1,7 @@
 //! What the imports of a configuration share: the bounds on all of them together.
 
+use std::collections::BTreeSet;
+
 use crate::import::Compiled;
 use crate::pattern_pool::PatternPool;
 use crate::{HostPattern, limits, wire};
@@ -48,10 +50,13 @@ impl wire::Import {
     pub fn too_large(&self) -> Self {
         let matches = vec![wire::Match::default(); limits::RULE_MATCHES + 1];
         // What is no hostname claims nothing, and would be the reason of the answer.
-        let hostnames = self.hostnames.iter().filter(|hostname| hostname.parse::<HostPattern>().is_ok());
+        let hosts: BTreeSet<_> = self.rules.iter().filter_map(|rule| rule.host.as_ref()).collect();
+        let hostnames = self.hostnames.iter().chain(hosts);
+        let hostnames = hostnames.filter(|hostname| hostname.parse::<HostPattern>().is_ok());
         Self {
             namespace: self.namespace.clone(),
             name: self.name.clone(),
+            serves: self.serves,
             hostnames: hostnames.cloned().collect(),
             no_match: wire::NoMatch::default(),
             targets: Vec::new(),

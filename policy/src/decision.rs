@@ -9,6 +9,9 @@ pub const STEERING_HEADER: &str = "x-mcwan-target";
 /// The request header that tells the far gateway which port of the service was meant.
 pub const PORT_HEADER: &str = "x-mcwan-port";
 
+/// The request header that keeps the host that the client used, of requests for hosts that somebody chose.
+pub const FORWARDED_HOST_HEADER: &str = "x-forwarded-host";
+
 /// The response header that tells why mcwan answered itself.
 pub const REASON_HEADER: &str = "x-mcwan-reason";
 
@@ -35,7 +38,7 @@ pub struct RuleMatch {
 /// Send the request to a target.
 #[derive(Clone, Debug)]
 pub struct Route<'t> {
-    /// The import that has the request's host; its canonical host is the new `:authority`.
+    /// The import that has the request's host.
     pub import: Import<'t>,
     /// What matched.
     pub matched: RuleMatch,

@@ -17,7 +17,7 @@ const CLUSTERSET_SUFFIX: &str = "-clusterset";
 /// A hostname that an import claims beside its own names: exact, or `*.` and the rest, which stands
 /// for one label or more (Gateway API, `Hostname`). Lower case, as Kubernetes has it. An address is one, too: of version 6 in
 /// brackets (RFC 3986, section 3.2.2), in the form of RFC 5952.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostPattern(Box<str>);
 
 impl HostPattern {

@@ -30,17 +30,18 @@ impl HostIndex {
             hostnames.extend(import.hostnames().iter().map(|pattern| (pattern.clone(), import.number())));
         }
         let import = |number| imports.import(number);
+        let standard = |number| import(number).filter(|import| import.has_standard_hosts());
         let pattern = |number| hostnames.get(number).map(|(pattern, _): &(HostPattern, u32)| pattern.kind());
         let by_full_name = Index::new(
             imports.len(),
-            |number| import(number).map_or(0, |import| full_name_hash(import.namespace(), import.name())),
+            |number| standard(number).map(|import| full_name_hash(import.namespace(), import.name())),
             |new, old| import(new).map(Import::full_name) == import(old).map(Import::full_name),
         );
         let mut in_several_namespaces = Arena::default();
         in_several_namespaces.extend(imports.iter().map(|_| false));
         let by_name = Index::new(
             imports.len(),
-            |number| import(number).map_or(0, |import| name_hash(import.name())),
+            |number| standard(number).map(|import| name_hash(import.name())),
             |new, old| {
                 let (new, oldest) = (import(new), import(old));
                 let known = new.map(Import::name) == oldest.map(Import::name);
@@ -55,7 +56,7 @@ impl HostIndex {
         );
         let by_hostname = Index::new(
             hostnames.len(),
-            |number| pattern(number).map_or(0, |pattern| hostname_hash(&pattern)),
+            |number| pattern(number).map(|pattern| hostname_hash(&pattern)),
             |new, old| pattern(new) == pattern(old),
         );
         Self { by_full_name, by_name, in_several_namespaces, hostnames, by_hostname }

@@ -1,6 +1,7 @@
 //! Compiles one import.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::action::{self, Action};
@@ -20,13 +21,22 @@ pub(crate) struct Compiled {
     pub(crate) canonical_host: String,
     pub(crate) name_bytes: usize,
     pub(crate) namespace_bytes: usize,
-    pub(crate) hostnames: Box<[HostPattern]>,
+    pub(crate) serves: wire::Serves,
     pub(crate) no_match: wire::NoMatch,
     /// A part of it cannot be read, and without that part others would match more: it answers 500.
     pub(crate) broken: Option<Reason>,
     pub(crate) targets: Vec<wire::Target>,
     /// By the index of the rule.
     pub(crate) actions: Vec<Vec<Action>>,
+    /// By the hosts that share rules: last those that are no rule's.
+    pub(crate) scopes: Vec<Scope>,
+}
+
+/// Hosts of an import, and what is asked of requests there.
+#[derive(Debug)]
+pub(crate) struct Scope {
+    /// The hosts, but for those that follow from the name of a service.
+    pub(crate) hostnames: Box<[HostPattern]>,
     /// The alternatives that ask for one path each, the highest rank first.
     pub(crate) by_path: Vec<(PathKind, String, Vec<Alternative>)>,
     /// The alternatives that match the path by regular expression, the highest rank first.
@@ -35,14 +45,18 @@ pub(crate) struct Compiled {
 
 impl Compiled {
     /// Compiles an import; what is wrong with it is reported, and answers 500 where it must.
-    /// None if its name or namespace is no DNS label: then nothing can be said of its hosts.
+    /// None if its name or namespace is none: then nothing can be said of its hosts.
     pub(crate) fn new(
         import: wire::Import,
         patterns: &mut PatternPool,
         report: &mut dyn FnMut(ImportError),
     ) -> Option<Self> {
-        let wire::Import { namespace, name, hostnames, no_match, targets, rules } = import;
-        if !host::is_label(&namespace) || !host::is_label(&name) {
+        let wire::Import { namespace, name, serves, hostnames, no_match, targets, rules } = import;
+        let is_name = match serves {
+            wire::Serves::Service => host::is_label(&name),
+            wire::Serves::Hosts => name.split('.').all(host::is_label),
+        };
+        if !host::is_label(&namespace) || !is_name {
             return None;
         }
         let mut broken = None;
@@ -52,7 +66,7 @@ impl Compiled {
         };
         let hostnames = compile_hostnames(&hostnames, &mut report_breakage);
         check_targets(&targets).unwrap_or_else(|part| report_breakage(ImportError { at: At::Import, part }));
-        let matches = compile_matches(&rules, patterns, &mut report_breakage);
+        let by_host = compile_matches(&rules, patterns, &mut report_breakage);
         let actions: Vec<_> = rules
             .into_iter()
             .enumerate()
@@ -65,19 +79,32 @@ impl Compiled {
             canonical_host: host::canonical_host(&namespace, &name),
             name_bytes: name.len(),
             namespace_bytes: namespace.len(),
-            hostnames,
+            serves,
             no_match,
             broken,
             targets: Vec::new(),
             actions: Vec::new(),
-            by_path: Vec::new(),
-            by_regex: Vec::new(),
+            scopes: by_host.into_iter().rev().map(|(host, matches)| Scope::new(host, &hostnames, matches)).collect(),
         };
-        let Matches { by_path, by_regex } = matches;
         Some(match broken {
-            Some(_) => import,
-            None => Self { targets, actions, by_path: group(by_path), by_regex: by_rank(by_regex), ..import },
+            Some(_) => import.without_matches(),
+            None => Self { targets, actions, ..import },
         })
+    }
+
+    fn without_matches(mut self) -> Self {
+        for scope in &mut self.scopes {
+            (scope.by_path, scope.by_regex) = (Vec::new(), Vec::new());
+        }
+        self
+    }
+}
+
+impl Scope {
+    /// Of a host of rules, or of the hosts that are no rule's.
+    fn new(host: Option<HostPattern>, others: &[HostPattern], Matches { by_path, by_regex }: Matches) -> Self {
+        let hostnames = host.map_or_else(|| others.into(), |host| [host].into());
+        Self { hostnames, by_path: group(by_path), by_regex: by_rank(by_regex) }
     }
 }
 
@@ -124,13 +151,23 @@ struct Matches {
     by_regex: Vec<(Rank, (Arc<Pattern>, Alternative))>,
 }
 
-fn compile_matches(rules: &[wire::Rule], patterns: &mut PatternPool, report: &mut dyn FnMut(ImportError)) -> Matches {
-    let mut matches = Matches::default();
+/// The alternatives of rules by their host; those of rules without one come first, whether there are any or not.
+type ByHost = BTreeMap<Option<HostPattern>, Matches>;
+
+fn compile_matches(rules: &[wire::Rule], patterns: &mut PatternPool, report: &mut dyn FnMut(ImportError)) -> ByHost {
+    let mut by_host = ByHost::from([(None, Matches::default())]);
     if let Err(part) = Part::bound("rules", rules.len(), limits::IMPORT_RULES) {
         report(ImportError { at: At::Import, part });
-        return matches;
+        return by_host;
     }
-    for (rule, wire::Rule { ports, matches: alternatives, actions: _ }) in rules.iter().enumerate() {
+    for (rule, wire::Rule { host, ports, matches: alternatives, actions: _ }) in rules.iter().enumerate() {
+        let matches = match host.as_deref().map(str::parse).transpose() {
+            Ok(host) => by_host.entry(host).or_default(),
+            Err(error) => {
+                report(ImportError { at: At::Rule(rule), part: Part::Hostname(error) });
+                continue;
+            }
+        };
         if let Err(part) = Part::bound("ports", ports.len(), limits::RULE_PORTS) {
             report(ImportError { at: At::Rule(rule), part });
             continue;
@@ -150,7 +187,7 @@ fn compile_matches(rules: &[wire::Rule], patterns: &mut PatternPool, report: &mu
             });
         }
     }
-    matches
+    by_host
 }
 
 impl Matches {

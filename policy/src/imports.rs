@@ -54,10 +54,12 @@ impl Imports {
         if patterns.len() > limits::PATTERNS {
             return Err(Refusal::Patterns);
         }
-        let by_path = std::mem::take(&mut import.by_path);
-        let number = self.store.add(import).ok_or(Refusal::Imports)?;
-        for (kind, path, alternatives) in by_path {
-            self.paths.add(number, kind, &path, alternatives).ok_or(Refusal::Rules)?;
+        let by_path: Vec<_> = import.scopes.iter_mut().map(|scope| std::mem::take(&mut scope.by_path)).collect();
+        let numbers = self.store.add(import).ok_or(Refusal::Imports)?;
+        for (number, by_path) in numbers.zip(by_path) {
+            for (kind, path, alternatives) in by_path {
+                self.paths.add(number, kind, &path, alternatives).ok_or(Refusal::Rules)?;
+            }
         }
         let over = |count: u32, bound: usize| usize::try_from(count).is_ok_and(|count| count > bound);
         if over(self.store.len(), limits::IMPORTS) {
@@ -111,22 +113,22 @@ impl Imports {
         self.paths.all(import.number(), path).chain(by_regex)
     }
 
-    /// The hosts that an import claims, and who has them; the import by its number.
-    pub(crate) fn claims(&self, import: usize) -> Vec<Claim> {
+    /// The hosts that an import claims, and who has them; imports by their places.
+    pub(crate) fn claims(&self, place: usize) -> Vec<Claim> {
         let Self { store, hosts, .. } = self;
-        let Some(import) = u32::try_from(import).ok().and_then(|number| store.import(number)) else {
-            return Vec::new();
-        };
-        let standard = standard_hosts(import.namespace(), import.name()).into_iter();
-        let standard = standard.map(|host| (hosts.find(&host, store), host));
-        let written: BTreeMap<_, _> =
-            import.hostnames().iter().map(|pattern| (pattern.to_string(), hosts.owner(pattern, store))).collect();
-        let written = written.into_iter().map(|(host, owner)| (owner, host));
-        let claim = |(owner, host): (Option<u32>, String)| Claim {
-            host,
-            owner: owner.and_then(|owner| usize::try_from(owner).ok()),
-        };
-        standard.chain(written).map(claim).collect()
+        let mut claims = Vec::new();
+        let scopes = store.scopes(place);
+        for import in scopes.clone().filter(|import| import.has_standard_hosts()) {
+            let standard = standard_hosts(import.namespace(), import.name()).into_iter();
+            claims.extend(standard.map(|host| (hosts.find(&host, store), host)));
+        }
+        let written: BTreeMap<_, _> = scopes
+            .flat_map(Import::hostnames)
+            .map(|pattern| (pattern.to_string(), hosts.owner(pattern, store)))
+            .collect();
+        claims.extend(written.into_iter().map(|(host, owner)| (owner, host)));
+        let place = |number: u32| store.import(number).map(Import::place);
+        claims.into_iter().map(|(owner, host)| Claim { host, owner: owner.and_then(place) }).collect()
     }
 }
 

@@ -47,7 +47,9 @@ mod target;
 pub mod wire;
 
 pub use budget::{Budget, Excess};
-pub use decision::{Decision, PORT_HEADER, REASON_HEADER, Reply, Route, RuleMatch, STEERING_HEADER};
+pub use decision::{
+    Decision, FORWARDED_HOST_HEADER, PORT_HEADER, REASON_HEADER, Reply, Route, RuleMatch, STEERING_HEADER,
+};
 pub use error::{At, ConfigError, ImportError, Part, Reason};
 pub use explain::{Considered, Explanation, Verdict};
 pub use host::{HostPattern, HostPatternError, canonical_host, clusterset_host, is_label, standard_hosts};
@@ -55,7 +57,7 @@ pub use import::check;
 pub use imports::Claim;
 pub use listener::{is_reserved_port, listener_port};
 pub use modifier::ModifierError;
-pub use path::{PathError, trim_prefix};
+pub use path::{PathError, check as check_path, trim_prefix};
 pub use pattern::PatternError;
 pub use redirect::RedirectError;
 pub use request::{HeaderLine, Request};

@@ -21,7 +21,10 @@ pub enum PathError {
 }
 
 /// Checks the value of an exact or prefix path match.
-pub(crate) fn check(path: &str) -> Result<(), PathError> {
+///
+/// # Errors
+/// No request's path can be it, once it is normalised.
+pub fn check(path: &str) -> Result<(), PathError> {
     if !path.starts_with('/') {
         return Err(PathError::Relative(path.to_owned()));
     }

@@ -85,7 +85,7 @@ impl PathIndex {
             let path = self.texts.get(group.path).as_bytes();
             group.kind.hash(Hash::new().number(group.import).bytes(path))
         };
-        let hash = |number| self.groups.get(number).map_or(0, hash);
+        let hash = |number| self.groups.get(number).map(hash);
         self.index = Index::new(self.groups.len(), hash, |_, _| false); // an import's groups differ
     }
 

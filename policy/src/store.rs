@@ -1,17 +1,18 @@
 //! Where the parts of compiled imports are kept.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::action::Action;
 use crate::arena::{Arena, Span, Text, Texts};
 use crate::error::Reason;
 use crate::host::HostPattern;
-use crate::import::Compiled;
+use crate::import::{Compiled, Scope};
 use crate::pattern::Pattern;
 use crate::rule::Alternative;
 use crate::target::Target;
-use crate::wire::NoMatch;
+use crate::wire::{NoMatch, Serves};
 
 /// Everything of the imports of a table but what finds them.
 #[derive(Debug, Default)]
@@ -21,6 +22,8 @@ pub(crate) struct Store {
     targets: Arena<TargetRecord>,
     /// The actions of each rule.
     rules: Arena<Span>,
+    /// How many imports were kept: one that has rules for certain hosts is several records.
+    kept: u32,
     actions: Arena<Action>,
     by_regex: Arena<(Arc<Pattern>, Alternative)>,
 }
@@ -31,6 +34,11 @@ struct ImportRecord {
     canonical_host: Text,
     name_bytes: u8,
     namespace_bytes: u8,
+    /// The place of the import in the configuration.
+    place: u32,
+    /// Whether it has the hosts that follow from its name.
+    has_standard_hosts: bool,
+    serves: Serves,
     no_match: NoMatch,
     broken: Option<Reason>,
     hostnames: Box<[HostPattern]>,
@@ -45,7 +53,7 @@ struct TargetRecord {
     name_bytes: u16,
 }
 
-/// One imported service.
+/// One imported service, on those of its hosts that share rules.
 #[derive(Clone, Copy)]
 pub struct Import<'t> {
     store: &'t Store,
@@ -54,25 +62,25 @@ pub struct Import<'t> {
 }
 
 impl Store {
-    /// Keeps an import and gives its number; none beyond what a configuration can hold.
-    pub(crate) fn add(&mut self, import: Compiled) -> Option<u32> {
+    /// Keeps an import, and gives the numbers of its scopes, in order; none beyond what a configuration can hold.
+    pub(crate) fn add(&mut self, import: Compiled) -> Option<Range<u32>> {
         let Compiled {
             canonical_host,
             name_bytes,
             namespace_bytes,
-            hostnames,
+            serves,
             no_match,
             broken,
             targets,
             actions,
-            by_path: _,
-            by_regex,
+            scopes,
         } = import;
         let Self {
             texts,
             imports,
             targets: all_targets,
             rules: all_rules,
+            kept,
             actions: all_actions,
             by_regex: all_by_regex,
         } = self;
@@ -82,31 +90,47 @@ impl Store {
             records.push(TargetRecord { steering_value, name_bytes: u16::try_from(target.name.len()).ok()? });
         }
         let actions: Vec<_> = actions.into_iter().map(|actions| all_actions.extend(actions)).collect();
-        let number = imports.len();
-        imports.push(ImportRecord {
-            canonical_host: texts.add(&canonical_host)?,
-            name_bytes: u8::try_from(name_bytes).ok()?,
-            namespace_bytes: u8::try_from(namespace_bytes).ok()?,
-            no_match,
-            broken,
-            hostnames,
-            targets: all_targets.extend(records),
-            rules: all_rules.extend(actions),
-            by_regex: all_by_regex.extend(by_regex),
-        });
-        Some(number)
+        let canonical_host = texts.add(&canonical_host)?;
+        let (targets, rules) = (all_targets.extend(records), all_rules.extend(actions));
+        let (first, last) = (imports.len(), scopes.len().saturating_sub(1));
+        for (index, Scope { hostnames, by_path: _, by_regex }) in scopes.into_iter().enumerate() {
+            imports.push(ImportRecord {
+                canonical_host,
+                name_bytes: u8::try_from(name_bytes).ok()?,
+                namespace_bytes: u8::try_from(namespace_bytes).ok()?,
+                place: *kept,
+                has_standard_hosts: index == last && serves == Serves::Service,
+                serves,
+                no_match,
+                broken,
+                hostnames,
+                targets,
+                rules,
+                by_regex: all_by_regex.extend(by_regex),
+            });
+        }
+        *kept += 1;
+        Some(first..imports.len())
     }
 
     pub(crate) fn import(&self, number: u32) -> Option<Import<'_>> {
         self.imports.get(number).map(|record| Import { store: self, record, number })
     }
 
-    /// Every import, in order.
+    /// Every scope, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Import<'_>> {
         (0..self.len()).filter_map(|number| self.import(number))
     }
 
-    /// How many imports there are.
+    /// The scopes of the import at a place of the configuration.
+    pub(crate) fn scopes(&self, place: usize) -> impl Iterator<Item = Import<'_>> + Clone {
+        // None has a number below its place.
+        let first = u32::try_from(place).unwrap_or(u32::MAX);
+        let scopes = (first..self.len()).filter_map(|number| self.import(number));
+        scopes.skip_while(move |import| import.place() < place).take_while(move |import| import.place() == place)
+    }
+
+    /// How many scopes there are.
     pub(crate) fn len(&self) -> u32 {
         self.imports.len()
     }
@@ -135,12 +159,27 @@ impl<'t> Import<'t> {
         (self.namespace(), self.name())
     }
 
-    /// What the upstream sees as `:authority`.
-    pub fn canonical_host(self) -> &'t str {
+    /// What the upstream sees as `:authority`; none: what the client used.
+    pub fn authority(self) -> Option<&'t str> {
+        (self.record.serves == Serves::Service).then(|| self.canonical_host())
+    }
+
+    /// The one of its hosts that it has in every cluster, if it is a service.
+    pub(crate) fn canonical_host(self) -> &'t str {
         self.store.texts.get(self.record.canonical_host)
     }
 
-    /// Its place in the table.
+    /// Its place in the configuration.
+    pub fn place(self) -> usize {
+        usize::try_from(self.record.place).unwrap_or(usize::MAX)
+    }
+
+    /// Whether it has the hosts that follow from its name.
+    pub(crate) fn has_standard_hosts(self) -> bool {
+        self.record.has_standard_hosts
+    }
+
+    /// The number of its scope in the table.
     pub(crate) fn number(self) -> u32 {
         self.number
     }

@@ -54,8 +54,11 @@ pub enum UnknownHosts {
 pub struct Import {
     /// Namespace of the service, a DNS label.
     pub namespace: String,
-    /// Name of the service, a DNS label.
+    /// Name of the service, a DNS label; of what is none, labels with dots between them.
     pub name: String,
+    /// What its requests are for. An older module does not know it: it is there only where it says something.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub serves: Serves,
     /// Hosts beside the ones that follow from name and namespace; `*.` starts a wildcard.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hostnames: Vec<String>,
@@ -68,6 +71,17 @@ pub struct Import {
     /// The rules in the order of their sources. None: everything is refused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
+}
+
+/// What the requests of an import are for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Serves {
+    /// A service, which has hosts by its name, and one that upstreams know it by.
+    #[default]
+    Service,
+    /// Hosts that somebody chose: it has no others, and upstreams see the one that the client used.
+    Hosts,
 }
 
 /// The status of the answer where no rule of an import matches.
@@ -95,11 +109,15 @@ pub struct Target {
     pub digest: String,
 }
 
-/// One rule: where any of its matches holds, one of its actions is taken. An older module does not know `ports`: it is
-/// there only where it says something.
+/// One rule: where any of its matches holds, one of its actions is taken. An older module does not know `host` and `ports`:
+/// they are there only where they say something.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Rule {
+    /// The host on which it holds, which is the import's by that; no rule without a host holds there. None: all other hosts
+    /// of the import.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// The ports that clients use on which it holds. None: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "integers")]
     pub ports: Vec<u16>,

@@ -11,7 +11,7 @@ use mcwan_core::emit::plugin::Plugin;
 use mcwan_core::problem::Problem;
 use mcwan_core::snapshot::Snapshot;
 use mcwan_core::snapshot::finding::Finding;
-use mcwan_core::translate::{self, FrontEnds, Options, Steering, Translation, Trust};
+use mcwan_core::translate::{self, FrontEnds, Options, RouteOptions, Steering, Translation, Trust};
 use mcwan_policy::wire::UnknownHosts;
 use serde_json::Value;
 
@@ -71,6 +71,7 @@ impl Setup {
             mcs_version: McsVersion::default(),
             trust: Trust::default(),
             front_ends: FrontEnds::default(),
+            routes: RouteOptions::default(),
         };
         let translation = translate::translate(&snapshot, &options);
         let plugin = Plugin::new(&translation.imports, UnknownHosts::Pass)?;

@@ -80,7 +80,7 @@ impl Applier {
     pub async fn apply_status(&self, patch: &StatusPatch) -> Result<(), WriteError> {
         let StatusPatch { kind, key, body, .. } = patch;
         let (params, patch) = match kind {
-            StatusKind::McsServiceImport(_) | StatusKind::Route(_) => {
+            StatusKind::McsServiceImport(_) | StatusKind::Route(_) | StatusKind::OpenshiftRoute => {
                 let manager = Some(FIELD_MANAGER.to_owned());
                 (PatchParams { field_manager: manager, ..PatchParams::default() }, Patch::Merge(body))
             }

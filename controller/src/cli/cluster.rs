@@ -15,7 +15,9 @@ use mcwan_core::api::DataPlane;
 use mcwan_core::emit::kubernetes::{AccessLog, FilterKind};
 use mcwan_core::snapshot::change::Change;
 use mcwan_core::snapshot::{Key, Unreadable};
-use mcwan_core::translate::{FrontEnds, NamespaceRule, Options, Steering, SteeringKey, Translator, Trust};
+use mcwan_core::translate::{
+    FrontEnds, NamespaceRule, Options, RouteOptions, Steering, SteeringKey, Translator, Trust,
+};
 use tokio::runtime::Builder;
 
 use super::connection::{Connection, from_file};
@@ -113,6 +115,7 @@ impl Cluster {
             mcs_version: live.mcs_version,
             trust: Trust { import_namespaces: environment.import_namespaces(), ..Trust::default() },
             front_ends: environment.front_ends(),
+            routes: environment.routes(),
         };
         if let Some(cluster) = &options.cluster {
             let lease = registry::lease(&registry, cluster).await?;
@@ -162,6 +165,18 @@ impl Environment {
     /// Which kinds give rules beside `ServiceImport`.
     fn front_ends(&self) -> FrontEnds {
         self.get("MCWAN_FRONT_ENDS").and_then(|kinds| kinds.parse().ok()).unwrap_or_default()
+    }
+
+    /// What holds for all `Route`s of `OpenShift`.
+    fn routes(&self) -> RouteOptions {
+        let default = RouteOptions::default();
+        let given = |variable: &str| self.get(variable).filter(|text| !text.is_empty()).map(str::to_owned);
+        RouteOptions {
+            selector: given("MCWAN_ROUTE_SELECTOR").and_then(|text| text.parse().ok()).unwrap_or(default.selector),
+            domain: given("MCWAN_ROUTE_DOMAIN"),
+            router_name: given("MCWAN_ROUTER_NAME").unwrap_or(default.router_name),
+            certificate: given("MCWAN_ROUTE_CERTIFICATE"),
+        }
     }
 
     /// Where other clusters' exports are imported.

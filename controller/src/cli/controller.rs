@@ -11,8 +11,9 @@ use clap::{Args, ValueEnum};
 use http::Uri;
 use kube::config::KubeConfigOptions;
 use kube::{Client, Config as KubeConfig};
+use mcwan_core::api::RouteSelector;
 use mcwan_core::emit::kubernetes::AccessLog;
-use mcwan_core::translate::{FrontEnds, NamespaceList, NamespaceRule, Trust};
+use mcwan_core::translate::{FrontEnds, NamespaceList, NamespaceRule, RouteOptions, Trust};
 use tokio::net::lookup_host;
 use tokio::runtime::Builder;
 use tracing::{Level, warn};
@@ -77,9 +78,21 @@ pub(super) struct Controller {
     #[arg(long, env = "MCWAN_DENIED_IMPORT_NAMESPACES", value_name = "NAMES", default_value = "kube-*")]
     denied_import_namespaces: NamespaceList,
     /// The kinds that may give an import its rules where its `ServiceImport` has none, commas between them: `HTTPRoute`,
-    /// `GRPCRoute`
+    /// `GRPCRoute`; and `Route` of `route.openshift.io`, which has hosts of its own
     #[arg(long, env = "MCWAN_FRONT_ENDS", value_name = "KINDS", default_value = "HTTPRoute,GRPCRoute")]
     front_ends: FrontEnds,
+    /// The labels of the `Route`s that are ours, commas between them
+    #[arg(long, env = "MCWAN_ROUTE_SELECTOR", value_name = "LABELS", default_value_t)]
+    route_selector: RouteSelector,
+    /// The domain of the hosts of `Route`s that name none
+    #[arg(long, env = "MCWAN_ROUTE_DOMAIN", value_name = "DOMAIN")]
+    route_domain: Option<String>,
+    /// What the controller is called in the status of `Route`s
+    #[arg(long, env = "MCWAN_ROUTER_NAME", value_name = "NAME", default_value = "mcwan")]
+    router_name: String,
+    /// The Secret in the namespace of a `Route` with the certificate for one that names none
+    #[arg(long, env = "MCWAN_ROUTE_CERTIFICATE", value_name = "NAME")]
+    route_certificate: Option<String>,
     /// Seconds for which the egress gateways of a cluster that is stale are admitted, counted while the registry can be
     /// reached; 0: for as long as the cluster is registered
     #[arg(long, env = "MCWAN_STALE_GATEWAY_SECONDS", value_name = "SECONDS", default_value_t = 0)]
@@ -206,6 +219,7 @@ impl Controller {
             },
             concurrency: self.concurrency,
             front_ends: self.front_ends,
+            routes: self.routes(),
             trust: Trust {
                 import_namespaces: self.import_namespaces(),
                 stale_gateways: (self.stale_gateway_seconds > 0)
@@ -214,6 +228,16 @@ impl Controller {
             },
             gateway_stats_port: self.gateway_stats_port,
         })
+    }
+
+    fn routes(&self) -> RouteOptions {
+        let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+        RouteOptions {
+            selector: self.route_selector.clone(),
+            domain: given(&self.route_domain),
+            router_name: self.router_name.clone(),
+            certificate: given(&self.route_certificate),
+        }
     }
 
     fn import_namespaces(&self) -> NamespaceRule {

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use mcwan_core::api::McsVersion;
 use mcwan_core::snapshot::is_from_elsewhere;
-use mcwan_core::translate::{FrontEnds, Import, Options, Steering, SteeringKey, Trust};
+use mcwan_core::translate::{FrontEnds, Import, Options, RouteOptions, Steering, SteeringKey, Trust};
 use mcwan_policy::wire;
 
 /// What a gateway is like.
@@ -50,6 +50,7 @@ impl Gateway {
             mcs_version: McsVersion::default(),
             trust: Trust::default(),
             front_ends: FrontEnds::default(),
+            routes: RouteOptions::default(),
         }
     }
 

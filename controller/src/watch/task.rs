@@ -130,9 +130,12 @@ impl Task {
         let config = watcher::Config::default().page_size(self.kind.page()).timeout(self.kind.silence());
         watcher(
             api,
-            match self.kind.selector() {
-                Some(selector) => config.labels(selector),
-                None => config,
+            match self.kind {
+                Watched::OpenshiftRoute => config.labels(&self.source.routes.to_string()),
+                kind => match kind.selector() {
+                    Some(selector) => config.labels(selector),
+                    None => config,
+                },
             },
         )
     }

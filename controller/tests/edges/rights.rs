@@ -26,8 +26,10 @@ fn right(place: Place, group: &str, resource: &str, name: &str, verb: &str) -> S
 /// What the table of kinds says.
 fn needed(is_asked: impl Fn(Place) -> bool) -> Rights {
     let mut needed = Rights::new();
+    // What the manifest is not for: the chart has it where it is asked for.
+    let is_on = |watched: &Watched| *watched != Watched::OpenshiftRoute;
     let unwatched = [&kind::SECRET, &kind::EVENT];
-    for KindInfo { group, plural, rights, .. } in Watched::all().map(Watched::info).chain(unwatched) {
+    for KindInfo { group, plural, rights, .. } in Watched::all().filter(is_on).map(Watched::info).chain(unwatched) {
         for it in rights.iter().filter(|right| is_asked(right.place)) {
             let resource = it.subresource.map_or_else(|| (*plural).to_owned(), |part| format!("{plural}/{part}"));
             for name in if it.names.is_empty() { &["*"] } else { it.names } {

@@ -115,7 +115,9 @@ impl Outcome {
             r#match: route.matched.alternative,
             destination: Some(at_port(&target.destination, port)),
             target: Some(target.name.clone()),
-            authority: Some(hostname.clone().unwrap_or_else(|| route.import.canonical_host().to_owned())),
+            authority: Some(
+                hostname.clone().unwrap_or_else(|| route.import.authority().unwrap_or(&asked.host).to_owned()),
+            ),
             path: Some(path.unwrap_or_else(|| asked.path.clone())),
             request_headers: Some(texts(&lines)),
             response_headers: Some(ResponseHeaders::new(in_turn(&backend_headers.response, &rule_headers.response))),

@@ -99,6 +99,22 @@ pub enum Reason {
     Conflicted,
     /// Of a condition: a route asks for something that mcwan does not do.
     UnsupportedValue,
+    /// Of a condition: a route has no host, and there is no domain for it.
+    NoHostValue,
+    /// Of a condition: a route's host is none.
+    InvalidHost,
+    /// Of a condition: a route's host or path is an older one's, or an import's.
+    HostAlreadyClaimed,
+    /// Of a condition: a route of its kind is not taken.
+    RouteNotAdmitted,
+    /// Of a condition: a route says what it cannot.
+    ExtendedValidationFailed,
+    /// Of a condition: TLS of a route ends where mcwan does not end it.
+    TerminationUnsupported,
+    /// Of a condition: a route wants a header to have a value that depends on the request.
+    UnsupportedHeaderValue,
+    /// Of a condition: a route is restricted by an annotation that mcwan does not know.
+    UnsupportedAnnotation,
     /// Of a condition: an object is as it should be.
     Accepted,
     /// Of a condition: everything that an import refers to is there.

@@ -17,7 +17,7 @@ use crate::liveness::RegistryState;
 use crate::moment::Moment;
 use crate::outcome::{REFUSED_WAIT, WriteError};
 use crate::snapshot::change::Change;
-use crate::snapshot::{Key, RouteRef, view, viewed};
+use crate::snapshot::{Key, RouteRef, is_of_hosts, of_hosts, view, viewed};
 use crate::status::{StatusKind, StatusPatch};
 use crate::translate::Affected;
 
@@ -55,6 +55,9 @@ impl Rollout {
         let touched = changes.iter().filter_map(|change| match change {
             Change::ImportStatus(key) => Some(Subject::Import(key.clone())),
             Change::Route(route) => Some(Subject::Route(route.clone())),
+            Change::OpenshiftRoute(key) | Change::OpenshiftRouteStatus(key) => {
+                Some(Subject::OpenshiftRoute(key.clone()))
+            }
             Change::McsImportStatus(key) | Change::Addresses(key) => Some(Subject::Clusterset(key.clone())),
             _ => None,
         });
@@ -81,6 +84,7 @@ impl Rollout {
                 let name = named(name);
                 self.report_later([Subject::Clusterset(name.clone()), Subject::Export(name)]);
             }
+            Part::Import(name) if is_of_hosts(&named(name)) => self.report_openshift_routes(&key.namespace),
             Part::Import(name) => {
                 let name = named(name);
                 let shown = [Subject::Clusterset(name.clone()), Subject::Export(name.clone())];
@@ -111,6 +115,7 @@ impl Rollout {
         let clustersets = clustersets.map(Key::of).map(Subject::Clusterset);
         let subjects: Vec<_> = imports.chain(clustersets).chain(routes).collect();
         self.report_later(subjects);
+        self.report_openshift_routes(namespace);
     }
 
     /// What is said of every import may have changed.
@@ -136,6 +141,15 @@ impl Rollout {
     fn report_routes(&mut self) {
         let routes = self.world.snapshot.routes.iter();
         let routes: Vec<_> = routes.map(|route| Subject::Route(RouteRef::of(route))).collect();
+        self.report_later(routes);
+        let routes = self.world.snapshot.openshift_routes.iter();
+        let routes: Vec<_> = routes.map(|route| Subject::OpenshiftRoute(Key::of(&route.metadata))).collect();
+        self.report_later(routes);
+    }
+
+    fn report_openshift_routes(&mut self, namespace: &str) {
+        let routes = self.world.snapshot.openshift_routes.in_namespace(namespace);
+        let routes: Vec<_> = routes.map(|route| Subject::OpenshiftRoute(Key::of(&route.metadata))).collect();
         self.report_later(routes);
     }
 
@@ -186,6 +200,7 @@ impl Rollout {
             StatusKind::ServiceExport(_) => Subject::Export(patch.key.clone()),
             StatusKind::McsServiceImport(_) => Subject::Clusterset(patch.key.clone()),
             StatusKind::Route(kind) => Subject::Route(RouteRef { kind, key: patch.key.clone() }),
+            StatusKind::OpenshiftRoute => Subject::OpenshiftRoute(patch.key.clone()),
         };
         self.conditions.under_way.remove(&subject);
         let wait = match result {
@@ -201,7 +216,9 @@ impl Rollout {
                 return;
             }
             // Somebody else was faster, and it may be known already.
-            Err(WriteError::Conflict) if matches!(patch.kind, StatusKind::Route(_)) => ROUTE_WAIT,
+            Err(WriteError::Conflict) if matches!(patch.kind, StatusKind::Route(_) | StatusKind::OpenshiftRoute) => {
+                ROUTE_WAIT
+            }
             // There is no such object any more.
             Err(WriteError::Conflict | WriteError::NotFound { .. }) => return,
             Err(WriteError::Passing { after, .. }) => (*after).unwrap_or(STATUS_WAIT),
@@ -232,6 +249,7 @@ impl Rollout {
                 let imports = imports.map(seen).map(Subject::Import);
                 imports.filter_map(|import| self.settles(&import, now)).max()
             }
+            Subject::OpenshiftRoute(key) => self.settles(&Subject::Import(of_hosts(&key.namespace)), now),
             Subject::Export(key) => {
                 let keys = [ReconcileKey::export(key), ReconcileKey::ingress(&key.namespace)];
                 let is_told = !self.announcements.contains_key(&keys[0])

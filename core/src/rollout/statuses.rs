@@ -10,7 +10,7 @@ use super::Rollout;
 use crate::api::mcs_service_import::McsServiceImportStatus;
 use crate::api::{DataPlane, ServiceImportStatus, WanPolicyStatus};
 use crate::emit::object::Kind;
-use crate::snapshot::{Key, RouteRef, Snapshot, view};
+use crate::snapshot::{Key, RouteRef, Snapshot, of_hosts, view};
 use crate::status::{self, RouteParent, Shape, StatusKind, StatusPatch, Subject as Said};
 use crate::translate::Import;
 
@@ -24,6 +24,7 @@ pub(super) enum Subject {
     Export(Key),
     /// A route that has an import as its parent.
     Route(RouteRef),
+    OpenshiftRoute(Key),
 }
 
 impl Rollout {
@@ -71,6 +72,14 @@ impl Rollout {
                 let is_exported = |key: &Key| snapshot.service_exports.get(&key.namespace, &key.name).is_some();
                 status::route(route, parent, is_exported, clock)
             }
+            Subject::OpenshiftRoute(key) => {
+                let route = snapshot.openshift_routes.get(&key.namespace, &key.name)?;
+                let hosts = of_hosts(&key.namespace);
+                let import = translator.imports().get(&hosts.namespace, &hosts.name)?;
+                let emitted = [import.problems.clone(), self.problems_of(&hosts)].concat();
+                let admission = import.admissions.get(key)?;
+                status::openshift_route(route, admission, &emitted, translator.router_name(), clock)
+            }
             Subject::Clusterset(key) => {
                 let written = snapshot.mcs_service_imports.get(&key.namespace, &key.name)?;
                 let import = translator.imports().get(&key.namespace, &key.name)?;
@@ -105,6 +114,11 @@ pub(super) fn remember(snapshot: &mut Snapshot, patch: &StatusPatch) {
     {
         route.told.clone_from(told);
     }
+    if let Some(Value::Array(ingress)) = patch.body.pointer("/status/ingress")
+        && let Some(route) = snapshot.openshift_routes.get_mut(namespace, name)
+    {
+        route.tell(ingress.clone());
+    }
     let Some(conditions) = patch.body.pointer("/status/conditions") else { return };
     let Ok(written) = Vec::<Condition>::deserialize(conditions) else { return };
     match patch.kind {
@@ -115,7 +129,7 @@ pub(super) fn remember(snapshot: &mut Snapshot, patch: &StatusPatch) {
                 unreadable.conditions = written;
             }
         }
-        StatusKind::Route(_) => {}
+        StatusKind::Route(_) | StatusKind::OpenshiftRoute => {}
         StatusKind::WanPolicy => {
             if let Some(policy) = snapshot.wan_policies.get_mut(namespace, name) {
                 policy.status = Some(WanPolicyStatus { conditions: written });

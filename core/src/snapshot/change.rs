@@ -11,14 +11,13 @@ use kube_core::{Resource, ResourceExt};
 use super::pod::Pod;
 use super::{ClientService, Key, Objects, RouteRef, Snapshot, Unreadable};
 use crate::api::{
-    EgressGateway, ExportedEndpoints, ExportedService, McsServiceImport, REGISTRY_NAMESPACE, Route, RouteKind,
-    ServiceExport, ServiceImport, WanCluster, WanPolicy,
+    EgressGateway, ExportedEndpoints, ExportedService, McsServiceImport, OpenshiftRoute, REGISTRY_NAMESPACE, Route,
+    RouteKind, ServiceExport, ServiceImport, WanCluster, WanPolicy,
 };
 
 /// An object that a [`Snapshot`] holds.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "each is described at the snapshot's field")]
-#[expect(clippy::large_enum_variant, reason = "each is passed on at once, and none is kept")]
 pub enum Input {
     WanPolicy(WanPolicy),
     ServiceImport(ServiceImport),
@@ -35,6 +34,7 @@ pub enum Input {
     ClientService(ClientService),
     McsServiceImport(McsServiceImport),
     Route(Route),
+    OpenshiftRoute(OpenshiftRoute),
 }
 
 /// The kind of an [`Input`] that is gone.
@@ -55,6 +55,7 @@ pub enum InputKind {
     ClientService,
     McsServiceImport,
     Route(RouteKind),
+    OpenshiftRoute,
 }
 
 /// What may mean something else than before.
@@ -95,6 +96,10 @@ pub enum Change {
     Addresses(Key),
     /// The status of the `ServiceImport` of the Multi-Cluster Services API that we wrote for an import.
     McsImportStatus(Key),
+    /// A `Route` of `OpenShift`.
+    OpenshiftRoute(Key),
+    /// What it is told, and nothing else of it.
+    OpenshiftRouteStatus(Key),
     /// A route, or what it is told; the imports that it has as parents change by themselves.
     Route(RouteRef),
 }
@@ -180,6 +185,14 @@ impl Snapshot {
                 moved.into_iter().chain([import]).map(Change::Addresses).collect()
             }
             Input::Route(route) => self.put_route(route),
+            Input::OpenshiftRoute(route) => {
+                let key = Key::of(&route.metadata);
+                let same = |old: &OpenshiftRoute, new: &OpenshiftRoute| is_same(old, new) && old.says(new);
+                match put(&mut self.openshift_routes, route, same) {
+                    None => vec![Change::OpenshiftRouteStatus(key)],
+                    Some(key) => vec![Change::OpenshiftRoute(key)],
+                }
+            }
             Input::McsServiceImport(import) => {
                 let key = Key::of(&import.metadata);
                 let ips = import.spec.ips.clone();
@@ -227,6 +240,7 @@ impl Snapshot {
                 (true, Change::Addresses(service.import))
             }
             InputKind::Route(kind) => return self.remove_route(&RouteRef { kind, key }),
+            InputKind::OpenshiftRoute => (self.openshift_routes.remove(&key).is_some(), Change::OpenshiftRoute(key)),
             InputKind::McsServiceImport => (self.mcs_service_imports.remove(&key).is_some(), Change::Addresses(key)),
         };
         was_there.then_some(change).into_iter().collect()

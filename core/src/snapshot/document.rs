@@ -130,6 +130,7 @@ impl Collected {
             InputKind::ReferenceGrant => self.add(&object, |all| &mut all.reference_grants),
             InputKind::ServiceExport => self.add(&object, |all| &mut all.service_exports),
             InputKind::Route(kind) => self.add_route(kind, &object),
+            InputKind::OpenshiftRoute => self.add(&object, |all| &mut all.openshift_routes),
             InputKind::GatewayPod => {
                 if let Some(pod) = self.typed(&object, typed::read_in_part) {
                     self.snapshot.gateway_pods.insert(pod);

@@ -33,6 +33,7 @@ pub fn read(kind: InputKind, object: &Value) -> Result<Input, Box<Unreadable>> {
         InputKind::Namespace => typed(object).map(Input::Namespace),
         InputKind::ClientService => typed(object).map(|service| Input::ClientService(client_service(&service))),
         InputKind::Route(kind) => typed(object).map(|document| Input::Route(Route::new(kind, document))),
+        InputKind::OpenshiftRoute => typed(object).map(Input::OpenshiftRoute),
         InputKind::McsServiceImport => typed(object).map(Input::McsServiceImport),
     }
 }

@@ -14,6 +14,8 @@ pub(super) const ACCEPTED: &str = "Accepted";
 /// Present only where it is true: rules or hosts of the object do not hold, but the rest does (Gateway API,
 /// `RouteConditionPartiallyInvalid`).
 pub(super) const PARTIALLY_INVALID: &str = "PartiallyInvalid";
+/// A router lets clients in by it (`RouteAdmitted`).
+pub(super) const ADMITTED: &str = "Admitted";
 /// Everything that it refers to is there.
 pub(super) const RESOLVED_REFS: &str = "ResolvedRefs";
 /// Gateways do what it says.
@@ -180,7 +182,8 @@ impl Saying {
             NewsType::Normal => {
                 let is_over =
                     observed.is_some() && matches!(self.condition, ServiceExport::VALID | ServiceExport::CONFLICT);
-                !same_status && (is_over || matches!(self.condition, ACCEPTED | PROGRAMMED | ServiceExport::READY))
+                !same_status
+                    && (is_over || matches!(self.condition, ACCEPTED | ADMITTED | PROGRAMMED | ServiceExport::READY))
             }
             NewsType::Warning => !(same_status && same_reason) && self.reason != Reason::Pending,
         };

@@ -127,7 +127,7 @@ mod tests {
     use crate::api::mcs_service_import::McsServiceImportStatus;
     use crate::snapshot::Gathered;
     use crate::snapshot::change::Change;
-    use crate::translate::{FrontEnds, Options, Steering, Translator, Trust};
+    use crate::translate::{FrontEnds, Options, RouteOptions, Steering, Translator, Trust};
 
     const CLUSTER: &str = "
 apiVersion: mc-wan.l7mp.io/v1alpha1
@@ -158,6 +158,7 @@ spec: {port: 31111}
             mcs_version: McsVersion::default(),
             trust: Trust::default(),
             front_ends: FrontEnds::default(),
+            routes: RouteOptions::default(),
         });
         translator.update(&snapshot, &[Change::Everything]);
         Import::clone(translator.imports().get("secure", "payment").unwrap())

@@ -153,7 +153,7 @@ mod tests {
     use crate::snapshot::input;
     use crate::snapshot::{Gathered, Snapshot};
     use crate::status::GatewayState;
-    use crate::translate::{FrontEnds, Options, Steering, Translator, Trust};
+    use crate::translate::{FrontEnds, Options, RouteOptions, Steering, Translator, Trust};
 
     const WORLD: &str = "
 apiVersion: mc-wan.l7mp.io/v1alpha1
@@ -195,6 +195,7 @@ spec: {cluster: c1, namespace: secure, name: payment, exportedAt: '2026-11-20T08
                 mcs_version: crate::api::McsVersion::default(),
                 trust: Trust::default(),
                 front_ends: FrontEnds::default(),
+                routes: RouteOptions::default(),
             });
             translator.update(&gathered.snapshot, &[Change::Everything]);
             let route = gathered.snapshot.routes.iter().next().unwrap().clone();

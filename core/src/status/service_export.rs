@@ -105,7 +105,7 @@ mod tests {
     use crate::snapshot::Gathered;
     use crate::snapshot::change::Change;
     use crate::status::ModuleState;
-    use crate::translate::{FrontEnds, Options, Steering, Translator, Trust};
+    use crate::translate::{FrontEnds, Options, RouteOptions, Steering, Translator, Trust};
 
     const SERVICE: &str = "
 apiVersion: v1
@@ -255,6 +255,7 @@ metadata: {name: payment, namespace: secure}
             mcs_version: McsVersion::V1Alpha1,
             trust: Trust::default(),
             front_ends: FrontEnds::default(),
+            routes: RouteOptions::default(),
         });
         translator.update(&gathered.snapshot, &[Change::Everything]);
         let export = gathered.snapshot.service_exports.get("secure", "payment").unwrap();

@@ -33,7 +33,7 @@ mod tests {
     use crate::api::McsVersion;
     use crate::snapshot::Gathered;
     use crate::snapshot::change::Change;
-    use crate::translate::{FrontEnds, Options, Steering, Translator, Trust};
+    use crate::translate::{FrontEnds, Options, RouteOptions, Steering, Translator, Trust};
 
     #[test]
     fn of_two_tiers_with_one_port_both_say_so() {
@@ -53,6 +53,7 @@ mod tests {
             mcs_version: McsVersion::default(),
             trust: Trust::default(),
             front_ends: FrontEnds::default(),
+            routes: RouteOptions::default(),
         });
         translator.update(&gathered.snapshot, &[Change::Everything]);
         let now = Time(Timestamp::UNIX_EPOCH);

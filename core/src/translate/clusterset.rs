@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use mcwan_policy::limits;
 
 use crate::api::{ExportedPort, ServiceProperties, ServiceType};
+use crate::kind::OPENSHIFT_ROUTE;
 use crate::snapshot::{Key, Snapshot, is_from_elsewhere};
 
 use super::{Declared, Exports, Merged, merge, target};
@@ -79,8 +80,14 @@ impl Clusterset {
     }
 }
 
+/// The Service that clients of `Route`s call.
+const ROUTER: &str = "mcwan-router";
+
 /// The name of the Service that clients of an import call, by the name that it has in their namespace.
 pub fn clusterset_service(name: &str) -> String {
+    if name == OPENSHIFT_ROUTE.group {
+        return ROUTER.to_owned();
+    }
     let joined = format!("{}-clusterset", name.replace('.', "-"));
     if joined.len() <= limits::LABEL_BYTES { joined } else { target::hashed(&joined, name, HASH_DIGITS) }
 }

@@ -1,22 +1,22 @@
 //! One import: what it claims, what its rules do, and where its targets are.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use mcwan_policy::wire::{self, Action, Forward, Refuse, RefuseReason};
+use mcwan_policy::wire::{self, Action, Forward, Refuse, RefuseReason, Serves};
 use mcwan_policy::{At, ImportError};
 
 use crate::api::{DataPlane, ImportFields, REGISTRY_NAMESPACE, limits};
 use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
-use crate::snapshot::{Age, Key, Snapshot, is_from_elsewhere};
+use crate::snapshot::{Age, Key, Snapshot, is_from_elsewhere, is_of_hosts};
 
 use super::backend::Referrer;
 use super::clusterset::{self, Clusterset, DirectPort};
 use super::export::{Exports, Tier};
 use super::families::Families;
-use super::front_end::{Attachment, FrontEnd, FrontRule};
+use super::front_end::{Admission, Attachment, Deed, FrontEnd, FrontRule};
 use super::merge::merge;
-use super::rule::Rules;
+use super::rule::{Rules, Targets};
 use super::{Destination, Options, Origin, Target, tier_service};
 
 /// An imported service as this cluster sees it.
@@ -44,6 +44,10 @@ pub struct Import {
     pub clusterset: Option<Clusterset>,
     /// What becomes of the routes that have it as their parent.
     pub attachments: Vec<Attachment>,
+    /// What becomes of the `Route`s of `OpenShift` that it is made of.
+    pub admissions: BTreeMap<Key, Admission>,
+    /// By host, the Secrets of the namespace with the certificates that clients are shown.
+    pub certificates: BTreeMap<String, String>,
     /// The ports whose connections go straight to pods; none where somebody wrote rules, which could not hold there.
     pub direct: Vec<DirectPort>,
     /// The addresses that clients call it by, as soon as it has any. They are hosts of it.
@@ -71,10 +75,14 @@ impl Import {
             fields,
             namespace,
             name,
+            serves,
             hostnames,
+            ports,
+            certificates,
             rules,
             default_ports,
             attachments,
+            admissions,
             services,
             no_match,
             data_plane,
@@ -82,14 +90,15 @@ impl Import {
             mut problems,
         } = front_end;
         let mut export_problems: Vec<_> = exports.problems_of(namespace, name).cloned().collect();
-        let mut ports = exported_ports(exports, namespace, name, &mut export_problems);
-        if ports.is_empty() {
+        let is_service = serves == Serves::Service;
+        let mut ports = ports.unwrap_or_else(|| exported_ports(exports, namespace, name, &mut export_problems));
+        if ports.is_empty() && is_service {
             ports = local_ports(rules.as_deref().unwrap_or_default(), snapshot, &key.namespace, &object, &mut problems);
         }
         let clusterset = Clusterset::of(exports, namespace, name);
         let direct = clusterset.as_ref().filter(|_| rules.is_none());
         let direct = direct.map(|clusterset| clusterset.direct_ports(exports, namespace, name)).unwrap_or_default();
-        if ports.is_empty() && direct.is_empty() {
+        if ports.is_empty() && direct.is_empty() && is_service {
             let message = "no cluster exports it with an HTTP port, and its rules name no Service, so there is no port to \
                            serve it on";
             problems.push(Problem::error(object.clone(), Reason::NoPort, message));
@@ -100,7 +109,7 @@ impl Import {
             snapshot,
             exports,
             options,
-            targets: Vec::new(),
+            targets: Targets::default(),
             services,
             problems: &mut problems,
         };
@@ -108,7 +117,7 @@ impl Import {
         if rules.is_none() && !ports.is_empty() || !default_ports.is_empty() {
             wire_rules.push(wire::Rule { ports: default_ports, ..translated.default_tier() });
         }
-        let Rules { targets, services, .. } = translated;
+        let Rules { targets: Targets { list: targets, .. }, services, .. } = translated;
         let own_tiers = exports.tiers().filter_map(|tier| exports.tier(namespace, name, tier));
         let own_tiers = own_tiers.map(|tier| if is_from_elsewhere(key) { apart(key, tier) } else { tier });
         let tiers = own_tiers.chain(other_tiers(key, &targets, exports)).collect();
@@ -116,14 +125,16 @@ impl Import {
         let hostnames = [hostnames, &clusterset::client_hosts(key)].concat();
         // The hosts that users name come first, and too many of them are told as they are.
         let most_hosts = mcwan_policy::limits::IMPORT_HOSTNAMES.max(hostnames.len());
-        for address in addresses.iter().skip(most_hosts - hostnames.len()) {
+        let called = if is_service { &*addresses } else { &[] };
+        for address in called.iter().skip(most_hosts - hostnames.len()) {
             let message = format!("{address} is no host of it, as it has {most_hosts} others: call it by its name");
             problems.push(Problem::warning(object.clone(), Reason::NoAddress, message));
         }
         let wire = wire::Import {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
-            hostnames: hostnames.into_iter().chain(address_hosts(&addresses)).take(most_hosts).collect(),
+            serves,
+            hostnames: hostnames.into_iter().chain(address_hosts(called)).take(most_hosts).collect(),
             no_match,
             targets: targets.iter().map(Target::wire).collect(),
             rules: wire_rules,
@@ -143,6 +154,8 @@ impl Import {
             addresses,
             families: Families::of_egress(snapshot, &key.namespace),
             attachments,
+            admissions,
+            certificates,
             data_plane,
             age,
             problems,
@@ -229,6 +242,8 @@ impl Import {
             clusterset: None,
             direct: Vec::new(),
             attachments: Vec::new(),
+            admissions: BTreeMap::new(),
+            certificates: BTreeMap::new(),
             addresses: Vec::new(),
             families: Families::Both,
             data_plane: None,
@@ -263,12 +278,24 @@ impl Import {
     }
 
     /// Whether it is older than another of the same gateway: of those without rules, by name. Those of the gateway's own
-    /// namespace come first, so that nobody takes their hosts.
+    /// namespace come first, so that nobody takes their hosts, and hosts that users choose last.
     pub(crate) fn precedence(&self) -> impl Ord + use<'_> {
-        (is_from_elsewhere(&self.key), self.age.is_none(), &self.age, &self.wire.namespace, &self.wire.name)
+        (
+            is_of_hosts(&self.key),
+            is_from_elsewhere(&self.key),
+            self.age.is_none(),
+            &self.age,
+            &self.wire.namespace,
+            &self.wire.name,
+        )
     }
 
-    /// What upstreams see as `:authority`, unless a rule says otherwise.
+    /// Whether it is a service, and has hosts by its name.
+    pub fn is_service(&self) -> bool {
+        self.wire.serves == Serves::Service
+    }
+
+    /// What upstreams see as `:authority` of a service, unless a rule says otherwise.
     pub fn canonical_host(&self) -> String {
         mcwan_policy::canonical_host(&self.wire.namespace, &self.wire.name)
     }
@@ -358,7 +385,11 @@ fn local_ports(
     problems: &mut Vec<Problem>,
 ) -> Vec<u16> {
     let mut named = BTreeSet::new();
-    for backend in rules.iter().flat_map(|rule| &rule.rule.backend_refs) {
+    let asked = rules.iter().filter_map(|rule| match rule.deed {
+        Deed::Asked(asked, _) => Some(asked),
+        Deed::Shared(_) | Deed::Redirected(_) => None,
+    });
+    for backend in asked.flat_map(|rule| &rule.backend_refs) {
         let service = snapshot.services.get(backend.namespace.as_deref().unwrap_or(namespace), &backend.name);
         let all = service.and_then(|service| service.spec.as_ref()?.ports.as_ref()).into_iter().flatten();
         match backend.port {

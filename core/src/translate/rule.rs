@@ -1,6 +1,6 @@
 //! One rule: from Gateway API's form to matches and actions, its targets collected on the way.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 
 use mcwan_policy::wire::{self, Action, Forward, Refuse, RefuseReason, RefuseStatus};
@@ -11,7 +11,7 @@ use crate::snapshot::{Key, Snapshot};
 
 use super::backend::{self, Reference, Referrer};
 use super::filters::{self, Filters};
-use super::front_end::FrontRule;
+use super::front_end::{Deed, FrontRule, Share};
 use super::refusal::Refusal;
 use super::target;
 use super::{Destination, Exports, Forwarding, Mirror, Options, Origin, Steering, Target};
@@ -26,25 +26,35 @@ pub(super) struct Rules<'r> {
     pub(super) snapshot: &'r Snapshot,
     pub(super) exports: &'r Exports,
     pub(super) options: &'r Options,
-    pub(super) targets: Vec<Target>,
+    pub(super) targets: Targets,
     /// The Services and other imports that they name, there or not.
     pub(super) services: BTreeSet<Key>,
     pub(super) problems: &'r mut Vec<Problem>,
+}
+
+/// The targets of rules, each once.
+#[derive(Default)]
+pub(super) struct Targets {
+    pub(super) list: Vec<Target>,
+    /// A name tells what a target does.
+    by_name: BTreeMap<String, usize>,
 }
 
 impl Rules<'_> {
     /// Translates a rule. What cannot be done answers 500 for what it matches.
     pub(super) fn translate(
         &mut self,
-        FrontRule { origin, matches, ports, rule, fault, refused }: &FrontRule<'_>,
+        FrontRule { origin, host, matches, ports, deed, refused }: &FrontRule<'_>,
     ) -> wire::Rule {
-        let actions = match fault {
-            Some(fault) => Err(Refusal::unreadable(fault)),
-            None => self.actions(origin, rule),
+        let actions = match deed {
+            Deed::Asked(_, Some(fault)) => Err(Refusal::unreadable(fault)),
+            Deed::Asked(rule, None) => self.actions(origin, rule),
+            Deed::Shared(shares) => Ok(shares.iter().map(|share| self.share(share)).collect()),
+            Deed::Redirected(redirect) => Ok(vec![Action::Redirect(redirect.clone())]),
         };
         let mut actions = actions.unwrap_or_else(|refusal| vec![self.refuse(origin, 1, refusal)]);
         answer_with(*refused, &mut actions);
-        wire::Rule { matches: matches.clone(), ports: ports.clone(), actions }
+        wire::Rule { host: host.clone(), matches: matches.clone(), ports: ports.clone(), actions }
     }
 
     /// The rule of an import that nobody wrote rules for.
@@ -161,6 +171,10 @@ impl Rules<'_> {
         Ok(self.forward(destination, forwarding, path, backend.weight))
     }
 
+    fn share(&mut self, Share { destination, forwarding, path, weight }: &Share) -> Action {
+        self.forward(destination.clone(), forwarding.clone(), path.clone(), *weight)
+    }
+
     fn forward(
         &mut self,
         destination: Destination,
@@ -170,16 +184,14 @@ impl Rules<'_> {
     ) -> Action {
         let Referrer { key, .. } = self.referrer;
         let target = target::name(&destination, &forwarding, &key.namespace);
-        let index = self
-            .targets
-            .iter()
-            .position(|known| known.destination == destination && known.forwarding == forwarding)
-            .unwrap_or_else(|| {
-                let meaning = self.meaning(&target, &destination, &forwarding);
-                let digest = self.options.steering_key.digest(&key.namespace, &key.name, &meaning);
-                self.targets.push(Target { name: target, digest, destination, forwarding });
-                self.targets.len() - 1
-            });
+        let index = self.targets.by_name.get(&target).copied().unwrap_or_else(|| {
+            let meaning = self.meaning(&target, &destination, &forwarding);
+            let digest = self.options.steering_key.digest(&key.namespace, &key.name, &meaning);
+            let Targets { list, by_name } = &mut self.targets;
+            by_name.insert(target.clone(), list.len());
+            list.push(Target { name: target, digest, destination, forwarding });
+            list.len() - 1
+        });
         match u32::try_from(index) {
             Ok(target) => Action::Forward(Forward { target, weight, path }),
             Err(_) => Action::Refuse(Refuse::new(weight, RefuseReason::BackendNotFound)),

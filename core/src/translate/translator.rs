@@ -11,11 +11,11 @@ use crate::api::{ClusterTier, EgressGateway, McsVersion, REGISTRY_NAMESPACE, Rou
 use crate::liveness::Liveness;
 use crate::problem::{ObjectRef, Problem, Reason};
 use crate::snapshot::change::Change;
-use crate::snapshot::{Key, Keyed, Snapshot, is_from_elsewhere, view};
+use crate::snapshot::{Key, Keyed, Snapshot, is_from_elsewhere, is_of_hosts, of_hosts, view};
 
 use super::front_end::{FrontEnd, FrontEnds};
 use super::gateway_pods::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, known_addresses};
-use super::{Exports, Families, Import, Options, Outgoing, SteeringKey, clusterset, tier_service, trust};
+use super::{Exports, Families, Import, Options, Outgoing, RouteHosts, SteeringKey, clusterset, tier_service, trust};
 
 /// What the resources mean, kept up to date.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ pub struct Translator {
     options: Options,
     exports: Exports,
     imports: Keyed<Arc<Import>>,
+    /// Which `Route` has which host.
+    hosts: RouteHosts,
     outgoing: Keyed<Outgoing>,
     /// By Service of this cluster, the imports whose rules name it.
     referrers: Keyed<BTreeSet<Key>>,
@@ -50,6 +52,7 @@ impl Translator {
     pub fn new(options: Options) -> Self {
         Self {
             exports: Exports::none(options.cluster.clone(), options.trust.clone()),
+            hosts: RouteHosts::new(options.routes.clone()),
             options,
             imports: Keyed::default(),
             outgoing: Keyed::default(),
@@ -77,6 +80,7 @@ impl Translator {
             affected
         };
         affected.views(snapshot);
+        affected.hosts(snapshot);
         for key in &affected.imports {
             let is_importing = |all: &Keyed<Arc<Import>>| {
                 let mut all = all.in_namespace(&key.namespace);
@@ -84,7 +88,7 @@ impl Translator {
                     // Its gateways are told for the namespace of what it is a view of.
                     all.any(|import| import.key == *key)
                 } else {
-                    all.any(|import| !is_from_elsewhere(&import.key))
+                    all.any(|import| !is_from_elsewhere(&import.key) && import.is_service())
                 }
             };
             let before = is_importing(&self.imports);
@@ -116,6 +120,11 @@ impl Translator {
         self.options.front_ends
     }
 
+    /// What we are called where `Route`s are told.
+    pub fn router_name(&self) -> &str {
+        &self.options.routes.router_name
+    }
+
     /// The key of the digests in steering values.
     pub fn steering_key(&self) -> &SteeringKey {
         &self.options.steering_key
@@ -139,6 +148,7 @@ impl Translator {
         imports.extend(snapshot.unreadable_imports.iter().map(|(key, _)| key));
         imports.extend(self.exports.services());
         imports.extend(snapshot.routes.views());
+        imports.extend(self.hosts.look_at_all(snapshot).iter().map(|namespace| of_hosts(namespace)));
         let mut exports = keys(&mut self.outgoing.iter().map(|(key, _)| key));
         exports.extend(snapshot.service_exports.iter().map(|export| Key::of(&export.metadata)));
         let namespaces = |keys: &BTreeSet<Key>| keys.iter().map(|key| Arc::clone(&key.namespace)).collect();
@@ -154,7 +164,13 @@ impl Translator {
             | Change::ImportStatus(_)
             | Change::McsImportStatus(_)
             | Change::RemoteEndpoints(_)
+            | Change::OpenshiftRouteStatus(_)
             | Change::Route(_) => {}
+            Change::OpenshiftRoute(key) => {
+                for namespace in self.hosts.look_at(key, snapshot) {
+                    affected.import(of_hosts(&namespace));
+                }
+            }
             Change::RemoteEgress(namespace) => drop(affected.ingress.insert(Arc::clone(namespace))),
             Change::Import(key) => affected.import(key.clone()),
             Change::Addresses(key) => {
@@ -195,7 +211,11 @@ impl Translator {
                 self.referrers_of(&key.namespace, Some(&key.name)).for_each(|import| affected.import(import));
                 affected.export(snapshot, key);
             }
-            Change::Endpoints(key) => affected.export(snapshot, key),
+            Change::Endpoints(key) => {
+                let referrers = self.referrers_of(&key.namespace, Some(&key.name)).filter(is_of_hosts);
+                referrers.for_each(|import| affected.import(import));
+                affected.export(snapshot, key);
+            }
             Change::Grants(namespace) => {
                 snapshot.routes.parents_in(namespace).for_each(|import| affected.import(import));
                 self.referrers_of(namespace, None).for_each(|import| affected.import(import));
@@ -218,6 +238,9 @@ impl Translator {
                 imported.chain(known).for_each(|import| affected.import(import));
                 let routes = snapshot.routes.in_namespace(namespace).flat_map(Route::imports);
                 routes.for_each(|(of, name)| affected.import(view(namespace, &Key::new(of, name))));
+                if snapshot.openshift_routes.in_namespace(namespace).next().is_some() {
+                    affected.import(of_hosts(namespace));
+                }
             }
         }
     }
@@ -230,7 +253,7 @@ impl Translator {
     }
 
     fn translate_import(&mut self, snapshot: &Snapshot, key: &Key) {
-        let front_end = FrontEnd::of(key, snapshot, &self.exports, self.options.front_ends);
+        let front_end = FrontEnd::of(key, snapshot, &self.exports, &self.hosts, self.options.front_ends);
         let import = front_end.map(|front_end| Import::new(front_end, snapshot, &self.exports, &self.options));
         let services = import.as_ref().map(|import| import.services.clone()).unwrap_or_default();
         let before = match import {
@@ -400,6 +423,14 @@ impl Affected {
             let routes = snapshot.routes.all_below(&import);
             routes.for_each(|route| self.import(view(&route.key.namespace, &import)));
         }
+    }
+
+    /// What `Route`s may have depends on the imports of their namespace.
+    fn hosts(&mut self, snapshot: &Snapshot) {
+        let namespaces = self.imports.iter().map(|import| &import.namespace);
+        let have_routes = |namespace: &&Arc<str>| snapshot.openshift_routes.in_namespace(namespace).next().is_some();
+        let routes: Vec<_> = namespaces.filter(have_routes).map(|namespace| of_hosts(namespace)).collect();
+        self.imports.extend(routes);
     }
 
     fn import(&mut self, key: Key) {

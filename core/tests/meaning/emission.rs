@@ -12,6 +12,7 @@ mod import;
 mod ingress;
 mod names;
 mod native;
+mod openshift_routes;
 mod other_imports;
 mod own;
 mod provenance;

@@ -8,7 +8,7 @@ use mcwan_core::emit::object::{Kind, Object};
 use mcwan_core::problem::Problem;
 use mcwan_core::snapshot::change::{Change, Input, InputKind};
 use mcwan_core::snapshot::{Key, Snapshot, input};
-use mcwan_core::translate::{FrontEnds, Import, Options, Source, Steering, Translator, Trust};
+use mcwan_core::translate::{FrontEnds, Import, Options, RouteOptions, Source, Steering, Translator, Trust};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -165,6 +165,7 @@ pub(crate) fn mk_options() -> Options {
         mcs_version: McsVersion::default(),
         trust: Trust::default(),
         front_ends: FrontEnds::default(),
+        routes: RouteOptions::default(),
     }
 }
 

@@ -226,6 +226,7 @@ impl ApiServer {
             StatusKind::McsServiceImport(_) => Watched::Emitted(Kind::McsServiceImport),
             StatusKind::Route(RouteKind::Http) => Watched::Emitted(Kind::HttpRoute),
             StatusKind::Route(RouteKind::Grpc) => Watched::GrpcRoute,
+            StatusKind::OpenshiftRoute => Watched::OpenshiftRoute,
         };
         let known =
             self.get(kind, &patch.key).filter(|known| patch.uid.as_deref().is_none_or(|uid| *uid == *known.uid));

@@ -15,7 +15,7 @@ use mcwan_core::rollout::{GatewayPod, ModuleVerdict, Rollout, Safeguard, Timing,
 use mcwan_core::snapshot::Key;
 use mcwan_core::snapshot::input::is_for_clients;
 use mcwan_core::status::StatusPatch;
-use mcwan_core::translate::{FrontEnds, Import, Options, Steering, SteeringKey, Trust};
+use mcwan_core::translate::{FrontEnds, Import, Options, RouteOptions, Steering, SteeringKey, Trust};
 use mcwan_core::watched::Watched;
 
 use crate::api_server::{ApiServer, Stored};
@@ -77,6 +77,7 @@ pub(crate) fn options(key: u8) -> Options {
         mcs_version: McsVersion::default(),
         trust: Trust::default(),
         front_ends: FrontEnds::default(),
+        routes: RouteOptions::default(),
     }
 }
 

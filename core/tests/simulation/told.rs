@@ -278,7 +278,7 @@ pub(crate) fn decide(
         }
         Decision::Route(decided) => {
             let import = view(namespace, &Key::new(decided.import.namespace(), decided.import.name()));
-            let host = decided.import.canonical_host();
+            let host = decided.import.authority().unwrap_or(&request.host);
             match route(host, request.port, decided.target.steering_value()) {
                 Ok(()) => Outcome::Reached { import, target: decided.target.name().to_owned() },
                 Err(why) => Outcome::Lost { import, why },

@@ -10,7 +10,7 @@ pub(crate) mod outcome;
 use mcwan_policy::RouteTable;
 use mcwan_policy::wire::{
     Action, Forward, Import, Match, Method, NoMatch, PathMatch, PathRewrite, PluginConfig, Redirect, Refuse,
-    RefuseReason, Rule, Target, UnknownHosts, VERSION, Value, ValueMatch,
+    RefuseReason, Rule, Serves, Target, UnknownHosts, VERSION, Value, ValueMatch,
 };
 
 pub(crate) use self::asked::{Asked, get};
@@ -33,6 +33,7 @@ pub(crate) fn mk_import(key: &str, rules: &[Rule]) -> Import {
     Import {
         namespace: namespace.to_owned(),
         name: name.to_owned(),
+        serves: Serves::Service,
         hostnames: Vec::new(),
         no_match: NoMatch::Forbidden,
         targets: vec![target("high"), target("low"), target("v2")],
@@ -47,7 +48,7 @@ pub(crate) fn mk_open_import(key: &str, hostnames: &[&str]) -> Import {
 }
 
 pub(crate) fn mk_rule(matches: &[Match], actions: &[Action]) -> Rule {
-    Rule { ports: Vec::new(), matches: matches.to_vec(), actions: actions.to_vec() }
+    Rule { matches: matches.to_vec(), actions: actions.to_vec(), ..Rule::default() }
 }
 
 pub(crate) fn mk_match() -> Match {

@@ -5,7 +5,7 @@ use std::time::Instant;
 use mcwan_core::api::{McsVersion, RouteKind};
 use mcwan_core::snapshot::change::{Change, InputKind};
 use mcwan_core::snapshot::{Snapshot, input};
-use mcwan_core::translate::{FrontEnds, Options, Steering, SteeringKey, Translator, Trust};
+use mcwan_core::translate::{FrontEnds, Options, RouteOptions, Steering, SteeringKey, Translator, Trust};
 use mcwan_numbers::Number;
 use serde_json::Value;
 
@@ -98,6 +98,7 @@ fn mk_translator() -> Translator {
         mcs_version: McsVersion::default(),
         trust: Trust::default(),
         front_ends: FrontEnds::default(),
+        routes: RouteOptions::default(),
     })
 }
 

@@ -8,7 +8,7 @@ use mcwan_core::api::McsVersion;
 use mcwan_core::snapshot::Gathered;
 use mcwan_core::snapshot::change::{Change, InputKind};
 use mcwan_core::snapshot::input;
-use mcwan_core::translate::{FrontEnds, Options, Steering, Translator, Trust, merge};
+use mcwan_core::translate::{FrontEnds, Options, RouteOptions, Steering, Translator, Trust, merge};
 use mcwan_numbers::Number;
 use serde_json::{Value, json};
 
@@ -33,6 +33,7 @@ pub(crate) fn numbers() -> Result<Vec<Number>> {
         mcs_version: McsVersion::default(),
         trust: Trust::default(),
         front_ends: FrontEnds::default(),
+        routes: RouteOptions::default(),
     });
     translator.update(&snapshot, &[Change::Everything]);
     let mut whole = Vec::new();

@@ -19,11 +19,13 @@ pub enum Crds {
     McsV1Beta1,
     /// The Multi-Cluster Services API, version v1alpha1 only.
     McsV1Alpha1,
+    /// The `Route` of `OpenShift`.
+    Openshift,
 }
 
 impl Crds {
     /// One of each, in the newest version.
-    pub const ALL: [Self; 4] = [Self::Mcwan, Self::GatewayApi, Self::Istio, Self::McsV1Beta1];
+    pub const ALL: [Self; 5] = [Self::Mcwan, Self::GatewayApi, Self::Istio, Self::McsV1Beta1, Self::Openshift];
 
     /// The folder of their manifests.
     ///
@@ -36,6 +38,7 @@ impl Crds {
             Self::Istio => tools::crds("istio"),
             Self::McsV1Beta1 => tools::crds("mcs-v1beta1"),
             Self::McsV1Alpha1 => tools::crds("mcs-v1alpha1"),
+            Self::Openshift => tools::crds("openshift"),
         }
     }
 }

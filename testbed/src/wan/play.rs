@@ -17,7 +17,7 @@ use mcwan_core::emit::kubernetes::names::clusterset_service;
 use mcwan_core::emit::plugin::Plugin;
 use mcwan_core::explain::{Explainer, OutcomeKind};
 use mcwan_core::snapshot::Key;
-use mcwan_core::translate::{self, Destination as To, FrontEnds, Options, Steering, Translation, Trust};
+use mcwan_core::translate::{self, Destination as To, FrontEnds, Options, RouteOptions, Steering, Translation, Trust};
 use mcwan_policy::wire::UnknownHosts;
 use serde_json::Value;
 
@@ -81,6 +81,7 @@ impl Play {
             mcs_version: mcwan_core::api::McsVersion::default(),
             trust: Trust::default(),
             front_ends: FrontEnds::default(),
+            routes: RouteOptions::default(),
         };
         let translation = translate::translate(&gathered.snapshot, &options);
         let plugin = Plugin::new(&translation.imports, UnknownHosts::Pass)?;

@@ -13,7 +13,7 @@ use mcwan_core::api::{GROUP, McsVersion, VERSION};
 use mcwan_core::problem::Severity;
 use mcwan_core::snapshot::Gathered;
 use mcwan_core::snapshot::Snapshot;
-use mcwan_core::translate::{self, FrontEnds, Options, Steering, Translation, Trust};
+use mcwan_core::translate::{self, FrontEnds, Options, RouteOptions, Steering, Translation, Trust};
 use mcwan_testbed::cluster::{Crds, TestCluster};
 use mcwan_testbed::example::Example;
 use serde_json::{Value, json};
@@ -174,6 +174,7 @@ fn translation(snapshot: &Snapshot) -> Translation {
         mcs_version: McsVersion::default(),
         trust: Trust::default(),
         front_ends: FrontEnds::default(),
+        routes: RouteOptions::default(),
     };
     translate::translate(snapshot, &options)
 }

@@ -12,7 +12,7 @@ use mcwan_core::emit::kubernetes::{AccessLog, FilterKind, Module, Settings, ever
 use mcwan_core::emit::object::Kind;
 use mcwan_core::snapshot::Gathered;
 use mcwan_core::snapshot::change::Change;
-use mcwan_core::translate::{FrontEnds, Options, Steering, Translator, Trust};
+use mcwan_core::translate::{FrontEnds, Options, RouteOptions, Steering, Translator, Trust};
 use mcwan_testbed::cluster::TestCluster;
 use mcwan_testbed::tools;
 use serde_json::{Value, json};
@@ -41,6 +41,7 @@ fn unusual(data_plane: DataPlane) -> Vec<Value> {
         mcs_version: McsVersion::default(),
         trust: Trust::default(),
         front_ends: FrontEnds::default(),
+        routes: RouteOptions::default(),
     };
     let settings = Settings {
         cluster: options.cluster.clone(),

@@ -34,6 +34,7 @@ fn import(number: usize, rules: usize) -> Import {
     Import {
         namespace: NAMESPACE.to_owned(),
         name: name(number),
+        serves: mcwan_policy::wire::Serves::Service,
         hostnames: Vec::new(),
         no_match: NoMatch::default(),
         targets: ["sd-wan-priority-high", "sd-wan-priority-low"].map(|name| target(name, number)).into(),
@@ -50,6 +51,7 @@ fn rule(number: usize) -> Rule {
     let path = Some(PathMatch::Prefix(path(number)));
     let target = u32::from(number % 2 == 1);
     Rule {
+        host: None,
         ports: Vec::new(),
         matches: vec![Match { path, ..Match::default() }],
         actions: vec![Action::Forward(Forward { target, weight: 1, path: None })],

@@ -13,11 +13,12 @@ use super::{links, programs};
 const MODULE: &str = "kubernetes";
 
 /// A folder of ours, the module that it comes from, and where in it.
-const SOURCES: [(&str, &str, &str); 4] = [
+const SOURCES: [(&str, &str, &str); 5] = [
     ("gateway-api", "sigs.k8s.io/gateway-api", "config/crd/standard"),
     ("istio", "istio.io/api", "kubernetes"),
     ("mcs-v1alpha1", "sigs.k8s.io/mcs-api", "config/crd"),
     ("mcs-v1beta1", "sigs.k8s.io/mcs-api@v0.5.2", "config/crd"),
+    ("openshift", "github.com/openshift/api@v0.0.0-20260501191448-a49973eaef53", "route/v1/zz_generated.crd-manifests"),
 ];
 
 /// Makes `crds` in `tools` point to the definitions.

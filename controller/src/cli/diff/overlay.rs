@@ -4,7 +4,7 @@ use anyhow::{Context, bail};
 use kube::Resource;
 use mcwan_core::api::RouteKind;
 use mcwan_core::json::put;
-use mcwan_core::snapshot::change::InputKind;
+use mcwan_core::snapshot::change::{Input, InputKind};
 use mcwan_core::snapshot::{Key, Objects, Snapshot, input};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -64,6 +64,15 @@ impl Overlay {
         for kind in RouteKind::ALL {
             let (live, files) = (snapshot.routes.of(kind), files.routes.of(kind));
             all.lay(InputKind::Route(kind), &kind, Merge::Fields, live, files)?;
+        }
+        for file in files.openshift_routes.by_age() {
+            let mut route = file.clone();
+            let key = Key::of(&route.metadata);
+            if let Some(live) = snapshot.openshift_routes.get(&key.namespace, &key.name) {
+                route.metadata.uid.clone_from(&live.metadata.uid);
+                route.metadata.creation_timestamp.clone_from(&live.metadata.creation_timestamp);
+            }
+            all.snapshot.put(Input::OpenshiftRoute(route));
         }
         Ok(all)
     }

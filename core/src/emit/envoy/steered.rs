@@ -34,8 +34,8 @@ pub(super) fn virtual_host(
             vec![by_cluster(import, port)]
         }
     };
-    let canonical = import.canonical_host();
-    json!({"name": import_name(import), "domains": [canonical], "routes": routes})
+    let domain = if import.is_service() { import.canonical_host() } else { "*".to_owned() };
+    json!({"name": import_name(import), "domains": [domain], "routes": routes})
 }
 
 /// The route that takes what the filter steered to a target.

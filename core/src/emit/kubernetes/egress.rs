@@ -1,6 +1,6 @@
 //! What the imports of one namespace share: the gateways that requests leave through.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use mcwan_policy::wire::UnknownHosts;
 
@@ -37,10 +37,14 @@ pub fn egress_gateways(
     let natively = native.iter().map(|import| (*import, route::ports(&[*import], &[])));
     let of_wasm = gateway::listeners(ports, &mut problems);
     let of_native = gateway::listeners(natively, &mut problems);
-    for (gateway, listeners) in [(names::EGRESS_GATEWAY, of_wasm), (names::NATIVE_EGRESS_GATEWAY, of_native)] {
+    let versions = wasm.iter().flat_map(|import| std::iter::once(import.newest).chain(import.versions.iter().copied()));
+    let certificates = gateway::certificates(versions, &of_wasm, &mut problems);
+    let none = BTreeMap::new();
+    let all = [(names::EGRESS_GATEWAY, of_wasm, &certificates), (names::NATIVE_EGRESS_GATEWAY, of_native, &none)];
+    for (gateway, listeners, certificates) in all {
         if !listeners.is_empty() {
             gateways.push(gateway);
-            objects.extend(gateway::objects(namespace, gateway, &listeners, settings));
+            objects.extend(gateway::objects(namespace, gateway, &listeners, certificates, settings));
         }
     }
     objects.extend(settings.access_log.object(namespace, &gateways));

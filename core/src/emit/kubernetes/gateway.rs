@@ -39,6 +39,42 @@ pub(super) fn served_ports<'i>(
     served.map(|port| (*port, listener_port(*port)))
 }
 
+/// The port by which clients of hosts that users choose speak TLS.
+const SECURE_PORT: u16 = 443;
+
+/// Whether clients of an import speak TLS on a port: then each host has a listener of its own.
+pub(super) fn is_secure(import: &Import, port: u16) -> bool {
+    !import.is_service() && port == SECURE_PORT
+}
+
+/// The hosts that clients speak TLS with, and the Secrets with their certificates: of what two versions say the newest holds.
+/// None where a service has their port.
+pub(super) fn certificates<'i>(
+    imports: impl IntoIterator<Item = &'i Import>,
+    listeners: &BTreeSet<u16>,
+    problems: &mut Vec<Problem>,
+) -> BTreeMap<String, String> {
+    let mut certificates = BTreeMap::new();
+    for import in imports {
+        for (host, secret) in &import.certificates {
+            let has_room = !listeners.contains(&SECURE_PORT) && listeners.len() + certificates.len() < LISTENERS;
+            if certificates.contains_key(host) {
+                continue;
+            }
+            if has_room {
+                certificates.insert(host.clone(), secret.clone());
+                continue;
+            }
+            let message = format!(
+                "no listener is left for TLS with {host}: a Gateway has at most {LISTENERS}, and none on port {SECURE_PORT} \
+                 beside one in the clear"
+            );
+            problems.push(Problem::error(import.object.clone(), Reason::TooLarge, message));
+        }
+    }
+    certificates
+}
+
 /// The ports of the listeners that imports need, by their ports, the oldest import first: younger ones go without what is
 /// over the bound.
 pub(super) fn listeners<'i>(
@@ -49,6 +85,9 @@ pub(super) fn listeners<'i>(
     for (import, ports) in imports {
         let mut unserved = import.unserved.clone();
         for (port, listener) in ports {
+            if is_secure(import, port) {
+                continue;
+            }
             if listeners.len() < LISTENERS || listeners.contains(&listener) {
                 listeners.insert(listener);
             } else {
@@ -64,7 +103,13 @@ pub(super) fn listeners<'i>(
 }
 
 /// A Gateway with a listener on each of these ports, and how istiod is to run it.
-pub(super) fn objects(namespace: &str, name: &str, listeners: &BTreeSet<u16>, settings: &Settings) -> [Object; 2] {
+pub(super) fn objects(
+    namespace: &str,
+    name: &str,
+    listeners: &BTreeSet<u16>,
+    certificates: &BTreeMap<String, String>,
+    settings: &Settings,
+) -> [Object; 2] {
     let listener = |port: &u16| {
         json!({
             "name": names::listener(*port),
@@ -73,12 +118,22 @@ pub(super) fn objects(namespace: &str, name: &str, listeners: &BTreeSet<u16>, se
             "allowedRoutes": {"namespaces": {"from": "Same"}},
         })
     };
+    let secure = |(host, secret): (&String, &String)| {
+        json!({
+            "name": names::secure_listener(host),
+            "hostname": host,
+            "port": SECURE_PORT,
+            "protocol": "HTTPS",
+            "tls": {"mode": "Terminate", "certificateRefs": [{"group": "", "kind": "Secret", "name": secret}]},
+            "allowedRoutes": {"namespaces": {"from": "Same"}},
+        })
+    };
     let gateway = Draft::new(Kind::Gateway, namespace, name)
         .annotation("networking.istio.io/service-type", "ClusterIP")
         .with_spec(json!({
             "gatewayClassName": settings.gateway_class,
             "infrastructure": {"parametersRef": {"group": "", "kind": "ConfigMap", "name": name}},
-            "listeners": listeners.iter().map(listener).collect::<Vec<_>>(),
+            "listeners": listeners.iter().map(listener).chain(certificates.iter().map(secure)).collect::<Vec<_>>(),
         }));
     let parameters = Draft::new(Kind::ConfigMap, namespace, name).with(json!({
         "data": {"deployment": deployment(name), "podDisruptionBudget": "spec:\n  maxUnavailable: 1\n"},

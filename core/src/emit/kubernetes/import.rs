@@ -74,7 +74,7 @@ impl<'v> ImportVersions<'v> {
     fn client(&self, newest: &Import, settings: &Settings, problems: &mut Vec<Problem>) -> Option<Object> {
         let Key { namespace, name: import } = &newest.key;
         let name = names::clusterset_service(import);
-        if name.len() - "-clusterset".len() != import.len() {
+        if newest.is_service() && name.len() - "-clusterset".len() != import.len() {
             let host = format!("{name}.{namespace}.svc.cluster.local");
             let message = format!("its name is too long for a Service NAME-clusterset: the Service is called {name}");
             let problem = Problem::warning(newest.object.clone(), Reason::NameTooLong, message);
@@ -92,7 +92,10 @@ impl<'v> ImportVersions<'v> {
             // It is not known what gateways serve: one with the other ports alone would take those of HTTP from clients.
             return None;
         }
-        let http = |(port, listener): (u16, u16)| json!({"name": names::listener(port), "protocol": "TCP", "port": port, "targetPort": listener});
+        let http = |(port, listener): (u16, u16)| {
+            let name = if gateway::is_secure(newest, port) { "https".to_owned() } else { names::listener(port) };
+            json!({"name": name, "protocol": "TCP", "port": port, "targetPort": listener})
+        };
         // What was HTTP until now stays so until no gateway has it any more.
         let is_free = |direct: &&DirectPort| {
             direct.port.protocol != Protocol::Tcp || !ports.contains_key(&direct.port.port.get())

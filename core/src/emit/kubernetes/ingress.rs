@@ -1,6 +1,6 @@
 //! How requests of other clusters enter an exporting namespace, and whose.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub fn ingress_objects<'t>(
         return (Vec::new(), problems);
     }
     let mut objects = vec![admission(namespace, admitted)];
-    objects.extend(gateway::objects(namespace, names::INGRESS_GATEWAY, &listeners, settings));
+    objects.extend(gateway::objects(namespace, names::INGRESS_GATEWAY, &listeners, &BTreeMap::new(), settings));
     (objects, problems)
 }
 

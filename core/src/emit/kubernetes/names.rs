@@ -97,6 +97,12 @@ pub(super) fn listener(port: u16) -> String {
     format!("http-{port}")
 }
 
+/// The listener of a Gateway for a host that clients speak TLS with.
+pub(super) fn secure_listener(host: &str) -> String {
+    let joined = format!("https-{host}");
+    if joined.len() <= MOST_BYTES { joined } else { hashed("https", host, HASH_DIGITS) }
+}
+
 /// What the registry calls a cluster's export.
 pub fn exported_service(cluster: &str, namespace: &str, name: &str) -> String {
     format!("{cluster}.{namespace}.{name}")

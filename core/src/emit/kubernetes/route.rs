@@ -14,6 +14,7 @@ use crate::translate::{HeaderChanges, Import, Target, in_turn};
 use super::backend::{self, Backend};
 use super::draft::Draft;
 use super::forwarding::{self, Unsayable};
+use super::gateway::is_secure;
 use super::recovered::{Places, RecoveredRule};
 use super::{gateway, names};
 
@@ -34,7 +35,8 @@ pub(super) fn steered(
     places: &mut Places,
     problems: &mut Vec<Problem>,
 ) -> Vec<Object> {
-    let hosts = [newest.canonical_host()];
+    // Those of no service keep their hosts, which no route need name: the steering header tells enough.
+    let hosts: Vec<_> = newest.is_service().then(|| newest.canonical_host()).into_iter().collect();
     let (mut objects, mut stand) = (Vec::new(), Places::new());
     for (port, listener) in ports(versions, recovered) {
         let mut rules: Vec<(String, Value)> = Vec::new();
@@ -179,15 +181,17 @@ fn route(
 ) -> Object {
     let name = names::import_route(&import.key.name, port, number);
     let draft = Draft::new(Kind::HttpRoute, &import.key.namespace, name).of_import(&import.key);
-    let mut spec = json!({
-        "parentRefs": [{
-            "group": "gateway.networking.k8s.io",
-            "kind": "Gateway",
-            "name": gateway,
-            "sectionName": names::listener(listener),
-        }],
-        "hostnames": hosts,
-    });
+    let mut parent = json!({"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": gateway});
+    if is_secure(import, port) {
+        // Each host has a listener of its own.
+        put(&mut parent, "port", listener);
+    } else {
+        put(&mut parent, "sectionName", names::listener(listener));
+    }
+    let mut spec = json!({"parentRefs": [parent]});
+    if !hosts.is_empty() {
+        put(&mut spec, "hostnames", hosts);
+    }
     put(&mut spec, "rules", rules);
     draft.with_spec(spec)
 }

@@ -99,6 +99,7 @@ mod tests {
         Import {
             namespace,
             name,
+            serves: wire::Serves::Service,
             hostnames: Vec::new(),
             no_match: wire::NoMatch::default(),
             targets: Vec::new(),

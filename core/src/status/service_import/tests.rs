@@ -12,7 +12,7 @@ use crate::snapshot::Gathered;
 use crate::snapshot::change::Change;
 use crate::snapshot::{Key, Snapshot};
 use crate::status::{GatewayState, ModuleState, News, NewsType};
-use crate::translate::{FrontEnds, Options, Origin, Steering, Translator, Trust};
+use crate::translate::{FrontEnds, Options, Origin, RouteOptions, Steering, Translator, Trust};
 
 const WORLD: &str = "
 apiVersion: mc-wan.l7mp.io/v1alpha1
@@ -80,6 +80,7 @@ fn patch_changed(
         mcs_version: McsVersion::default(),
         trust: Trust::default(),
         front_ends: FrontEnds::default(),
+        routes: RouteOptions::default(),
     });
     translator.update(&gathered.snapshot, &[Change::Everything]);
     let subject = Subject::service_import(gathered.snapshot.service_imports.get("secure", "payment").unwrap());

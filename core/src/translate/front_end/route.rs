@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use mcwan_policy::wire::{NoMatch, RefuseStatus};
 
-use super::{FrontEnd, FrontEnds, FrontRule, grpc_match, http_match};
+use super::{Deed, FrontEnd, FrontEnds, FrontRule, grpc_match, http_match};
 use crate::api::{
     ExportedPort, GATEWAY_API_GROUP, GROUP, GrpcMatch, MCS_GROUP, ParentRef, Route, RouteKind, RouteRule, limits,
 };
@@ -128,7 +128,7 @@ impl<'s> FrontEnd<'s> {
         if claimed.is_empty() {
             return self;
         }
-        if let Some(broken) = rules.iter().position(|rule| rule.fault.is_some_and(|fault| fault.is_of_match)) {
+        if let Some(broken) = rules.iter().position(|rule| rule.deed.fault().is_some_and(|fault| fault.is_of_match)) {
             // It is not known what it would take from the others.
             let broken = rules.swap_remove(broken);
             let refused = RefuseStatus::default();
@@ -283,5 +283,5 @@ fn written<'s>(
         }
         RouteKind::Grpc => (calls.iter().map(grpc_match::wire_match).collect(), RefuseStatus::ServiceUnavailable),
     };
-    FrontRule { origin, matches, ports: ports.to_vec(), rule, fault: fault.as_ref(), refused }
+    FrontRule { origin, host: None, matches, ports: ports.to_vec(), deed: Deed::Asked(rule, fault.as_ref()), refused }
 }

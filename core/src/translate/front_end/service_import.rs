@@ -1,12 +1,12 @@
 //! The front end for `ServiceImport`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use mcwan_policy::wire::{NoMatch, RefuseStatus};
+use mcwan_policy::wire::{NoMatch, RefuseStatus, Serves};
 
 use super::http_match::wire_match;
-use super::{FrontEnd, FrontRule};
+use super::{Deed, FrontEnd, FrontRule};
 use crate::api::{GROUP, HttpRule, NoMatchStatus, ServiceImport};
 use crate::problem::{ObjectRef, Problem, Reason};
 use crate::snapshot::{Age, Key, Unreadable};
@@ -33,8 +33,8 @@ impl<'s> FrontEnd<'s> {
                 origin,
                 matches: rule.matches.iter().map(wire_match).collect(),
                 ports: Vec::new(),
-                rule,
-                fault: None,
+                host: None,
+                deed: Deed::Asked(rule, None),
                 refused: RefuseStatus::default(),
             }
         };
@@ -68,10 +68,14 @@ impl<'s> FrontEnd<'s> {
             fields: &ServiceImport::FIELDS,
             namespace,
             name,
+            serves: Serves::Service,
             hostnames: &[],
+            ports: None,
+            certificates: BTreeMap::new(),
             rules: None,
             default_ports: Vec::new(),
             attachments: Vec::new(),
+            admissions: BTreeMap::new(),
             services: BTreeSet::new(),
             no_match: NoMatch::default(),
             data_plane: None,

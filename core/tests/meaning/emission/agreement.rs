@@ -4,7 +4,7 @@ use mcwan_core::api::{DataPlane, McsVersion};
 use mcwan_core::emit::kubernetes::clusterset_object;
 use mcwan_core::snapshot::change::InputKind;
 use mcwan_core::snapshot::{Key, Snapshot, input};
-use mcwan_core::translate::{FrontEnds, Options, Steering, Translator, Trust};
+use mcwan_core::translate::{FrontEnds, Options, RouteOptions, Steering, Translator, Trust};
 use serde_json::{Value, json};
 
 use super::world::settings;
@@ -99,6 +99,7 @@ fn spec_in(cluster: &str, events: &[(usize, Option<Value>)]) -> Value {
         mcs_version: McsVersion::default(),
         trust: Trust::default(),
         front_ends: FrontEnds::default(),
+        routes: RouteOptions::default(),
     });
     let tiers = json!({"tiers": [{"name": "high", "port": 31_111}]});
     let clusters = CLUSTERS.map(|name| (InputKind::WanCluster, mk("WANCluster", "mc-wan-registry", name, &tiers)));

@@ -9,7 +9,7 @@ use mcwan_core::problem::Problem;
 use mcwan_core::snapshot::Gathered;
 use mcwan_core::snapshot::change::{Change, InputKind};
 use mcwan_core::snapshot::input;
-use mcwan_core::translate::{FrontEnds, Import, Options, Steering, Translator, Trust};
+use mcwan_core::translate::{FrontEnds, Import, Options, RouteOptions, Steering, Translator, Trust};
 use serde_json::{Value, json};
 
 const HEAD: &str = "apiVersion: mc-wan.l7mp.io/v1alpha1\nkind:";
@@ -31,14 +31,7 @@ impl World {
         let tier = format!("{HEAD} WANPolicy\nmetadata: {{name: high}}\nspec: {{port: 31111}}\n");
         let gathered = Gathered::from_text("world.yaml", &[&[tier], documents].concat().join("---\n"));
         assert!(gathered.is_complete(), "{:?}", gathered.findings);
-        let options = Options {
-            cluster: Some("own".to_owned()),
-            steering_key: "0123456789abcdef".parse().unwrap(),
-            steering: Steering::RouteHeader,
-            mcs_version: McsVersion::default(),
-            trust,
-            front_ends: FrontEnds::default(),
-        };
+        let options = Options { trust, ..options() };
         let mut translator = Translator::new(options);
         translator.update(&gathered.snapshot, &[Change::Everything]);
         Self { gathered, translator }
@@ -63,6 +56,19 @@ impl World {
     /// The import `payment` of namespace `secure`.
     pub(crate) fn payment(&self) -> &Import {
         self.translator.imports().get("secure", "payment").unwrap()
+    }
+}
+
+/// What every world is translated with.
+pub(crate) fn options() -> Options {
+    Options {
+        cluster: Some("own".to_owned()),
+        steering_key: "0123456789abcdef".parse().unwrap(),
+        steering: Steering::RouteHeader,
+        mcs_version: McsVersion::default(),
+        trust: Trust::default(),
+        front_ends: FrontEnds::default(),
+        routes: RouteOptions::default(),
     }
 }
 

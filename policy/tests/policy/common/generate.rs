@@ -9,7 +9,7 @@ mod action;
 mod request;
 mod rule;
 
-use mcwan_policy::wire::{Import, NoMatch, PathMatch, PluginConfig, Target, UnknownHosts, VERSION};
+use mcwan_policy::wire::{Import, NoMatch, PathMatch, PluginConfig, Serves, Target, UnknownHosts, VERSION};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -60,9 +60,12 @@ fn sound_import(namespace: &'static str, name: &'static str) -> impl Strategy<Va
     const NO_MATCH: &[NoMatch] =
         &[NoMatch::Forbidden, NoMatch::NotFound, NoMatch::TooManyRequests, NoMatch::ServiceUnavailable];
     let rules = prop_oneof![4 => vec(rule::rule(), 1..6), 1 => vec(rule::rule(), 0..20)];
-    (subsequence(HOSTNAMES, 0..3), select(NO_MATCH), rules).prop_map(move |(hostnames, no_match, rules)| Import {
+    let serves = prop_oneof![4 => Just(Serves::Service), 1 => Just(Serves::Hosts)];
+    let parts = (serves, subsequence(HOSTNAMES, 0..3), select(NO_MATCH), rules);
+    parts.prop_map(move |(serves, hostnames, no_match, rules)| Import {
         namespace: namespace.to_owned(),
-        name: name.to_owned(),
+        name: if serves == Serves::Hosts { format!("{name}.example") } else { name.to_owned() },
+        serves,
         hostnames: hostnames.into_iter().map(str::to_owned).collect(),
         no_match,
         targets: ["high", "low", "service"].map(|target| mk_target(namespace, name, target)).into(),

@@ -36,7 +36,7 @@ pub(crate) fn decide(config: &PluginConfig, request: &Asked, draw: u64) -> Outco
     let Some(authority) = usable_authority(request) else {
         return refusal(None, None, 400, "BadRequest");
     };
-    let Some(import) = host::owner(config, authority) else {
+    let Some((import, host)) = host::scope(config, authority) else {
         return match config.unknown_hosts {
             UnknownHosts::Pass => Outcome::Pass,
             UnknownHosts::Refuse => refusal(None, None, 404, "UnknownHost"),
@@ -48,7 +48,7 @@ pub(crate) fn decide(config: &PluginConfig, request: &Asked, draw: u64) -> Outco
     if !soundness::is_sound(import) {
         return refusal(Some(import), None, 500, "InvalidMatch");
     }
-    let holding = alternatives(import).filter(|candidate| candidate.holds(import, request));
+    let holding = alternatives(import, host).filter(|candidate| candidate.holds(import, request));
     let best = holding.reduce(|best, next| if precedence::outranks(&next, &best) { next } else { best });
     match best {
         Some(candidate) => action::take(import, candidate, request, draw),
@@ -56,10 +56,11 @@ pub(crate) fn decide(config: &PluginConfig, request: &Asked, draw: u64) -> Outco
     }
 }
 
-/// Every match of an import in the order of the sources.
-fn alternatives(import: &Import) -> impl Iterator<Item = Candidate<'_>> {
+/// Every match of the rules of an import for a host, or for the hosts that no rule names, in the order of the sources.
+fn alternatives<'c>(import: &'c Import, host: Option<&str>) -> impl Iterator<Item = Candidate<'c>> {
     const ANYTHING: &Match = &Match { path: None, method: None, headers: Vec::new(), query_params: Vec::new() };
-    import.rules.iter().enumerate().flat_map(|(rule, source)| {
+    let rules = import.rules.iter().enumerate().filter(move |(_, rule)| rule.host.as_deref() == host);
+    rules.flat_map(|(rule, source)| {
         let given = source.matches.iter().enumerate();
         let given = given.map(move |(index, alternative)| (Some(index), alternative));
         let default = source.matches.is_empty().then_some((None, ANYTHING));
@@ -69,20 +70,24 @@ fn alternatives(import: &Import) -> impl Iterator<Item = Candidate<'_>> {
     })
 }
 
-/// The place of every match of an import, and whether it holds.
-pub(crate) fn considered(import: &Import, request: &Asked) -> Vec<(RuleMatch, bool)> {
-    alternatives(import).map(|candidate| (candidate.at, candidate.holds(import, request))).collect()
+/// The place of every match for a request's host, and whether it holds.
+pub(crate) fn considered(config: &PluginConfig, request: &Asked) -> Vec<(RuleMatch, bool)> {
+    let scope = usable_authority(request).and_then(|authority| host::scope(config, authority));
+    let Some((import, host)) = scope else { return Vec::new() };
+    alternatives(import, host).map(|candidate| (candidate.at, candidate.holds(import, request))).collect()
 }
 
 /// The matches whose path holds: all that may be asked about.
-pub(crate) fn alternatives_on_path<'c>(import: &'c Import, request: &Asked) -> Vec<&'c Match> {
-    let all = alternatives(import).map(|candidate| candidate.alternative);
+pub(crate) fn alternatives_on_path<'c>(config: &'c PluginConfig, request: &Asked) -> Vec<&'c Match> {
+    let scope = usable_authority(request).and_then(|authority| host::scope(config, authority));
+    let all =
+        scope.into_iter().flat_map(|(import, host)| alternatives(import, host)).map(|candidate| candidate.alternative);
     all.filter(|alternative| path_holds(alternative, request)).collect()
 }
 
 /// The import that has a request's host.
 pub(crate) fn owner<'c>(config: &'c PluginConfig, request: &Asked) -> Option<&'c Import> {
-    host::owner(config, usable_authority(request)?)
+    host::scope(config, usable_authority(request)?).map(|(import, _)| import)
 }
 
 /// The authority, unless it is absent, not text, or names no host.

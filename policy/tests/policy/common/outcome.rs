@@ -45,7 +45,7 @@ impl Outcome {
             Decision::Route(route) => Self::Route {
                 import: key(route.import),
                 matched: route.matched,
-                authority: route.import.canonical_host().to_owned(),
+                authority: route.import.authority().unwrap_or("").to_owned(),
                 steering: route.target.steering_value().to_owned(),
                 path: route.path.as_ref().filter(|path| Some(*path) != request.path.as_ref()).map(|path| escaped(path)),
             },

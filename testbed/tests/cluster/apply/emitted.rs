@@ -10,7 +10,7 @@ use mcwan_core::emit::kubernetes::{AccessLog, FilterKind, Module, Settings, ever
 use mcwan_core::emit::object::{Kind, Object, ObjectId};
 use mcwan_core::snapshot::change::{Change, Input, InputKind};
 use mcwan_core::snapshot::{ClientService, Gathered, Key, input};
-use mcwan_core::translate::{FrontEnds, Options, Steering, Translator, Trust, clusterset_service};
+use mcwan_core::translate::{FrontEnds, Options, RouteOptions, Steering, Translator, Trust, clusterset_service};
 use serde_json::{Value, json};
 
 use super::edge::CLUSTER;
@@ -80,6 +80,7 @@ fn of_example(number: usize, mut gathered: Gathered, data_plane: DataPlane, filt
         mcs_version: McsVersion::default(),
         trust: Trust::default(),
         front_ends: FrontEnds::default(),
+        routes: RouteOptions::default(),
     };
     let url = format!("oci://registry.example.com/mcwan-filter@sha256:{}", "0".repeat(64));
     let module = Module { url, sha256: None };

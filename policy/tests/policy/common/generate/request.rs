@@ -27,7 +27,8 @@ enum Change {
 
 /// A request to a host of these imports, or to one beside them, that starts from one of their matches.
 pub(crate) fn request_near(imports: &[Import]) -> impl Strategy<Value = Asked> + use<> {
-    let hosts: Vec<String> = imports.iter().flat_map(hosts_of).collect();
+    let hosts = imports.iter().flat_map(hosts_of);
+    let hosts: Vec<String> = hosts.chain(["nobody.example.org".to_owned()]).collect();
     let mut matches: Vec<Match> =
         imports.iter().flat_map(|import| &import.rules).flat_map(|rule| rule.matches.clone()).collect();
     matches.push(Match::default());

@@ -8,6 +8,9 @@ use proptest::sample::select;
 
 use super::action::actions;
 
+/// Hosts that rules name: exact and not, new ones and such that an import has in another way.
+const HOSTS: &[&str] = &["www.example.com", "pay.example.com", "*.example.com", "payment.secure"];
+
 /// Paths that share prefixes, differ in a slash or in case, or are escaped.
 pub(super) const PATHS: &[&str] =
     &["/", "/a", "/a/", "/ab", "/A", "/a/b", "/a/b/", "/a/b/c", "/a.b", "/a%20b", "/a%2Db", "/ab/b", "/b", "/b/a"];
@@ -52,11 +55,9 @@ pub(super) fn rule() -> impl Strategy<Value = Rule> {
 
 fn rule_with(path: BoxedStrategy<Option<PathMatch>>, replaces_prefix: bool) -> impl Strategy<Value = Rule> {
     let ports = prop_oneof![3 => Just(Vec::new()), 1 => vec(select(&[80, 8080, 15_021, 65_021]), 1..3)];
-    (ports, vec(alternative(path), 0..4), actions(replaces_prefix)).prop_map(|(ports, matches, actions)| Rule {
-        ports,
-        matches,
-        actions,
-    })
+    let host = option::weighted(0.2, select(HOSTS).prop_map(str::to_owned));
+    (host, ports, vec(alternative(path), 0..4), actions(replaces_prefix))
+        .prop_map(|(host, ports, matches, actions)| Rule { host, ports, matches, actions })
 }
 
 fn alternative(path: BoxedStrategy<Option<PathMatch>>) -> impl Strategy<Value = Match> {

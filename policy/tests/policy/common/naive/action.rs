@@ -3,7 +3,7 @@
 use mcwan_policy::RuleMatch;
 use mcwan_policy::wire::{
     Action, Forward, HeaderModifier, Import, Match, PathMatch, PathRewrite, Redirect, RefuseReason, RefuseStatus,
-    Scheme,
+    Scheme, Serves,
 };
 
 use super::super::outcome::escaped;
@@ -74,7 +74,10 @@ fn forward(
     Ok(Outcome::Route {
         import: key(import),
         matched: at,
-        authority: format!("{}.{}.svc.cluster.local", import.name, import.namespace),
+        authority: match import.serves {
+            Serves::Service => format!("{}.{}.svc.cluster.local", import.name, import.namespace),
+            Serves::Hosts => String::new(),
+        },
         steering: format!("{}.{}", target.name, target.digest),
         path: path.filter(|path| Some(path) != request.path.as_ref()).map(|path| escaped(&path)),
     })

@@ -1,10 +1,12 @@
 //! RESOURCES, "Hosts of an import".
 
-use mcwan_policy::wire::{Import, PluginConfig};
+use std::collections::BTreeSet;
 
-/// The import that has the host of an authority: an exact claim before a wildcard, the longest
-/// wildcard first, the earlier import first.
-pub(crate) fn owner<'c>(config: &'c PluginConfig, authority: &str) -> Option<&'c Import> {
+use mcwan_policy::wire::{Import, PluginConfig, Serves};
+
+/// The import that has the host of an authority, and the host that its rules must name, if any does: an exact claim
+/// before a wildcard, the longest wildcard first, the earlier import first.
+pub(crate) fn scope<'c>(config: &'c PluginConfig, authority: &str) -> Option<(&'c Import, Option<&'c str>)> {
     let host = normalised(authority);
     let claims: Vec<(String, &Import)> = config
         .imports
@@ -16,7 +18,8 @@ pub(crate) fn owner<'c>(config: &'c PluginConfig, authority: &str) -> Option<&'c
         let matching = claims.iter().filter(|(claim, _)| wildcard_holds(claim, &host));
         matching.reduce(|best, next| if next.0.len() > best.0.len() { next } else { best })
     };
-    exact.or_else(longest_wildcard).map(|(_, import)| *import)
+    let (claim, import) = exact.or_else(longest_wildcard)?;
+    Some((import, import.rules.iter().filter_map(|rule| rule.host.as_deref()).find(|host| host == claim)))
 }
 
 /// The place of the import that has a host, or a wildcard, that imports claim.
@@ -54,7 +57,11 @@ fn claims_of(config: &PluginConfig, import: &Import) -> Vec<String> {
 /// Every host of an import that is alone on its gateway.
 pub(crate) fn hosts_of(import: &Import) -> Vec<String> {
     let namespace = &import.namespace;
-    let mut hosts = Vec::new();
+    let chosen = import.hostnames.iter().chain(import.rules.iter().filter_map(|rule| rule.host.as_ref()));
+    let mut hosts: Vec<_> = chosen.collect::<BTreeSet<_>>().into_iter().cloned().collect();
+    if import.serves == Serves::Hosts {
+        return hosts;
+    }
     for name in bare_names(import) {
         hosts.push(format!("{name}.{namespace}"));
         hosts.push(format!("{name}.{namespace}.svc"));
@@ -62,10 +69,12 @@ pub(crate) fn hosts_of(import: &Import) -> Vec<String> {
         hosts.push(name);
     }
     hosts.push(format!("{}.{namespace}.svc.clusterset.local", import.name));
-    hosts.extend(import.hostnames.iter().cloned());
     hosts
 }
 
-fn bare_names(import: &Import) -> [String; 2] {
-    [import.name.clone(), format!("{}-clusterset", import.name)]
+fn bare_names(import: &Import) -> Vec<String> {
+    if import.serves == Serves::Hosts {
+        return Vec::new();
+    }
+    vec![import.name.clone(), format!("{}-clusterset", import.name)]
 }

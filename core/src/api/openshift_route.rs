@@ -1,0 +1,315 @@
+//! `Route` of `route.openshift.io/v1`, as people write it, and what it is told.
+//!
+//! The definition is laxer than `OpenShift`'s API server: hosts and paths are checked by the front end.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use kube_core::{ObjectMeta, Resource};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+use crate::kind;
+use crate::problem::ObjectRef;
+
+/// A route of a router.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct OpenshiftRoute {
+    /// Its metadata.
+    pub metadata: ObjectMeta,
+    /// What it asks for.
+    #[serde(default)]
+    pub spec: OpenshiftRouteSpec,
+    /// What it is told.
+    #[serde(default)]
+    status: Status,
+}
+
+/// What a route asks for (`RouteSpec`).
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct OpenshiftRouteSpec {
+    /// The host.
+    pub host: Option<String>,
+    /// The host, but for the router's domain.
+    pub subdomain: Option<String>,
+    /// Paths begin with it.
+    pub path: Option<String>,
+    /// Where requests go.
+    pub to: RouteTarget,
+    /// Where they go, too.
+    pub alternate_backends: Vec<RouteTarget>,
+    /// The port there.
+    pub port: Option<RoutePort>,
+    /// How clients are spoken to; none: in the clear.
+    pub tls: Option<RouteTls>,
+    /// Whether it stands for other hosts, too.
+    pub wildcard_policy: Option<String>,
+    /// What becomes of headers.
+    pub http_headers: Option<RouteHeaders>,
+}
+
+/// A Service, and its share of the requests (`RouteTargetReference`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct RouteTarget {
+    /// `Service`.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// Its share, relative to the others', at most 256; none: 100.
+    pub weight: Option<u32>,
+}
+
+/// A port of the pods (`RoutePort`).
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RoutePort {
+    /// A number of the pods', or the name of a port of the Service.
+    pub target_port: IntOrString,
+}
+
+/// How clients are spoken to (`TLSConfig`). Of keys and certificates nothing is kept but that they are there.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[expect(clippy::struct_excessive_bools, reason = "each tells of a field of its own")]
+pub struct RouteTls {
+    /// Where TLS ends: `edge`, `reencrypt` or `passthrough`.
+    pub termination: String,
+    #[serde(deserialize_with = "is_given")]
+    certificate: bool,
+    #[serde(deserialize_with = "is_given")]
+    key: bool,
+    #[serde(deserialize_with = "is_given")]
+    ca_certificate: bool,
+    #[serde(deserialize_with = "is_given")]
+    destination_ca_certificate: bool,
+    /// What becomes of requests in the clear: `None`, `Redirect` or `Allow`.
+    pub insecure_edge_termination_policy: Option<String>,
+    /// A Secret of the namespace.
+    pub external_certificate: Option<SecretRef>,
+}
+
+/// Whether a text is there. It is not kept.
+fn is_given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    Option::<String>::deserialize(deserializer).map(|text| text.is_some_and(|text| !text.is_empty()))
+}
+
+/// A Secret by its name (`LocalObjectReference`).
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct SecretRef {
+    /// Its name.
+    pub name: String,
+}
+
+/// What becomes of headers (`RouteHTTPHeaders`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct RouteHeaders {
+    /// What is done.
+    pub actions: HeaderActions,
+}
+
+/// What is done to the headers of requests and responses (`RouteHTTPHeaderActions`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct HeaderActions {
+    /// Of requests.
+    pub request: Vec<HeaderAction>,
+    /// Of responses.
+    pub response: Vec<HeaderAction>,
+}
+
+/// What is done to one header (`RouteHTTPHeader`).
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct HeaderAction {
+    /// Its name.
+    pub name: String,
+    action: Action,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+struct Action {
+    r#type: String,
+    set: Option<SetHeader>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+struct SetHeader {
+    value: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+struct Status {
+    ingress: Vec<Value>,
+}
+
+/// Which routes are ours: those that have all of these labels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RouteSelector(BTreeMap<String, String>);
+
+/// A text is no [`RouteSelector`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` selects no routes: want labels as `KEY=VALUE`, with commas between them")]
+pub struct RouteSelectorError(String);
+
+impl OpenshiftRoute {
+    /// For people.
+    pub fn object(&self) -> ObjectRef {
+        let ObjectMeta { namespace, name, .. } = self.metadata.clone();
+        ObjectRef { kind: kind::OPENSHIFT_ROUTE.name.to_owned(), namespace, name: name.unwrap_or_default() }
+    }
+
+    /// An annotation.
+    pub fn annotation(&self, key: &str) -> Option<&str> {
+        self.metadata.annotations.as_ref()?.get(key).map(String::as_str)
+    }
+
+    /// Whether it asks for the same as another.
+    pub fn says(&self, other: &Self) -> bool {
+        let (own, others) = (&self.metadata, &other.metadata);
+        self.spec == other.spec
+            && own.annotations == others.annotations
+            && own.labels == others.labels
+            && own.creation_timestamp == others.creation_timestamp
+    }
+
+    /// The entries of `status.ingress`, as they stand there.
+    pub fn told(&self) -> &[Value] {
+        &self.status.ingress
+    }
+
+    /// Takes note of what it is told.
+    pub fn tell(&mut self, ingress: Vec<Value>) {
+        self.status.ingress = ingress;
+    }
+}
+
+impl RouteTarget {
+    /// The weight of one that names none (`RouteTargetReference`).
+    const WEIGHT: u32 = 100;
+
+    /// Its share.
+    pub fn share(&self) -> u32 {
+        self.weight.unwrap_or(Self::WEIGHT)
+    }
+}
+
+impl RouteTls {
+    /// Whether a certificate or a key stands in it.
+    pub fn is_inline(&self) -> bool {
+        self.certificate || self.key || self.ca_certificate || self.destination_ca_certificate
+    }
+}
+
+impl HeaderAction {
+    /// The value that it gets, in which `%%` is one; none: it is removed.
+    pub fn value(&self) -> Option<&str> {
+        self.action.set.as_ref().filter(|_| self.action.r#type == "Set").map(|set| &*set.value)
+    }
+}
+
+impl Default for RouteSelector {
+    fn default() -> Self {
+        Self([("mc-wan.l7mp.io/router".to_owned(), "mcwan".to_owned())].into())
+    }
+}
+
+impl RouteSelector {
+    /// Whether a route is ours.
+    pub fn takes(&self, route: &OpenshiftRoute) -> bool {
+        let labels = route.metadata.labels.as_ref();
+        self.0.iter().all(|(key, value)| labels.and_then(|labels| labels.get(key)) == Some(value))
+    }
+}
+
+impl std::str::FromStr for RouteSelector {
+    type Err = RouteSelectorError;
+
+    fn from_str(text: &str) -> Result<Self, RouteSelectorError> {
+        let pair = |label: &str| {
+            let (key, value) = label.split_once('=')?;
+            let (key, value) = (key.trim(), value.trim_start_matches('=').trim());
+            (!key.is_empty() && !key.contains(char::is_whitespace)).then(|| (key.to_owned(), value.to_owned()))
+        };
+        let pairs: Option<BTreeMap<_, _>> = text.split(',').map(pair).collect();
+        pairs.map(Self).ok_or_else(|| RouteSelectorError(text.to_owned()))
+    }
+}
+
+/// As API servers take it.
+impl std::fmt::Display for RouteSelector {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let pairs: Vec<_> = self.0.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        formatter.write_str(&pairs.join(","))
+    }
+}
+
+impl Resource for OpenshiftRoute {
+    type DynamicType = ();
+    type Scope = kube_core::NamespaceResourceScope;
+
+    fn kind((): &()) -> Cow<'_, str> {
+        kind::OPENSHIFT_ROUTE.name.into()
+    }
+
+    fn group((): &()) -> Cow<'_, str> {
+        kind::OPENSHIFT_ROUTE.group.into()
+    }
+
+    fn version((): &()) -> Cow<'_, str> {
+        "v1".into()
+    }
+
+    fn plural((): &()) -> Cow<'_, str> {
+        kind::OPENSHIFT_ROUTE.plural.into()
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_selector_takes_routes_that_have_all_labels() {
+        let route = |labels: Value| -> OpenshiftRoute {
+            serde_json::from_value(json!({"metadata": {"name": "a", "labels": labels}})).unwrap()
+        };
+        let ours = json!({"mc-wan.l7mp.io/router": "mcwan", "a": "b"});
+        for (selector, expected) in [
+            ("mc-wan.l7mp.io/router=mcwan", true),
+            ("a==b, mc-wan.l7mp.io/router = mcwan", true),
+            ("a=b,c=d", false),
+            ("a=c", false),
+        ] {
+            let selector: RouteSelector = selector.parse().unwrap();
+            assert_eq!(selector.takes(&route(ours.clone())), expected, "{selector}");
+            assert_eq!(selector.to_string().parse(), Ok(selector));
+        }
+        assert!(!RouteSelector::default().takes(&route(json!(null))), "no labels");
+        for odd in ["", "a", "=b", "a=b,,c=d", "a in (b)"] {
+            assert!(odd.parse::<RouteSelector>().is_err(), "{odd}");
+        }
+    }
+
+    #[test]
+    fn of_keys_nothing_is_kept() {
+        let tls = json!({"termination": "edge", "key": "SECRET", "certificate": "PEM"});
+        let route = json!({"metadata": {"name": "a"}, "spec": {"to": {"kind": "Service", "name": "s"}, "tls": tls}});
+        let route: OpenshiftRoute = serde_json::from_value(route).unwrap();
+        assert!(route.spec.tls.as_ref().unwrap().is_inline());
+        assert!(!format!("{route:?}").contains("SECRET"));
+    }
+}

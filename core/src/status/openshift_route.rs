@@ -1,0 +1,145 @@
+//! What the `Route`s of `OpenShift` are told (`RouteIngress`).
+//!
+//! `status.ingress` is one list for all routers, and whoever writes it replaces it whole: it is read, changed and written,
+//! and refused where somebody else was faster. Others' entries stay as they are. Conditions there know no generation, and
+//! that of a route that is admitted has no reason.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta, Time};
+use k8s_openapi::jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::condition::{ADMITTED, RESOLVED_REFS, Saying, Subject};
+use super::{StatusKind, StatusPatch, message};
+use crate::api::OpenshiftRoute;
+use crate::json::put_at;
+use crate::problem::{Effect, Problem, Reason};
+use crate::translate::Admission;
+
+const OURS: [&str; 2] = [ADMITTED, RESOLVED_REFS];
+
+/// What changes in what a route is told by a router of this name. `emitted`: what was found wrong when its objects were made.
+pub fn openshift_route(
+    route: &OpenshiftRoute,
+    admission: &Admission,
+    emitted: &[Problem],
+    router: &str,
+    now: &Time,
+) -> Option<StatusPatch> {
+    let is_ours = |entry: &&Value| entry.get("routerName").and_then(Value::as_str) == Some(router);
+    let place = route.told().iter().position(|entry| is_ours(&entry));
+    let before = place.and_then(|place| route.told().get(place));
+    let conditions = before.map(conditions).unwrap_or_default();
+    let metadata = ObjectMeta { generation: None, ..route.metadata.clone() };
+    let subject = Subject { metadata: &metadata, conditions: &conditions };
+    let (mut patch, _) = subject.said(StatusKind::OpenshiftRoute, &OURS, sayings(route, admission, emitted), now);
+    let mut said = patch.body.pointer("/status/conditions").cloned().unwrap_or_default();
+    for condition in said.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
+        if condition.get("reason").and_then(Value::as_str) == Some(&Reason::Accepted.to_string()) {
+            condition.remove("reason");
+        }
+        condition.retain(|_, value| value.as_str() != Some(""));
+    }
+    let mut entry = json!({"routerName": router, "wildcardPolicy": "None", "conditions": said});
+    if let Some(host) = &admission.host {
+        put_at(&mut entry, &["host"], host.as_str());
+    }
+    if before == Some(&entry) {
+        return None;
+    }
+    let mut ingress = route.told().to_vec();
+    match place.and_then(|place| ingress.get_mut(place)) {
+        Some(place) => *place = entry,
+        None => ingress.push(entry),
+    }
+    put_at(&mut patch.body, &["metadata", "resourceVersion"], route.metadata.resource_version.clone());
+    put_at(&mut patch.body, &["status"], json!({"ingress": ingress}));
+    Some(patch)
+}
+
+fn sayings(route: &OpenshiftRoute, admission: &Admission, emitted: &[Problem]) -> Vec<Saying> {
+    let object = route.object();
+    let own: Vec<_> = emitted
+        .iter()
+        .filter(|problem| problem.object == object && problem.reason.effect() != Effect::Harmless)
+        .collect();
+    let admitted = match &admission.admitted {
+        Err((reason, why)) => Saying::new(ADMITTED, false, *reason, message::joined([why.clone()])),
+        Ok(_) if !own.is_empty() => {
+            let told = message::of_problems(own.iter().copied(), &object);
+            Saying::new(ADMITTED, false, Reason::UnsupportedValue, told)
+        }
+        Ok(note) => Saying::new(ADMITTED, true, Reason::Accepted, message::joined([note.clone()])),
+    };
+    if !admitted.status {
+        return vec![admitted];
+    }
+    let resolved = match &admission.unresolved {
+        Some((reason, why)) => Saying::new(RESOLVED_REFS, false, *reason, message::joined([why.clone()])),
+        None => Saying::new(RESOLVED_REFS, true, Reason::ResolvedRefs, "every backend is there"),
+    };
+    vec![admitted, resolved]
+}
+
+/// The conditions of an entry, as others have them.
+fn conditions(entry: &Value) -> Vec<Condition> {
+    let read = |said: &Value| {
+        let text = |field: &str| said.get(field).and_then(Value::as_str);
+        let since: Option<Timestamp> = text("lastTransitionTime").and_then(|time| time.parse().ok());
+        Some(Condition {
+            type_: text("type")?.to_owned(),
+            status: text("status")?.to_owned(),
+            reason: text("reason").map_or_else(|| Reason::Accepted.to_string(), str::to_owned),
+            message: text("message").unwrap_or_default().to_owned(),
+            observed_generation: None,
+            last_transition_time: Time(since.unwrap_or(Timestamp::UNIX_EPOCH)),
+        })
+    };
+    let all = entry.get("conditions").and_then(Value::as_array);
+    all.into_iter().flatten().filter_map(read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mk_route(ingress: &Value) -> OpenshiftRoute {
+        let metadata = json!({"name": "shop", "namespace": "secure", "generation": 3, "resourceVersion": "7"});
+        serde_json::from_value(json!({"metadata": metadata, "status": {"ingress": ingress}})).unwrap()
+    }
+
+    fn mk_admission(admitted: Result<&str, (Reason, &str)>) -> Admission {
+        Admission {
+            host: Some("shop.example.com".to_owned()),
+            admitted: admitted.map(str::to_owned).map_err(|(reason, why)| (reason, why.to_owned())),
+            unresolved: None,
+        }
+    }
+
+    fn told(ingress: &Value, admitted: Result<&str, (Reason, &str)>) -> Option<Value> {
+        let now = Time(Timestamp::UNIX_EPOCH);
+        let patch = openshift_route(&mk_route(ingress), &mk_admission(admitted), &[], "mcwan", &now)?;
+        assert_eq!(patch.body["metadata"]["resourceVersion"], "7", "refused where somebody else was faster");
+        Some(patch.body["status"]["ingress"].clone())
+    }
+
+    #[test]
+    fn others_are_left_alone_and_what_is_said_is_said_once() {
+        let other = json!({"routerName": "default", "host": "x", "odd": [1.0, null]});
+        let ours = told(&json!([other]), Ok("")).unwrap();
+        assert_eq!(ours[0], other);
+        let admitted = &ours[1]["conditions"][0];
+        assert_eq!((&admitted["type"], &admitted["status"]), (&json!("Admitted"), &json!("True")));
+        assert!(admitted.get("reason").is_none() && admitted.get("observedGeneration").is_none(), "{admitted}");
+        assert_eq!(ours[1]["host"], "shop.example.com");
+        assert_eq!(told(&ours, Ok("")), None, "nothing changed");
+        let refused = told(&ours, Err((Reason::HostAlreadyClaimed, "older"))).unwrap();
+        assert_eq!(refused[1]["conditions"][0]["reason"], "HostAlreadyClaimed");
+        assert_eq!(
+            refused[1]["conditions"].as_array().unwrap().len(),
+            1,
+            "of one that is refused, no backends are told"
+        );
+        assert_eq!(told(&refused, Err((Reason::HostAlreadyClaimed, "older"))), None);
+        assert_eq!(refused[0], other);
+    }
+}
