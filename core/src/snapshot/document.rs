@@ -13,7 +13,7 @@ use super::kind::{Recognized, recognize};
 use super::typed;
 use super::yaml::{self, Value};
 use super::{Objects, Snapshot, slip};
-use crate::api::{Route, RouteDocument, RouteKind, validate};
+use crate::api::{OpenshiftRoute, Route, RouteDocument, RouteKind, RouteSelector, validate};
 use crate::kind::{self, KindInfo};
 use crate::problem::{ObjectRef, Problem, Reason, Severity};
 
@@ -81,6 +81,11 @@ impl Collected {
             Recognized::Misspelt(hint) => {
                 let message = format!("there is no {kind} in {api_version}");
                 self.findings.push(Finding::error(item.place(), Reason::UnknownKind, message).hint(hint));
+                if item.has(&["metadata", "spec"]) {
+                    let message = "`spec` stands below `metadata`";
+                    let finding = Finding::error(item.place(), Reason::UnknownField, message);
+                    self.findings.push(finding.hint("write it beside `metadata`"));
+                }
             }
         }
     }
@@ -130,7 +135,7 @@ impl Collected {
             InputKind::ReferenceGrant => self.add(&object, |all| &mut all.reference_grants),
             InputKind::ServiceExport => self.add(&object, |all| &mut all.service_exports),
             InputKind::Route(kind) => self.add_route(kind, &object),
-            InputKind::OpenshiftRoute => self.add(&object, |all| &mut all.openshift_routes),
+            InputKind::OpenshiftRoute => self.add_openshift_route(&object),
             InputKind::GatewayPod => {
                 if let Some(pod) = self.typed(&object, typed::read_in_part) {
                     self.snapshot.gateway_pods.insert(pod);
@@ -166,6 +171,18 @@ impl Collected {
             self.snapshot.put(Input::Route(route));
         }
         self.findings.extend(problems.into_iter().map(|problem| self.places.locate(problem)));
+    }
+
+    /// Adds a route of hosts, and says if it is another router's.
+    fn add_openshift_route(&mut self, object: &ObjectRef) {
+        let Some(route) = self.typed::<OpenshiftRoute>(object, typed::read) else { return };
+        if !RouteSelector::default().takes(&route) {
+            let message = "it has not the labels of the routes that are mcwan's, unless the controller selects others";
+            let warning = Problem::warning(object.clone(), Reason::NotRead, message).at("metadata.labels");
+            let hint = format!("write `labels: {{{}}}`", RouteSelector::default().to_string().replace('=', ": "));
+            self.findings.push(self.places.locate(warning.hint(hint)));
+        }
+        self.snapshot.openshift_routes.insert(route);
     }
 
     /// Adds an object of Kubernetes' to its list, if it can be read.

@@ -41,6 +41,8 @@ pub(super) fn recognize(api_version: &str, kind: &str) -> Recognized {
             Some(known) => misspelt(known),
             None => Recognized::Misspelt(format!("the kinds of {group} are {}", OURS.map(|ours| ours.name).join(", "))),
         },
+        // As it was called before API groups.
+        Some((known, InputKind::OpenshiftRoute)) if group.is_empty() => misspelt(known),
         _ => Recognized::Ignored(None),
     }
 }
@@ -82,6 +84,8 @@ mod tests {
             ("v1alpha1", "WANPolicy", None, "ours without a group"),
             ("discovery.k8s.io/v1beta1", "EndpointSlice", None, "a version that is not read"),
             ("mc-wan.l7mp.io/v1alpha1", "WanPolicy", None, "ours in another case"),
+            ("v1", "Route", None, "a Route of before API groups"),
+            ("serving.knative.dev/v1", "Route", Some(Recognized::Ignored(None)), "a namesake"),
             ("mc-wan.l7mp.io/v1alpha1", "Foo", None, "a kind that our group does not have"),
         ];
         for (api_version, kind, expected, message) in table {

@@ -264,8 +264,25 @@ impl DerefMut for WanCluster {
 }
 
 /// Installs what our controller needs. Its own Deployment is told to have no pods: the harness runs them.
+/// What the chart adds where `Route`s give rules.
+const ROUTES: &str = "
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: mcwan-routes}
+rules:
+- {apiGroups: [route.openshift.io], resources: [routes], verbs: [get, list, watch]}
+- {apiGroups: [route.openshift.io], resources: [routes/status], verbs: [patch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: mcwan-routes}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: mcwan-routes}
+subjects: [{kind: ServiceAccount, name: mcwan, namespace: mc-wan-system}]
+";
+
 async fn install(cluster: &TestCluster) -> Result<()> {
     cluster.kubectl(&["apply", "--server-side", "--force-conflicts", "--kustomize", MANIFESTS]).await?;
+    cluster.apply(ROUTES).await?;
     let scaled = cluster.kubectl(&["scale", "deployment", "--namespace", SYSTEM, "--all", "--replicas", "0"]).await?;
     ensure!(scaled.contains("scaled"), "our Deployment is not there: {scaled}");
     Ok(())

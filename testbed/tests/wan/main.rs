@@ -11,6 +11,7 @@ mod consumers;
 mod demo;
 mod examples;
 mod harness;
+mod hosts;
 #[path = "../common/images.rs"]
 mod images;
 mod kills;

@@ -4,6 +4,7 @@ use anyhow::Result;
 
 use crate::clusterset::a_service_of_both_clusters;
 use crate::consumers::a_consumer_is_admitted_and_refused;
+use crate::hosts::hosts_that_users_choose;
 use crate::observability::operators_see_what_happens;
 use crate::protocols::what_is_spoken_crosses_the_wan;
 use crate::scene::Scene;
@@ -13,6 +14,7 @@ async fn what_is_spoken_crosses_the_wan_and_operators_see_it() -> Result<()> {
     let scene = Scene::start().await?;
     Box::pin(what_is_spoken_crosses_the_wan(&scene)).await?;
     Box::pin(a_consumer_is_admitted_and_refused(&scene)).await?;
+    Box::pin(hosts_that_users_choose(&scene)).await?;
     Box::pin(operators_see_what_happens(&scene)).await?;
     Box::pin(a_service_of_both_clusters(&scene)).await
 }

@@ -47,7 +47,8 @@ impl Scene {
     /// Starts the clusters, in which there is nothing yet.
     pub(crate) async fn start() -> Result<Self> {
         let turn = half_machine().await;
-        let wan = TestWan::start(Plan::default()).await?;
+        let kinds = ["--front-ends", "HTTPRoute,GRPCRoute,Route"];
+        let wan = TestWan::start(Plan::default().arguments(&kinds)).await?;
         let client = wan.client(2).await?;
         Ok(Self { wan, client, _turn: turn })
     }

@@ -12,7 +12,7 @@ use mcwan_policy::{is_label, limits, standard_hosts};
 use super::{Deed, FrontEnd, FrontRule};
 use crate::api::{DataPlane, ImportFields, OpenshiftRoute, RouteSelector};
 use crate::kind::OPENSHIFT_ROUTE;
-use crate::problem::{FieldPath, ObjectRef, Reason};
+use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 use crate::snapshot::{Key, Snapshot};
 use crate::translate::route_hosts::Claim;
 use crate::translate::{Exports, Origin, RouteHosts};
@@ -106,6 +106,9 @@ impl<'s> FrontEnd<'s> {
             match admitted {
                 Ok(path) => front_end.admit(route, &path, (snapshot, exports, options), &mut admission),
                 Err(refused) => admission.admitted = Err(refused),
+            }
+            if let Err((reason, message)) = &admission.admitted {
+                front_end.problems.push(Problem::error(route.object(), *reason, message.as_str()));
             }
             front_end.admissions.insert(own, admission);
         }

@@ -7,7 +7,7 @@ use mcwan_core::emit::object::Kind;
 use mcwan_core::emit::plugin::Plugin;
 use mcwan_core::explain::Asked;
 use mcwan_core::snapshot::change::{Change, InputKind};
-use mcwan_core::snapshot::{Key, Objects, Snapshot, input, of_hosts};
+use mcwan_core::snapshot::{Gathered, Key, Objects, Snapshot, input, of_hosts};
 use mcwan_core::translate::{Admission, Import, Translator};
 use mcwan_policy::wire::UnknownHosts;
 use mcwan_policy::{Decision, Reply};
@@ -363,4 +363,12 @@ fn permutations(count: usize) -> Vec<Vec<usize>> {
             })
         })
         .collect()
+}
+
+#[test]
+fn the_seeds_two_slips_are_both_named() {
+    let seed = "apiVersion: v1\nkind: Route\nmetadata:\n  name: test\n  spec:\n    host: www.example.com\n    to:\n      kind: Service\n      name: s1\n";
+    let findings = Gathered::from_text("seed.yaml", seed).findings;
+    let hints: Vec<_> = findings.iter().filter_map(|finding| finding.hint.as_deref()).collect();
+    assert_eq!(hints, ["write `apiVersion: route.openshift.io/v1` and `kind: Route`", "write it beside `metadata`"]);
 }
