@@ -34,15 +34,15 @@ impl HostIndex {
         let pattern = |number| hostnames.get(number).map(|(pattern, _): &(HostPattern, u32)| pattern.kind());
         let by_full_name = Index::new(
             imports.len(),
-            |number| standard(number).map(|import| full_name_hash(import.namespace(), import.name())),
-            |new, old| import(new).map(Import::full_name) == import(old).map(Import::full_name),
+            &|number| standard(number).map(|import| full_name_hash(import.namespace(), import.name())),
+            &mut |new, old| import(new).map(Import::full_name) == import(old).map(Import::full_name),
         );
         let mut in_several_namespaces = Arena::default();
         in_several_namespaces.extend(imports.iter().map(|_| false));
         let by_name = Index::new(
             imports.len(),
-            |number| standard(number).map(|import| name_hash(import.name())),
-            |new, old| {
+            &|number| standard(number).map(|import| name_hash(import.name())),
+            &mut |new, old| {
                 let (new, oldest) = (import(new), import(old));
                 let known = new.map(Import::name) == oldest.map(Import::name);
                 if known
@@ -56,8 +56,8 @@ impl HostIndex {
         );
         let by_hostname = Index::new(
             hostnames.len(),
-            |number| pattern(number).map(|pattern| hostname_hash(&pattern)),
-            |new, old| pattern(new) == pattern(old),
+            &|number| pattern(number).map(|pattern| hostname_hash(&pattern)),
+            &mut |new, old| pattern(new) == pattern(old),
         );
         Self { by_full_name, by_name, in_several_namespaces, hostnames, by_hostname }
     }

@@ -1,13 +1,14 @@
 //! Compiles one import.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::action::{self, Action};
 use crate::error::{At, ImportError, Part, Reason};
+use crate::hash::Hash;
 use crate::header::{HeaderMatch, HeaderName, ValueMatch, is_name};
 use crate::host::{self, HostPattern};
+use crate::index::Index;
 use crate::path::{self, PathError, trim_prefix};
 use crate::path_index::PathKind;
 use crate::pattern::Pattern;
@@ -66,7 +67,7 @@ impl Compiled {
         };
         let hostnames = compile_hostnames(&hostnames, &mut report_breakage);
         check_targets(&targets).unwrap_or_else(|part| report_breakage(ImportError { at: At::Import, part }));
-        let by_host = compile_matches(&rules, patterns, &mut report_breakage);
+        let by_host = compile_matches(&rules, hostnames, patterns, &mut report_breakage);
         let actions: Vec<_> = rules
             .into_iter()
             .enumerate()
@@ -84,7 +85,7 @@ impl Compiled {
             broken,
             targets: Vec::new(),
             actions: Vec::new(),
-            scopes: by_host.into_iter().rev().map(|(host, matches)| Scope::new(host, &hostnames, matches)).collect(),
+            scopes: by_host.into_iter().map(Scope::new).collect(),
         };
         Some(match broken {
             Some(_) => import.without_matches(),
@@ -101,9 +102,7 @@ impl Compiled {
 }
 
 impl Scope {
-    /// Of a host of rules, or of the hosts that are no rule's.
-    fn new(host: Option<HostPattern>, others: &[HostPattern], Matches { by_path, by_regex }: Matches) -> Self {
-        let hostnames = host.map_or_else(|| others.into(), |host| [host].into());
+    fn new((hostnames, Matches { by_path, by_regex }): (Box<[HostPattern]>, Matches)) -> Self {
         Self { hostnames, by_path: group(by_path), by_regex: by_rank(by_regex) }
     }
 }
@@ -151,22 +150,55 @@ struct Matches {
     by_regex: Vec<(Rank, (Arc<Pattern>, Alternative))>,
 }
 
-/// The alternatives of rules by their host; those of rules without one come first, whether there are any or not.
-type ByHost = BTreeMap<Option<HostPattern>, Matches>;
+/// The hosts that rules name, each with its alternatives; last those that none names.
+type ByHost = Vec<(Box<[HostPattern]>, Matches)>;
 
-fn compile_matches(rules: &[wire::Rule], patterns: &mut PatternPool, report: &mut dyn FnMut(ImportError)) -> ByHost {
-    let mut by_host = ByHost::from([(None, Matches::default())]);
+fn compile_matches(
+    rules: &[wire::Rule],
+    hostnames: Box<[HostPattern]>,
+    patterns: &mut PatternPool,
+    report: &mut dyn FnMut(ImportError),
+) -> ByHost {
+    let mut by_host = ByHost::new();
+    let mut others = Matches::default();
     if let Err(part) = Part::bound("rules", rules.len(), limits::IMPORT_RULES) {
         report(ImportError { at: At::Import, part });
-        return by_host;
+        return vec![(hostnames, others)];
     }
+    let host_of = |rule: u32| usize::try_from(rule).ok().and_then(|rule| rules.get(rule)?.host.as_deref());
+    let hash = |host: &str| Hash::new().bytes(host.as_bytes()).finish();
+    // The first rule of each host.
+    let first =
+        Index::new(rules.len().try_into().unwrap_or_default(), &|rule| host_of(rule).map(hash), &mut |new, old| {
+            host_of(new) == host_of(old)
+        });
+    // By rule, the place of its host, where it is the first that names it.
+    let mut places = vec![usize::MAX; rules.len()];
     for (rule, wire::Rule { host, ports, matches: alternatives, actions: _ }) in rules.iter().enumerate() {
-        let matches = match host.as_deref().map(str::parse).transpose() {
-            Ok(host) => by_host.entry(host).or_default(),
-            Err(error) => {
-                report(ImportError { at: At::Rule(rule), part: Part::Hostname(error) });
-                continue;
+        let known = host.as_deref().and_then(|host| {
+            first
+                .candidates(hash(host))
+                .find(|known| host_of(*known) == Some(host))
+                .and_then(|known| known.try_into().ok())
+        });
+        if known == Some(rule) {
+            match host.as_deref().unwrap_or_default().parse() {
+                Ok(host) => {
+                    if let Some(place) = places.get_mut(rule) {
+                        *place = by_host.len();
+                    }
+                    by_host.push(([host].into(), Matches::default()));
+                }
+                Err(error) => report(ImportError { at: At::Rule(rule), part: Part::Hostname(error) }),
             }
+        }
+        let matches = match known {
+            None => &mut others,
+            Some(known) => match places.get(known).and_then(|place| by_host.get_mut(*place)) {
+                Some((_, matches)) => matches,
+                // It is no host.
+                None => continue,
+            },
         };
         if let Err(part) = Part::bound("ports", ports.len(), limits::RULE_PORTS) {
             report(ImportError { at: At::Rule(rule), part });
@@ -176,17 +208,16 @@ fn compile_matches(rules: &[wire::Rule], patterns: &mut PatternPool, report: &mu
             report(ImportError { at: At::Rule(rule), part });
             continue;
         }
-        if alternatives.is_empty() {
-            matches.add(&wire::Match::default(), ports, (rule, None), patterns).unwrap_or_else(|part| {
-                report(ImportError { at: At::Rule(rule), part });
-            });
-        }
+        let (anything, is_any) = ([wire::Match::default()], alternatives.is_empty());
+        let alternatives = if is_any { &anything[..] } else { alternatives };
         for (index, alternative) in alternatives.iter().enumerate() {
-            matches.add(alternative, ports, (rule, Some(index)), patterns).unwrap_or_else(|part| {
-                report(ImportError { at: At::Match(rule, index), part });
+            let (place, at) = if is_any { (None, At::Rule(rule)) } else { (Some(index), At::Match(rule, index)) };
+            matches.add(alternative, ports, (rule, place), patterns).unwrap_or_else(|part| {
+                report(ImportError { at, part });
             });
         }
     }
+    by_host.push((hostnames, others));
     by_host
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct Index {
 impl Index {
     /// Indexes things of which `hash` gives the hash; none: it is not to be found. A thing for which `known` holds, with one that is
     /// indexed, is left out. At least half of the buckets stay empty.
-    pub(crate) fn new(things: u32, hash: impl Fn(u32) -> Option<u64>, mut known: impl FnMut(u32, u32) -> bool) -> Self {
+    pub(crate) fn new(things: u32, hash: &dyn Fn(u32) -> Option<u64>, known: &mut dyn FnMut(u32, u32) -> bool) -> Self {
         let mut index = Self::default();
         let buckets = things.saturating_mul(2).next_power_of_two();
         index.buckets.extend((0..buckets).map(|_| None));
@@ -66,18 +66,22 @@ mod tests {
 
     #[test]
     fn a_thing_that_is_known_is_left_out() {
-        let index = Index::new(100_000, |_| Some(0), |_, _| true);
+        let index = Index::new(100_000, &|_| Some(0), &mut |_, _| true);
         assert!(index.candidates(0).eq([0]));
     }
 
     #[test]
     fn things_of_one_hash_are_found_in_their_order() {
-        let index = Index::new(1_000, |number| Some(u64::from(number % 7) << 33), |_, _| false);
+        let index = Index::new(1_000, &|number| Some(u64::from(number % 7) << 33), &mut |_, _| false);
         for hash in 0..7_u64 {
             let found: Vec<_> = index.candidates(hash << 33).filter(|number| u64::from(number % 7) == hash).collect();
             assert!(found.iter().copied().eq((0..1_000).filter(|number| u64::from(number % 7) == hash)), "{hash}");
         }
         assert_eq!(Index::default().candidates(0).next(), None, "nothing is in an empty index");
-        assert_eq!(Index::new(0, |_| Some(0), |_, _| false).candidates(0).next(), None, "nor in one over nothing");
+        assert_eq!(
+            Index::new(0, &|_| Some(0), &mut |_, _| false).candidates(0).next(),
+            None,
+            "nor in one over nothing"
+        );
     }
 }

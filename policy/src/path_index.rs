@@ -86,7 +86,7 @@ impl PathIndex {
             group.kind.hash(Hash::new().number(group.import).bytes(path))
         };
         let hash = |number| self.groups.get(number).map(hash);
-        self.index = Index::new(self.groups.len(), hash, |_, _| false); // an import's groups differ
+        self.index = Index::new(self.groups.len(), &hash, &mut |_, _| false); // an import's groups differ
     }
 
     /// The highest-ranked alternative of an import whose path matches and that `accept` takes.

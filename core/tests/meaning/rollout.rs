@@ -1,5 +1,6 @@
 //! The rollout against an API server that does at once what it is asked for.
 
+mod openshift_routes;
 mod pods;
 mod registry;
 mod routes;
@@ -68,6 +69,11 @@ impl Play {
 
     /// The same, with the import `secure/payment` of another cluster and its rules.
     pub(crate) fn of_payment() -> Self {
+        Self::of_payment_and(Vec::new())
+    }
+
+    /// The same with more.
+    pub(crate) fn of_payment_and(more: Vec<WatchEvent>) -> Self {
         let rule = |tier: &str| {
             json!({"matches": [{"path": {"value": format!("/{tier}")}}],
             "backendRefs": [{"group": "mc-wan.l7mp.io", "kind": "WANPolicy", "name": tier}]})
@@ -89,7 +95,7 @@ impl Play {
             ),
             mk_input(Watched::ServiceImport, mk("ServiceImport", "secure", "payment", &rules)),
         ];
-        Self::new(mk_options(), told)
+        Self::new(mk_options(), told.into_iter().chain(more).collect())
     }
 
     /// Something happens, and what follows at once from it.

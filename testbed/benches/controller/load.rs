@@ -84,6 +84,19 @@ pub(crate) fn http_route(number: usize, change: usize) -> Value {
     })
 }
 
+/// A route of a host that leads to an import, as another router has them.
+pub(crate) fn openshift_route(number: usize, change: usize) -> Value {
+    let (namespace, name) = name(number);
+    json!({
+        "apiVersion": "route.openshift.io/v1", "kind": "Route",
+        "metadata": {"name": name, "namespace": namespace, "labels": {"mc-wan.l7mp.io/router": "mcwan"}},
+        "spec": {
+            "host": format!("{name}.example.com"), "path": format!("/{change}"),
+            "to": {"kind": "Service", "name": format!("{name}-clusterset")},
+        },
+    })
+}
+
 /// What of an import needs a target that it did not have.
 pub(crate) fn with_another_target() -> Value {
     let modifier = json!({"set": [{"name": "x-bench", "value": "yes"}]});

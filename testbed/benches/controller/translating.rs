@@ -9,7 +9,7 @@ use mcwan_core::translate::{FrontEnds, Options, RouteOptions, Steering, Steering
 use mcwan_numbers::Number;
 use serde_json::Value;
 
-use crate::{RUNS, load};
+use crate::{NAMESPACES, RUNS, load};
 
 /// How often one import is changed.
 const CHANGES: usize = 100;
@@ -24,11 +24,14 @@ type Source = fn(number: usize, change: usize) -> Value;
 pub(crate) fn numbers(imports: usize) -> Vec<Number> {
     let [full, one] = measure(imports, InputKind::ServiceImport, load::service_import);
     let [by_routes, by_route] = measure(ROUTES, InputKind::Route(RouteKind::Http), load::http_route);
+    let [by_hosts, by_host] = measure(ROUTES, InputKind::OpenshiftRoute, load::openshift_route);
     vec![
         Number::best_of("translate every import", &full, "ms", 500.0),
         Number::best_of("translate one changed import, the slowest of 100", &one, "ms", 5.0),
         Number::best_of("translate 5,000 HTTPRoutes", &by_routes, "ms", 400.0),
         Number::best_of("translate one changed HTTPRoute, the slowest of 100", &by_route, "ms", 5.0),
+        Number::best_of("translate 5,000 Routes of hosts", &by_hosts, "ms", 400.0),
+        Number::best_of("translate one changed Route of a host, the slowest of 100", &by_host, "ms", 5.0),
     ]
 }
 
@@ -45,7 +48,8 @@ fn measure(imports: usize, kind: InputKind, source: Source) -> [Vec<f64>; 2] {
         let start = Instant::now();
         translator.update(&snapshot, &[Change::Everything]);
         full.push(milliseconds(start));
-        assert_eq!(translator.imports().len(), imports, "every import is translated");
+        let units = if kind == InputKind::OpenshiftRoute { NAMESPACES } else { 0 };
+        assert_eq!(translator.imports().len(), imports + units, "every import is translated");
         let mut worst = 0.0_f64;
         for change in 1..=CHANGES {
             // Rules that no run before had.

@@ -1,7 +1,8 @@
 //! Configurations of any size, and the requests that fit them.
 
 use mcwan_policy::wire::{
-    Action, Forward, Import, Match, Method, NoMatch, PathMatch, PluginConfig, Rule, Target, UnknownHosts, VERSION,
+    Action, Forward, Import, Match, Method, NoMatch, PathMatch, PluginConfig, Rule, Serves, Target, UnknownHosts,
+    VERSION,
 };
 use mcwan_wasm_tests::Request;
 
@@ -15,6 +16,27 @@ pub(crate) fn config(imports: usize, rules: usize) -> PluginConfig {
         unknown_hosts: UnknownHosts::Pass,
         imports: (0..imports).map(|number| import(number, rules)).collect(),
     }
+}
+
+/// Hosts that somebody chose, each with a rule for a path, of one namespace.
+pub(crate) fn config_of_hosts(hosts: usize) -> PluginConfig {
+    let of_host = |number: usize| Rule { host: Some(host(number)), ..rule(0) };
+    let import = Import {
+        name: "route.openshift.io".to_owned(),
+        serves: Serves::Hosts,
+        rules: (0..hosts).map(of_host).collect(),
+        ..import(0, 0)
+    };
+    PluginConfig { imports: vec![import], ..config(0, 0) }
+}
+
+/// A request for one of these hosts.
+pub(crate) fn request_for_host(number: usize) -> Request {
+    Request::get(host(number), path(0))
+}
+
+fn host(number: usize) -> String {
+    format!("host-{number:05}.example.com")
 }
 
 /// One import with one rule, which asks for the method GET too.
@@ -34,7 +56,7 @@ fn import(number: usize, rules: usize) -> Import {
     Import {
         namespace: NAMESPACE.to_owned(),
         name: name(number),
-        serves: mcwan_policy::wire::Serves::Service,
+        serves: Serves::Service,
         hostnames: Vec::new(),
         no_match: NoMatch::default(),
         targets: ["sd-wan-priority-high", "sd-wan-priority-low"].map(|name| target(name, number)).into(),

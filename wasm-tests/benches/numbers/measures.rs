@@ -7,7 +7,7 @@ use mcwan_numbers::Number;
 use mcwan_policy::wire::PluginConfig;
 use mcwan_wasm_tests::{Callback, Effects, Host, Module, Request, Update};
 
-use crate::configs::{config, config_with_method, request};
+use crate::configs::{config, config_of_hosts, config_with_method, request, request_for_host};
 
 /// Positions at which a large configuration is asked.
 const SAMPLES: usize = 100;
@@ -48,11 +48,16 @@ fn fuel(module: &Module) -> Result<Vec<Number>> {
         let requests = positions(rules).map(|rule| request(0, rule));
         worst_fuel(&mut load(module, &config(1, rules))?, requests)
     };
+    let by_hosts = |hosts: usize| -> Result<f64> {
+        worst_fuel(&mut load(module, &config_of_hosts(hosts))?, positions(hosts).map(request_for_host))
+    };
     let imports = by_imports(10_000)? / by_imports(10)?;
+    let hosts = by_hosts(1_000)? / by_hosts(10)?;
     let rules = by_rules(1_000)? / by_rules(10)?;
     Ok(vec![
         Number::limited("fuel per decision, 10 to 10,000 imports", imports, "times", 1.1),
         Number::limited("fuel per decision, 10 to 1,000 rules in one import", rules, "times", 1.5),
+        Number::limited("fuel per decision, 10 to 1,000 hosts of Routes", hosts, "times", 1.1),
     ])
 }
 
