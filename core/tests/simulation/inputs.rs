@@ -171,15 +171,6 @@ pub(crate) fn consumer(wish: &ImportWish) -> Input {
     Input::new(Watched::Emitted(Kind::HttpRoute), "b", "consumer", json!({"spec": spec}))
 }
 
-pub(crate) fn hosts() -> Input {
-    let (namespace, name) = SERVICES[0];
-    let to = |name: &str, weight: u32| json!({"kind": "Service", "name": name, "weight": weight});
-    let spec = json!({"host": "hosts.example.org", "to": to("local", 1),
-        "alternateBackends": [to(&format!("{name}-clusterset"), 3)]});
-    let metadata = json!({"labels": {"mc-wan.l7mp.io/router": "mcwan"}});
-    Input::new(Watched::OpenshiftRoute, namespace, "hosts", json!({"metadata": metadata, "spec": spec}))
-}
-
 /// What lets routes of the second namespace give rules for imports of the first.
 pub(crate) fn admission() -> Input {
     let from = json!({"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "namespace": "b"});

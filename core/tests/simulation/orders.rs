@@ -38,12 +38,6 @@ fn parts_of_consumers() -> [[Step; 2]; 5] {
     [tier, export, import, route, [Step::Admit, Step::NoAdmit]]
 }
 
-/// The same where a `Route` leads to a Service of this cluster, and to the import.
-fn parts_of_hosts() -> [[Step; 2]; 5] {
-    let [tier, export, import, ..] = parts();
-    [tier, export, import, [Step::Hosts, Step::NoHosts], [Step::Local, Step::NoLocal]]
-}
-
 /// All orders of so many things.
 fn orders(count: usize) -> Vec<Vec<usize>> {
     let mut all = vec![Vec::new()];
@@ -69,7 +63,7 @@ fn ends_as_from_nothing(seed: usize, steps: impl Iterator<Item = Step>) {
 
 #[test]
 fn whatever_comes_first_the_end_is_the_same() {
-    for parts in [parts(), parts_of_consumers(), parts_of_hosts()] {
+    for parts in [parts(), parts_of_consumers()] {
         for (seed, order) in orders(parts.len()).into_iter().enumerate() {
             ends_as_from_nothing(seed, order.iter().map(|part| parts[*part][0].clone()));
         }
@@ -78,7 +72,7 @@ fn whatever_comes_first_the_end_is_the_same() {
 
 #[test]
 fn whatever_goes_first_the_end_is_the_same() {
-    for parts in [parts(), parts_of_consumers(), parts_of_hosts()] {
+    for parts in [parts(), parts_of_consumers()] {
         let orders = orders(parts.len());
         for (seed, order) in orders.iter().enumerate() {
             let come = orders[orders.len() - 1 - seed].iter().map(|part| parts[*part][0].clone());

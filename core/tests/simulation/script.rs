@@ -61,10 +61,6 @@ pub(crate) enum Step {
     Consumer(ImportWish),
     /// Somebody deletes it.
     NoConsumer,
-    /// Somebody writes a `Route` of `OpenShift` in the first namespace, to the Service of this cluster and to the first import.
-    Hosts,
-    /// Somebody deletes it.
-    NoHosts,
     /// Such routes are admitted.
     Admit,
     /// They are not.

@@ -6,7 +6,7 @@ use mcwan_core::emit::kubernetes::NO_ADDRESS;
 use mcwan_core::emit::object::{Kind, ObjectId};
 use mcwan_core::outcome::WriteError;
 use mcwan_core::problem::Reason;
-use mcwan_core::rollout::{Answer, ApplyError, Command, Event, GatewayReport, ModuleVerdict};
+use mcwan_core::rollout::{Answer, ApplyError, Command, Event, GatewayReport, ModuleVerdict, WatchEvent};
 use mcwan_core::status::StatusPatch;
 use mcwan_core::watched::Watched;
 use mcwan_policy::wire;
@@ -34,7 +34,13 @@ impl World {
     pub(super) fn start(&mut self, place: usize) {
         let life = self.replicas[place].life;
         for kind in Watched::all() {
-            self.watch(place, kind);
+            if kind == Watched::OpenshiftRoute {
+                // A front end that is off, as it is unless somebody asks for it.
+                let now = self.now;
+                self.replicas[place].rollout.observe(now, WatchEvent::NotInstalled { kind });
+            } else {
+                self.watch(place, kind);
+            }
         }
         let delay = self.delay(1_500);
         self.at(delay, Happening::Module(place, life));

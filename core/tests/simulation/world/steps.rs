@@ -86,8 +86,6 @@ impl World {
                 self.remove(Watched::Emitted(Kind::Service), &Key::new("a", "local"));
                 self.excuse(None);
             }
-            Step::Hosts if self.api.terminating.is_empty() => self.put(inputs::hosts()),
-            Step::NoHosts => self.remove(Watched::OpenshiftRoute, &inputs::hosts().key),
             Step::Grant | Step::NoGrant | Step::Consumer(_) | Step::NoConsumer | Step::Admit | Step::NoAdmit => {
                 self.between_namespaces(&step);
             }
@@ -139,7 +137,7 @@ impl World {
             }
             Step::NoClient(service, kind) => self.no_client(service, kind),
             Step::Expect(service) => self.check.expect(&self.told, service),
-            Step::Import(..) | Step::Route(..) | Step::Tier(..) | Step::Local | Step::Hosts | Step::OwnExport(_) => {}
+            Step::Import(..) | Step::Route(..) | Step::Tier(..) | Step::Local | Step::OwnExport(_) => {}
         }
     }
 
