@@ -335,16 +335,13 @@ fn apart(view: &Key, tier: Tier) -> Tier {
 /// The tiers of other imports that targets lead to, with tier services of this import's own, so that nothing that happens
 /// to the others takes them away.
 fn other_tiers(import: &Key, targets: &[Target], exports: &Exports) -> Vec<Tier> {
-    let mut tiers: Vec<Tier> = Vec::new();
-    for target in targets {
-        let Destination::Import { namespace, name, tier, port: _ } = &target.destination else { continue };
-        let Some(tier) = exports.tier(namespace, name, tier) else { continue };
-        let tier = apart(import, tier);
-        if !tiers.contains(&tier) {
-            tiers.push(tier);
-        }
-    }
-    tiers
+    let mut known = BTreeSet::new();
+    let others = targets.iter().filter_map(|target| match &target.destination {
+        Destination::Import { namespace, name, tier, port: _ } => Some((namespace, name, tier)),
+        Destination::Tier { .. } | Destination::Service { .. } => None,
+    });
+    let others = others.filter(|other| known.insert(*other));
+    others.filter_map(|(namespace, name, tier)| Some(apart(import, exports.tier(namespace, name, tier)?))).collect()
 }
 
 fn address_hosts(addresses: &[IpAddr]) -> impl Iterator<Item = String> {
