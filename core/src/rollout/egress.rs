@@ -220,12 +220,12 @@ impl Rollout {
     }
 
     /// Asks the pods of a namespace what they have.
-    pub(super) fn ask(&mut self, namespace: &Arc<str>, _now: Moment, out: &mut Vec<Command>) {
+    pub(super) fn ask(&mut self, namespace: &Arc<str>, now: Moment, out: &mut Vec<Command>) {
         let pods = pods::serving(namespace, &self.world.snapshot);
         let Some(egress) = self.egresses.get_mut(namespace) else { return };
         egress.filter.serve(&pods);
         if !pods.is_empty() && egress.filter.is_written() {
-            out.push(Command::Ask { namespace: Arc::clone(namespace), pods });
+            out.push(Command::Ask { namespace: Arc::clone(namespace), pods, asked: now });
         }
     }
 
@@ -233,7 +233,7 @@ impl Rollout {
     pub(super) fn asked(
         &mut self,
         namespace: &Arc<str>,
-        reports: &[(GatewayPod, Option<GatewayReport>)],
+        (reports, asked): (&[(GatewayPod, Option<GatewayReport>)], Moment),
         now: Moment,
         out: &mut Vec<Command>,
     ) {
@@ -241,6 +241,11 @@ impl Rollout {
         self.world.has_istiod |= reports.iter().any(|(_, report)| report.is_some());
         let (grace, module) = (self.timing.grace, self.model.module.clone());
         let Some(egress) = self.egresses.get_mut(namespace) else { return };
+        if asked < egress.filter.heard_at {
+            // It may be older than what is known.
+            self.queue.add_at(Work::Ask(Arc::clone(namespace)), now);
+            return;
+        }
         let before = egress.filter.progress;
         let progress = egress.filter.heard(reports, now, grace);
         if egress.filter.reload.is_due(now, &module, progress) {

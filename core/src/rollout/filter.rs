@@ -25,6 +25,8 @@ pub(super) struct Filter {
     /// What was composed last, so that it need not be composed again.
     pub(super) composed: Option<Composed>,
     pods: BTreeMap<Arc<str>, Pod>,
+    /// When pods said something last.
+    pub(super) heard_at: Moment,
     record: Record,
     pub(super) reload: Reload,
     /// How many ready pods have the newest configuration, once they were asked.
@@ -87,6 +89,7 @@ impl Filter {
             take_over: TakeOver::Pending,
             composed: None,
             pods: BTreeMap::new(),
+            heard_at: Moment::START,
             record: Record::default(),
             reload: Reload::new(seed),
             progress: None,
@@ -168,6 +171,7 @@ impl Filter {
         now: Moment,
         grace: Duration,
     ) -> Progress {
+        self.heard_at = now;
         let revision = self.revision().unwrap_or_default();
         for (pod, report) in reports {
             let Some(known) = self.pods.get(&pod.name) else { continue };

@@ -175,7 +175,7 @@ impl Play {
                 let found = self.objects.get(&id).map(|(body, _)| body.clone());
                 Some(Answer::Read { id, result: Ok(found) })
             }
-            Command::Ask { namespace, .. } => Some(Answer::Asked { namespace, reports: Vec::new() }),
+            Command::Ask { namespace, asked, .. } => Some(Answer::Asked { namespace, reports: Vec::new(), asked }),
             Command::WriteStatus { patch } => {
                 self.told.push((patch.key.to_string(), patch.body["status"].clone()));
                 Some(Answer::StatusWritten { patch, result: Ok(()) })

@@ -15,7 +15,7 @@ use crate::gateway::Pod;
 use crate::istiod::Plugin;
 use crate::replica::is_routed_by;
 use crate::script::{Pace, SERVICES, imports};
-use crate::told::{Outcome, Request, State, Told};
+use crate::told::{Outcome, Request, State, Told, host_of};
 
 /// How long it takes at most until what was refused is written, and gateways have all of it.
 const AFTER_REFUSAL: Duration = Duration::from_secs(100);
@@ -223,7 +223,7 @@ impl Check {
             if self.established.contains(key) || import.ports.is_empty() {
                 continue;
             }
-            let host = import.canonical_host();
+            let host = host_of(key);
             let works = |pod: &&Pod| {
                 let own = requests.iter().zip(&pod.outcomes);
                 let mut own = own.filter(|(request, _)| request.host == host && import.ports.contains(&request.port));

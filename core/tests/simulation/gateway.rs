@@ -82,7 +82,7 @@ impl Pod {
                 return Err(format!("no listener on {port}"));
             }
             let at = Address { listener: port, host: host.to_owned(), value: value.to_owned() };
-            match routes.rules.get(&at) {
+            match routes.rules.get(&at).or_else(|| routes.rules.get(&at.of_any_host())) {
                 None => Err(format!("404: no rule for {value} on {port}")),
                 Some(Err(why)) => Err(format!("500: {why}")),
                 Some(Ok(services)) => leads_to(host, value, services),
@@ -103,9 +103,14 @@ fn leads_to(host: &str, value: &str, services: &[String]) -> Result<(), String> 
     let (name, namespace) = (labels.next().unwrap_or_default(), labels.next().unwrap_or_default());
     let target = value.rsplit_once('.').map_or(value, |(target, _)| target);
     let target = target.split('~').next().unwrap_or_default();
-    let wanted = match target.strip_prefix("service.") {
-        Some(service) => service.split('.').next().unwrap_or_default().to_owned(),
-        None => format!("{name}-{namespace}-{target}"),
+    let first = |rest: &str| rest.split(['.', ':']).next().unwrap_or_default().to_owned();
+    let wanted = match (target.strip_prefix("service."), target.strip_prefix("import.")) {
+        (Some(service), _) => first(service),
+        (None, Some(import)) => {
+            let tier = import.rsplit('.').next().unwrap_or_default();
+            format!("route-openshift-io-{}-{tier}", first(import))
+        }
+        (None, None) => format!("{name}-{namespace}-{target}"),
     };
     // Of a tier, this cluster's share goes to the Service itself.
     let is_wanted = |service: &String| service.starts_with(&wanted) || service == name;

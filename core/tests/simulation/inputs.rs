@@ -6,7 +6,9 @@ use mcwan_core::snapshot::Key;
 use mcwan_core::watched::Watched;
 use serde_json::{Value, json};
 
-use crate::script::{Backend, CLUSTERS, ExportWish, Extra, HOSTS, ImportWish, PATHS, SERVICES, TIERS};
+use crate::script::{
+    Backend, CLUSTERS, ExportWish, Extra, HOSTS, ImportWish, PATHS, PORTS, ROUTED_HOST, SERVICES, TIERS,
+};
 
 const GROUP: &str = "mc-wan.l7mp.io";
 const REGISTRY: &str = "mc-wan-registry";
@@ -25,6 +27,7 @@ impl Input {
             Watched::Emitted(emitted) => (emitted.api_version(), emitted.name().to_owned()),
             Watched::Namespace | Watched::Pod => ("v1".to_owned(), kind.name().to_owned()),
             Watched::Lease => ("coordination.k8s.io/v1".to_owned(), kind.name().to_owned()),
+            Watched::OpenshiftRoute => ("route.openshift.io/v1".to_owned(), kind.name().to_owned()),
             Watched::ServiceExport => ("multicluster.x-k8s.io/v1alpha1".to_owned(), kind.name().to_owned()),
             _ => (format!("{GROUP}/v1alpha1"), kind.name().to_owned()),
         };
@@ -150,7 +153,7 @@ pub(crate) fn slice(namespace: &str, name: &str) -> Input {
         "metadata": {"labels": {"kubernetes.io/service-name": name}},
         "addressType": "IPv4",
         "endpoints": [{"addresses": ["10.7.0.1"], "conditions": {"ready": true}}],
-        "ports": [],
+        "ports": PORTS.map(|port| json!({"name": format!("p{port}"), "port": port, "protocol": "TCP"})),
     });
     Input::new(Watched::Emitted(Kind::EndpointSlice), namespace, &format!("{name}-1"), body)
 }
@@ -169,6 +172,16 @@ pub(crate) fn consumer(wish: &ImportWish) -> Input {
         json!({"group": "multicluster.x-k8s.io", "kind": "ServiceImport", "name": name, "namespace": namespace});
     let spec = json!({"parentRefs": [parent], "rules": rules(wish).collect::<Vec<_>>()});
     Input::new(Watched::Emitted(Kind::HttpRoute), "b", "consumer", json!({"spec": spec}))
+}
+
+/// A `Route` of the first namespace: a part of its requests goes to the Service of this cluster, the rest to the first import.
+pub(crate) fn openshift_route() -> Input {
+    let (namespace, name) = SERVICES[0];
+    let to = |name: &str, weight: u32| json!({"kind": "Service", "name": name, "weight": weight});
+    let spec = json!({"host": ROUTED_HOST, "to": to("local", 1),
+        "alternateBackends": [to(&format!("{name}-clusterset"), 3)]});
+    let metadata = json!({"labels": {"mc-wan.l7mp.io/router": "mcwan"}});
+    Input::new(Watched::OpenshiftRoute, namespace, "hosts", json!({"metadata": metadata, "spec": spec}))
 }
 
 /// What lets routes of the second namespace give rules for imports of the first.

@@ -55,6 +55,7 @@ struct Backend {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Address {
     pub(crate) listener: u16,
+    /// Nothing: whatever it is.
     pub(crate) host: String,
     pub(crate) value: String,
 }
@@ -75,6 +76,13 @@ pub(crate) struct Plugin {
     pub(crate) version: u64,
     pub(crate) table: RouteTable,
     pub(crate) imports: Vec<wire::Import>,
+}
+
+impl Address {
+    /// The same of a rule for whatever host.
+    pub(crate) fn of_any_host(&self) -> Self {
+        Self { host: String::new(), ..self.clone() }
+    }
 }
 
 impl Istiod {
@@ -211,8 +219,10 @@ fn parse(route: &Value) -> Vec<ParsedRule> {
             refs.map(backend).collect::<Vec<_>>()
         };
         let value = steering_value_of(rule).or_else(|| value_of(rule, PORT_HEADER)).unwrap_or_default();
-        for host in &hosts {
-            let at = Address { listener, host: (*host).to_owned(), value: value.to_owned() };
+        let is_of_gateway = route.pointer("/spec/parentRefs/0/kind").is_none_or(|kind| kind == "Gateway");
+        let any = (hosts.is_empty() && is_of_gateway).then_some("");
+        for host in hosts.iter().copied().chain(any) {
+            let at = Address { listener, host: host.to_owned(), value: value.to_owned() };
             parsed.push(ParsedRule { at, backends: backends() });
         }
     }

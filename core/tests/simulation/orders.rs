@@ -38,6 +38,13 @@ fn parts_of_consumers() -> [[Step; 2]; 5] {
     [tier, export, import, route, [Step::Admit, Step::NoAdmit]]
 }
 
+/// The same where a `Route` leads to a Service of this cluster that may have no pod, and to the import.
+fn parts_of_hosts() -> [[Step; 2]; 5] {
+    let [tier, export, ..] = parts();
+    let route = [Step::OpenshiftRoute, Step::NoOpenshiftRoute];
+    [tier, export, route, [Step::Local, Step::NoLocal], [Step::Endpoints, Step::NoEndpoints]]
+}
+
 /// All orders of so many things.
 fn orders(count: usize) -> Vec<Vec<usize>> {
     let mut all = vec![Vec::new()];
@@ -51,9 +58,11 @@ fn orders(count: usize) -> Vec<Vec<usize>> {
     all
 }
 
-fn ends_as_from_nothing(seed: usize, steps: impl Iterator<Item = Step>) {
+/// Of these parts, none is there at first.
+fn ends_as_from_nothing(parts: &[[Step; 2]], seed: usize, steps: impl Iterator<Item = Step>) {
     let gaps = GAPS.into_iter().cycle().skip(seed % GAPS.len());
-    let steps = gaps.zip([Step::NoTier(0)].into_iter().chain(steps)).collect();
+    let gone = parts.iter().map(|[_, goes]| (Duration::ZERO, goes.clone()));
+    let steps = gone.chain(gaps.zip(steps)).collect();
     let script = Script { seed: u64::try_from(seed).unwrap(), pace: Pace::Kept, steps };
     if let Err(why) = run(&script, Lack::Nothing) {
         tell(&script);
@@ -63,23 +72,34 @@ fn ends_as_from_nothing(seed: usize, steps: impl Iterator<Item = Step>) {
 
 #[test]
 fn whatever_comes_first_the_end_is_the_same() {
-    for parts in [parts(), parts_of_consumers()] {
+    for parts in [parts(), parts_of_consumers(), parts_of_hosts()] {
         for (seed, order) in orders(parts.len()).into_iter().enumerate() {
-            ends_as_from_nothing(seed, order.iter().map(|part| parts[*part][0].clone()));
+            ends_as_from_nothing(&parts, seed, order.iter().map(|part| parts[*part][0].clone()));
         }
     }
 }
 
 #[test]
 fn whatever_goes_first_the_end_is_the_same() {
-    for parts in [parts(), parts_of_consumers()] {
+    for parts in [parts(), parts_of_consumers(), parts_of_hosts()] {
         let orders = orders(parts.len());
         for (seed, order) in orders.iter().enumerate() {
             let come = orders[orders.len() - 1 - seed].iter().map(|part| parts[*part][0].clone());
             let go = order.iter().map(|part| parts[*part][1].clone());
-            ends_as_from_nothing(seed, come.clone().chain(go.clone()));
+            ends_as_from_nothing(&parts, seed, come.clone().chain(go.clone()));
             // Some stay.
-            ends_as_from_nothing(seed, come.chain(go.take(parts.len() - 2)));
+            ends_as_from_nothing(&parts, seed, come.chain(go.take(parts.len() - 2)));
         }
+    }
+}
+
+/// A namespace takes everything in it along, and comes again without.
+#[test]
+fn a_namespace_that_goes_takes_its_hosts_along() {
+    for (seed, order) in orders(5).into_iter().enumerate() {
+        let parts = parts_of_hosts();
+        let come = order.iter().map(|part| parts[*part][0].clone());
+        let steps = [Step::Namespace(0), Step::OpenshiftRoute];
+        ends_as_from_nothing(&parts, seed, come.chain(steps));
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use mcwan_core::emit::object::Kind;
-use mcwan_core::snapshot::{Key, view};
+use mcwan_core::snapshot::{Key, of_hosts, view};
 
 /// A whole schedule. The same script under the same seed is the same run.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,6 +53,10 @@ pub(crate) enum Step {
     Local,
     /// There is none.
     NoLocal,
+    /// It has a pod.
+    Endpoints,
+    /// It has none.
+    NoEndpoints,
     /// The Service of the second namespace may be named from the first.
     Grant,
     /// It may not.
@@ -65,6 +69,10 @@ pub(crate) enum Step {
     Admit,
     /// They are not.
     NoAdmit,
+    /// Somebody writes a `Route` of `OpenShift` in the first namespace.
+    OpenshiftRoute,
+    /// Somebody deletes it.
+    NoOpenshiftRoute,
     /// This cluster exports one of two services of the first namespace.
     OwnExport(Service),
     /// It does so no more.
@@ -160,6 +168,8 @@ pub(crate) const SERVICES: [(&str, &str); 4] = [("a", "x"), ("a", "y"), ("a", "w
 pub(crate) const NAMESPACES: [&str; 2] = ["a", "b"];
 /// The hosts that imports may claim beside their own.
 pub(crate) const HOSTS: [&str; 2] = ["one.example", "two.example"];
+/// The host of the `Route`.
+pub(crate) const ROUTED_HOST: &str = "routed.example";
 /// Those of them that this cluster may export, too: in the first namespace.
 pub(crate) const OWN: [&str; 2] = [SERVICES[0].1, SERVICES[1].1];
 /// The clusters that export.
@@ -171,11 +181,12 @@ pub(crate) const PATHS: [&str; 3] = ["/", "/p", "/q"];
 /// The ports of services.
 pub(crate) const PORTS: [u16; 2] = [8080, 9090];
 
-/// What the gateways of namespaces serve: the services, and what clients of the second namespace see of the first one.
+/// What the gateways of namespaces serve: the services, what clients of the second namespace see of the first one, and what
+/// the `Route` of the first namespace asks for.
 pub(crate) fn imports() -> Vec<Key> {
     let services = SERVICES.map(|(namespace, name)| Key::new(namespace, name));
     let seen = view(NAMESPACES[1], &services[0]);
-    services.into_iter().chain([seen]).collect()
+    services.into_iter().chain([seen, of_hosts(NAMESPACES[0])]).collect()
 }
 
 impl Script {

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use mcwan_core::emit::plugin::Plugin;
 use mcwan_core::snapshot::change::{Change, InputKind};
-use mcwan_core::snapshot::{Key, Objects, Snapshot, input, view, viewed};
+use mcwan_core::snapshot::{Key, Objects, Snapshot, input, is_of_hosts, view, viewed};
 use mcwan_core::translate::{Import, Options, SteeringKey, Translator};
 use mcwan_policy::wire::UnknownHosts;
 use mcwan_policy::{Decision, HeaderLine, RouteTable, limits, wire};
 use serde_json::Value;
 
-use crate::script::{HOSTS, NAMESPACES, PATHS, PORTS, imports};
+use crate::script::{HOSTS, NAMESPACES, PATHS, PORTS, ROUTED_HOST, imports};
 
 /// A request that clients may send.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -287,14 +287,23 @@ pub(crate) fn decide(
     }
 }
 
+/// A host by which clients ask for it.
+pub(crate) fn host_of(import: &Key) -> String {
+    if is_of_hosts(import) {
+        return ROUTED_HOST.to_owned();
+    }
+    let Key { namespace, name } = viewed(import);
+    mcwan_policy::canonical_host(&namespace, &name)
+}
+
 /// Requests that cover all rules that scripts may tell of.
 fn requests(namespace: &str) -> Vec<Request> {
-    let own = imports().into_iter().filter(|import| *import.namespace == *namespace).map(|import| viewed(&import));
-    let own = own.map(|Key { namespace, name }| mcwan_policy::canonical_host(&namespace, &name));
-    let hosts: Vec<String> = own.chain(HOSTS.map(str::to_owned)).collect();
+    let own = imports().into_iter().filter(|import| *import.namespace == *namespace);
+    let own = own.map(|import| (host_of(&import), if is_of_hosts(&import) { &[80][..] } else { &PORTS }));
+    let others = HOSTS.map(|host| (host.to_owned(), &PORTS[..]));
     let mut requests = Vec::new();
-    for host in hosts {
-        for port in PORTS {
+    for (host, ports) in own.chain(others) {
+        for &port in ports {
             for path in PATHS {
                 let draws = [0, u64::MAX];
                 requests.extend(draws.map(|draw| Request { host: host.clone(), port, path, draw }));

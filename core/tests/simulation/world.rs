@@ -108,6 +108,8 @@ pub(crate) struct World {
     tiers: [Option<u16>; 2],
     /// From how many addresses requests of other clusters come.
     gateways: [u8; 2],
+    /// When somebody last took away what clients of an import call, or what shows them its address.
+    taken: BTreeMap<(Key, Kind), Moment>,
     /// When something was last in the way of everything, or will be.
     disturbed: Moment,
     outage: Moment,
@@ -146,6 +148,7 @@ impl World {
             module: ModuleVerdict::Sound,
             tiers: [Some(31_111), Some(31_112)],
             gateways: [1, 1],
+            taken: BTreeMap::new(),
             disturbed: now,
             outage: now,
             silent: [now; 2],

@@ -8,7 +8,7 @@ use mcwan_policy::wire::Action;
 use crate::gateway::{Pod, Stage};
 use crate::istiod::{Address, all_addresses};
 use crate::script::NAMESPACES;
-use crate::told::State;
+use crate::told::{State, host_of};
 use crate::world::World;
 
 impl World {
@@ -89,11 +89,11 @@ impl World {
                 Action::Forward(forward) => import.targets.get(usize::try_from(forward.target).ok()?),
                 Action::Redirect(_) | Action::Refuse(_) => None,
             });
-            let host = mcwan_policy::canonical_host(&import.namespace, &import.name);
+            let host = host_of(&key);
             for value in targets.map(mcwan_policy::wire::Target::steering_value) {
                 for port in &ports {
                     let at = Address { listener: *port, host: host.clone(), value: value.clone() };
-                    if !addresses.contains(&at) {
+                    if !addresses.contains(&at) && !addresses.contains(&at.of_any_host()) {
                         return Err(format!("no route in the API server for {at:?}, which the filter names"));
                     }
                 }

@@ -6,7 +6,7 @@ use mcwan_core::emit::kubernetes::NO_ADDRESS;
 use mcwan_core::emit::object::{Kind, ObjectId};
 use mcwan_core::outcome::WriteError;
 use mcwan_core::problem::Reason;
-use mcwan_core::rollout::{Answer, ApplyError, Command, Event, GatewayReport, ModuleVerdict, WatchEvent};
+use mcwan_core::rollout::{Answer, ApplyError, Command, Event, GatewayReport, ModuleVerdict};
 use mcwan_core::status::StatusPatch;
 use mcwan_core::watched::Watched;
 use mcwan_policy::wire;
@@ -34,13 +34,7 @@ impl World {
     pub(super) fn start(&mut self, place: usize) {
         let life = self.replicas[place].life;
         for kind in Watched::all() {
-            if kind == Watched::OpenshiftRoute {
-                // A front end that is off, as it is unless somebody asks for it.
-                let now = self.now;
-                self.replicas[place].rollout.observe(now, WatchEvent::NotInstalled { kind });
-            } else {
-                self.watch(place, kind);
-            }
+            self.watch(place, kind);
         }
         let delay = self.delay(1_500);
         self.at(delay, Happening::Module(place, life));
@@ -144,7 +138,7 @@ impl World {
                 }
                 Command::Delete { id, live } => Request::Delete { id, live },
                 Command::Read { id } => Request::Read { id },
-                Command::Ask { namespace, pods } => Request::Ask { namespace, pods },
+                Command::Ask { namespace, pods, asked } => Request::Ask { namespace, pods, asked },
                 Command::WriteStatus { patch } => {
                     self.is_true(place, &patch);
                     Request::WriteStatus { patch }
@@ -203,6 +197,7 @@ impl World {
                         && self.told.is_served_for(&import, 2)
                         && !self.told.was_of_type(&import, !is_headless)
                         && !self.check.forgets(&import.namespace)
+                        && !(is_shown && self.is_without_address(&import))
                     {
                         self.check.wrongs.push(format!("unreachable: clients have no {}", id.key));
                     }
@@ -221,7 +216,7 @@ impl World {
                 let found = self.api.emitted(&id).map(|stored| stored.read());
                 Answer::Read { id, result: failure.map_or(Ok(found), Err) }
             }
-            Request::Ask { namespace, pods } => {
+            Request::Ask { namespace, pods, asked } => {
                 let reports = pods.into_iter().map(|pod| {
                     let known = self.pods.values().find(|known| *known.name == *pod.name);
                     let known = known.filter(|known| known.mute <= self.now && known.plugin.known.is_some());
@@ -231,7 +226,7 @@ impl World {
                     });
                     (pod, report)
                 });
-                Answer::Asked { namespace, reports: reports.collect() }
+                Answer::Asked { namespace, reports: reports.collect(), asked }
             }
             Request::WriteStatus { patch } => {
                 let result = if is_done { self.api.write_status(&patch) } else { Ok(()) };

@@ -14,6 +14,9 @@ use crate::inputs;
 use crate::replica;
 use crate::script::{CLUSTERS, ImportWish, Module, NAMESPACES, OWN, SERVICES, Step};
 
+/// Until who leads has heard of what was written, and has done what follows from it.
+const HEARD: Duration = Duration::from_secs(2);
+
 impl World {
     pub(super) fn next_step(&mut self, place: usize) {
         let (_, step) = self.script.steps[place].clone();
@@ -77,7 +80,6 @@ impl World {
             }
             Step::Local if self.api.terminating.is_empty() => {
                 self.put(inputs::service("a", "local", &crate::script::PORTS));
-                self.put(inputs::slice("a", "local"));
                 // Who makes it again while gateways still have rules of before may be ahead of what istiod tells them of it.
                 self.excuse(None);
             }
@@ -86,6 +88,13 @@ impl World {
                 self.remove(Watched::Emitted(Kind::Service), &Key::new("a", "local"));
                 self.excuse(None);
             }
+            Step::Endpoints if self.api.terminating.is_empty() => self.put(inputs::slice("a", "local")),
+            Step::NoEndpoints => {
+                self.remove(Watched::Emitted(Kind::EndpointSlice), &inputs::slice("a", "local").key);
+                self.excuse(None);
+            }
+            Step::OpenshiftRoute if self.api.terminating.is_empty() => self.put(inputs::openshift_route()),
+            Step::NoOpenshiftRoute => self.remove(Watched::OpenshiftRoute, &inputs::openshift_route().key),
             Step::Grant | Step::NoGrant | Step::Consumer(_) | Step::NoConsumer | Step::Admit | Step::NoAdmit => {
                 self.between_namespaces(&step);
             }
@@ -137,7 +146,13 @@ impl World {
             }
             Step::NoClient(service, kind) => self.no_client(service, kind),
             Step::Expect(service) => self.check.expect(&self.told, service),
-            Step::Import(..) | Step::Route(..) | Step::Tier(..) | Step::Local | Step::OwnExport(_) => {}
+            Step::Import(..)
+            | Step::Route(..)
+            | Step::Tier(..)
+            | Step::Local
+            | Step::Endpoints
+            | Step::OpenshiftRoute
+            | Step::OwnExport(_) => {}
         }
     }
 
@@ -201,7 +216,17 @@ impl World {
         let (watched, key) = (Watched::Emitted(kind), Key::new(namespace, name));
         if self.api.get(watched, &key).is_some_and(|known| known.ours.is_some()) {
             self.remove(watched, &key);
+            self.taken.insert((Key::new(namespace, SERVICES[service].1), kind), self.now);
         }
+    }
+
+    /// Whether somebody has taken away both what clients of an import call and what shows them its address, the one before
+    /// who leads had heard that the other was there again: then nobody knows the address any more.
+    pub(super) fn is_without_address(&self, import: &Key) -> bool {
+        let when = [Kind::Service, Kind::McsServiceImport].map(|kind| self.taken.get(&(import.clone(), kind)).copied());
+        let [Some(one), Some(other)] = when else { return false };
+        let (first, last) = (one.min(other), one.max(other));
+        last <= first.max(self.outage) + HEARD && self.now <= last.max(self.outage) + HEARD
     }
 
     pub(super) fn rival(&mut self, namespace: &str, name: &str, is_there: bool) {
