@@ -172,18 +172,20 @@ impl Rollout {
     fn confirm(&mut self, namespace: &Arc<str>, imports: &[Key], has_filter: bool, now: Moment) {
         let grace = self.timing.grace;
         let is_behind = imports.iter().any(|import| self.is_istiod_behind(import));
-        let Some(egress) = self.egresses.get(namespace) else { return };
-        let filter = &egress.filter;
         let is_there = self.is_there(&self.model.settings.filter.object_id(namespace));
-        let confirmed = if !self.has(Safeguard::InForce) {
+        let waits = self.has(Safeguard::InForce);
+        let Some(Egress { filter, .. }) = self.egresses.get_mut(namespace) else { return };
+        if is_behind {
+            filter.istiod_is_behind(now);
+        }
+        let confirmed = if !waits {
             filter.number()
         } else if (!has_filter && filter.number() == 0) || (!is_there && !filter.has_pods()) {
             // There is no gateway that could have any, and none that comes can get any: a namespace that ends loses its
             // filter in any order, and takes no other.
             u64::MAX
         } else {
-            // The grace stands still while istiod is behind: gateways cannot have what it has not told them.
-            filter.confirmed(|written| !is_behind && written + grace <= now)
+            filter.confirmed(grace, now)
         };
         let look_again =
             if is_behind { Some(now + self.timing.lead) } else { filter.grace_ends(confirmed, grace, now) };

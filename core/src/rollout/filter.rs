@@ -27,6 +27,8 @@ pub(super) struct Filter {
     pods: BTreeMap<Arc<str>, Pod>,
     /// When pods said something last.
     pub(super) heard_at: Moment,
+    /// When istiod was last behind with a route: what gateways cannot have heard by then is not old yet.
+    behind_at: Moment,
     record: Record,
     pub(super) reload: Reload,
     /// How many ready pods have the newest configuration, once they were asked.
@@ -90,6 +92,7 @@ impl Filter {
             composed: None,
             pods: BTreeMap::new(),
             heard_at: Moment::START,
+            behind_at: Moment::START,
             record: Record::default(),
             reload: Reload::new(seed),
             progress: None,
@@ -196,14 +199,26 @@ impl Filter {
         let least = known.unwrap_or_default();
         let mut alike = self.sent.iter().filter(|sent| sent.revision == revision && sent.number >= least);
         let first = alike.next()?;
-        let is_old = |sent: &&Sent| sent.written.is_some_and(|written| written + grace <= now);
+        let is_old = |sent: &&Sent| self.grace_of(sent, grace).is_some_and(|end| end <= now);
         Some(alike.next_back().filter(is_old).unwrap_or(first).number)
     }
 
+    /// Istiod is behind with a route of the namespace.
+    pub(super) fn istiod_is_behind(&mut self, now: Moment) {
+        self.behind_at = now;
+    }
+
+    /// When the grace of a configuration ends, if it is written. It stands still while istiod is behind: gateways cannot have
+    /// what it has not told them, and what it tells them then comes as late as what was just written.
+    fn grace_of(&self, sent: &Sent, grace: Duration) -> Option<Moment> {
+        sent.written.map(|written| written.max(self.behind_at) + grace)
+    }
+
     /// The configuration that every gateway has, or a later one. One that cannot be asked has what it was sent the grace
-    /// ago; `grace_ends`: whether a time lies that long back.
-    pub(super) fn confirmed(&self, grace_ends: impl Fn(Moment) -> bool) -> u64 {
-        let in_time = self.sent.iter().rev().find(|sent| sent.written.is_some_and(&grace_ends));
+    /// ago.
+    pub(super) fn confirmed(&self, grace: Duration, now: Moment) -> u64 {
+        let is_old = |sent: &&Sent| self.grace_of(sent, grace).is_some_and(|end| end <= now);
+        let in_time = self.sent.iter().rev().find(is_old);
         let in_time = in_time.map_or(0, |sent| sent.number);
         let of_pod = |pod: &Pod| match pod.number {
             Some(number) if pod.answers => number,
@@ -232,8 +247,8 @@ impl Filter {
     /// When the next grace of a configuration that is not confirmed by then ends. Where it has ended already, pods that
     /// answer are waited for.
     pub(super) fn grace_ends(&self, confirmed: u64, grace: Duration, now: Moment) -> Option<Moment> {
-        let waited = self.sent.iter().filter(|sent| sent.number > confirmed).filter_map(|sent| sent.written);
-        waited.map(|written| written + grace).filter(|then| *then > now).min()
+        let waited = self.sent.iter().filter(|sent| sent.number > confirmed);
+        waited.filter_map(|sent| self.grace_of(sent, grace)).filter(|then| *then > now).min()
     }
 }
 
@@ -269,7 +284,7 @@ mod tests {
     }
 
     fn confirmed(filter: &Filter, now: Moment) -> u64 {
-        filter.confirmed(|written| written + GRACE <= now)
+        filter.confirmed(GRACE, now)
     }
 
     #[test]
@@ -305,6 +320,20 @@ mod tests {
         assert_eq!(confirmed(&other, at(4)), 3, "it had the one between");
         filter.heard(&[mk_report(7)], at(2) + GRACE, GRACE);
         assert_eq!(confirmed(&filter, at(2) + GRACE), 3, "it is long ago");
+    }
+
+    #[test]
+    fn the_grace_stands_still_while_istiod_is_behind() {
+        let mut filter = mk_filter(&[7, 8]);
+        filter.serve(&[mk_pod("a")]);
+        filter.istiod_is_behind(at(40));
+        assert_eq!(confirmed(&filter, at(41)), 0, "istiod has only just told gateways");
+        assert_eq!(filter.grace_ends(0, GRACE, at(41)), Some(at(40) + GRACE));
+        assert_eq!(confirmed(&filter, at(40) + GRACE), 2, "a grace later");
+        let mut again = mk_filter(&[7, 8, 7]);
+        again.istiod_is_behind(at(40));
+        again.heard(&[mk_report(7)], at(41), GRACE);
+        assert_eq!(confirmed(&again, at(41)), 1, "the one between may still come");
     }
 
     #[test]
