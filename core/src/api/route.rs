@@ -2,6 +2,7 @@
 //! what they are told.
 
 use std::borrow::Cow;
+use std::num::NonZeroU16;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube_core::{ObjectMeta, Resource};
@@ -83,9 +84,14 @@ pub struct ParentRef {
     pub section_name: Option<String>,
     /// A port of it.
     pub port: Option<u16>,
+    /// What of it cannot be read: what it is for is not known then.
+    pub fault: Option<Unread>,
     /// All of it, as it stands in the route.
     pub written: Value,
 }
+
+/// The first field that cannot be read, and what is wrong with it.
+pub type Unread = (FieldPath, String);
 
 impl RouteKind {
     /// Every kind.
@@ -172,16 +178,39 @@ impl ParentRef {
     }
 }
 
+/// The fields of a parent (Gateway API, `ParentReference`).
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ParentFields {
+    group: Option<String>,
+    kind: Option<String>,
+    namespace: Option<String>,
+    name: String,
+    section_name: Option<String>,
+    port: Option<NonZeroU16>,
+}
+
 impl From<Value> for ParentRef {
     fn from(written: Value) -> Self {
         let text = |field: &str| written.get(field).and_then(Value::as_str).map(str::to_owned);
+        let fields = typed::<ParentFields>(&written);
+        let (fields, fault) = match fields {
+            Ok(fields) => (fields, None),
+            Err(fault) => {
+                let name = text("name").unwrap_or_default();
+                let (group, kind, namespace) = (text("group"), text("kind"), text("namespace"));
+                (ParentFields { group, kind, namespace, name, section_name: None, port: None }, Some(fault))
+            }
+        };
+        let ParentFields { group, kind, namespace, name, section_name, port } = fields;
         Self {
-            group: text("group").unwrap_or_else(|| GATEWAY_API_GROUP.to_owned()),
-            kind: text("kind").unwrap_or_else(|| "Gateway".to_owned()),
-            namespace: text("namespace"),
-            name: text("name").unwrap_or_default(),
-            section_name: text("sectionName"),
-            port: written.get("port").and_then(Value::as_u64).and_then(|port| port.try_into().ok()),
+            group: group.unwrap_or_else(|| GATEWAY_API_GROUP.to_owned()),
+            kind: kind.unwrap_or_else(|| "Gateway".to_owned()),
+            namespace,
+            name,
+            section_name,
+            port: port.map(NonZeroU16::get),
+            fault,
             written,
         }
     }
@@ -208,9 +237,6 @@ impl RouteRule {
         Self { rule: HttpRule { name, ..known.rule }, calls: known.calls, fault }
     }
 }
-
-/// The first field that cannot be read, and what is wrong with it.
-type Unread = (FieldPath, String);
 
 fn http_rule(written: &Value) -> Result<RouteRule, Unread> {
     let rule: HttpRule = typed(written)?;

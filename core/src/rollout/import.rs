@@ -13,9 +13,7 @@ use super::take_over::Found;
 use super::version::{MOST_VERSIONS, Stage, StageProgress, Version, Versions};
 use super::{Rollout, Timing, Work};
 use crate::api::DataPlane;
-use crate::emit::kubernetes::{
-    ImportObjects, ImportVersions, NO_ADDRESS, Places, Recovered, clusterset_object, missing_grants,
-};
+use crate::emit::kubernetes::{ImportObjects, ImportVersions, NO_ADDRESS, Places, Recovered, clusterset_object};
 use crate::emit::object::{Kind, Object, ObjectId};
 use crate::moment::Moment;
 use crate::observed::Istiod;
@@ -102,10 +100,7 @@ impl Rollout {
         let mut places = state.versions.places.clone();
         let objects = self.objects_of(&state.versions, &mut places);
         let newest = state.versions.newest().and_then(|newest| newest.import.clone());
-        let ImportObjects { backing, routes, client, mut problems } = objects;
-        if let Some(newest) = &newest {
-            problems.extend(missing_grants(newest, &self.world.snapshot.reference_grants));
-        }
+        let ImportObjects { backing, routes, client, problems } = objects;
         let client = client.filter(|_| is_taken_over);
         // Without a Service, nobody answers at its address.
         let shown = newest.as_ref().filter(|_| client.is_some());

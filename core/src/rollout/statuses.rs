@@ -10,7 +10,7 @@ use super::Rollout;
 use crate::api::mcs_service_import::McsServiceImportStatus;
 use crate::api::{DataPlane, ServiceImportStatus, WanPolicyStatus};
 use crate::emit::object::Kind;
-use crate::snapshot::{Key, RouteRef, Snapshot, of_hosts, view};
+use crate::snapshot::{Key, RouteRef, Snapshot, is_from_elsewhere, of_hosts, view};
 use crate::status::{self, RouteParent, Shape, StatusKind, StatusPatch, Subject as Said};
 use crate::translate::Import;
 
@@ -61,7 +61,10 @@ impl Rollout {
                     // Another route may be granted what this one is not.
                     let is_told = |import: &&Arc<Import>| import.attachments.iter().any(|one| one.route == *route);
                     let import = import.filter(is_told);
-                    let import = import.or_else(|| imports.get(&key.namespace, &key.name))?;
+                    // No parent is what another namespace sees, or what hosts ask for, though it may be called so.
+                    let is_parent = |import: &&Arc<Import>| import.is_service() && !is_from_elsewhere(&import.key);
+                    let own = || imports.get(&key.namespace, &key.name).filter(is_parent);
+                    let import = import.or_else(own)?;
                     Some(RouteParent {
                         import,
                         emitted: self.problems_of(&import.key),

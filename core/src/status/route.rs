@@ -46,9 +46,10 @@ pub fn route<'i>(
         // What is known of the route is older than what it was told.
         return None;
     }
+    // Entries of ours keep their places; those of parents that went leave theirs.
     let mut told: Vec<_> = route.told.iter().map(|entry| (!is_ours(entry)).then(|| entry.clone())).collect();
+    let mut added = Vec::new();
     let mut news = Vec::new();
-    let mut left_out = false;
     for (index, named) in route.parents.iter().enumerate() {
         let Some((namespace, name)) = named.import(namespace) else { continue };
         let key = Key::new(namespace, name);
@@ -67,14 +68,15 @@ pub fn route<'i>(
         let is_others = |condition: &&Condition| !OURS.contains(&&*condition.type_);
         all.extend(before.iter().filter(is_others).map(|condition| json!(condition)));
         let entry = json!({"parentRef": named.written, "controllerName": CONTROLLER, "conditions": all});
-        let has_room = told.iter().flatten().count() < ENTRIES;
         match place.and_then(|place| told.get_mut(place)) {
             Some(place) => *place = Some(entry),
-            None if has_room => told.push(Some(entry)),
-            None => left_out = true,
+            None => added.push(entry),
         }
     }
-    let told: Vec<_> = told.into_iter().flatten().collect();
+    let mut told: Vec<_> = told.into_iter().flatten().collect();
+    let room = ENTRIES.saturating_sub(told.len());
+    let left_out = added.len() > room;
+    told.extend(added.into_iter().take(room));
     let is_same = told == route.told;
     if is_same && !left_out {
         return None;
@@ -340,6 +342,19 @@ spec: {cluster: c1, namespace: secure, name: payment, exportedAt: '2026-11-20T08
         let patch = Scene::new(&json!([parent("payment")]), &rule(&high()), &json!(before)).patch(&Delivery::default());
         let patch = patch.expect("people hear of it");
         assert_eq!(patch.body, Value::Null, "there is nothing to write");
+        assert!(patch.news.iter().any(|news| news.message.contains("no room")), "{:?}", patch.news);
+    }
+
+    #[test]
+    fn a_parent_that_is_new_takes_no_room_from_one_that_is_told_already() {
+        let theirs = |number: usize| json!({"parentRef": {"name": format!("g{number}")}, "controllerName": "x/y", "conditions": []});
+        let ours = json!({"parentRef": parent("payment"), "controllerName": CONTROLLER, "conditions": []});
+        let before: Vec<_> = (1..ENTRIES).map(theirs).chain([ours]).collect();
+        let scene = Scene::new(&json!([parent("new"), parent("payment")]), &rule(&high()), &json!(before));
+        let told = scene.told();
+        assert_eq!(told.len(), ENTRIES, "the API server takes no more");
+        assert_eq!(told[ENTRIES - 1]["parentRef"], parent("payment"));
+        let patch = scene.patch(&Delivery::default()).unwrap();
         assert!(patch.news.iter().any(|news| news.message.contains("no room")), "{:?}", patch.news);
     }
 

@@ -3,12 +3,17 @@
 use gateway_api::referencegrants::ReferenceGrant;
 use mcwan_policy::wire::RefuseReason;
 
-use crate::api::{GROUP, MCS_GROUP, TIER_NAMESPACE};
+use crate::api::{GATEWAY_API_GROUP, GROUP, MCS_GROUP, TIER_NAMESPACE};
+use crate::kind;
 use crate::problem::Reason;
 use crate::snapshot::{Key, Snapshot, service_port};
 
+use super::export::Tier;
 use super::refusal::Refusal;
 use super::{Destination, Exports, tier_service};
+
+/// What rules become, whoever writes them.
+const ROUTES: (&str, &str) = (GATEWAY_API_GROUP, kind::HTTP_ROUTE.name);
 
 /// A reference as rules and mirrors write it.
 #[derive(Clone, Copy)]
@@ -66,17 +71,12 @@ pub(super) fn resolve(
                 let known: Vec<_> = exports.tiers().map(service).collect();
                 return Err(Refusal::not_found(message).hint(one_of("its tier services are", &known)));
             };
-            over_tier(tier, port, referrer, exports)
+            over_tier(tier, port, referrer, snapshot, exports)
         }
         ("", "Service", namespace) => {
             let home = &*referrer.key.namespace;
             let namespace = namespace.unwrap_or(home);
-            let to = [("", "Service")];
-            if namespace != home && !is_admitted(from, home, &to, (namespace, name), snapshot) {
-                let (_, kind) = from;
-                let message = format!("no ReferenceGrant of namespace {namespace} admits {kind}s of this one");
-                return Err(Refusal::new(RefuseReason::RefNotPermitted, message));
-            }
+            check_grants(&[from, ROUTES], home, (namespace, name), snapshot)?;
             local_service(namespace, name, port, referrer, snapshot, exports)
         }
         (MCS_GROUP, "ServiceImport", namespace) => {
@@ -88,7 +88,7 @@ pub(super) fn resolve(
             }
             over_default_tier((namespace, name), port, referrer, snapshot, exports)
         }
-        (GROUP, "WANPolicy", None) => over_tier(name, port, referrer, exports),
+        (GROUP, "WANPolicy", None) => over_tier(name, port, referrer, snapshot, exports),
         (GROUP, "WANPolicy", Some(_)) => {
             Err(Refusal::not_found("a WANPolicy is in no namespace").hint("leave `namespace` out"))
         }
@@ -102,7 +102,13 @@ pub(super) fn resolve(
     }
 }
 
-fn over_tier(name: &str, port: Option<u16>, referrer: Referrer<'_>, exports: &Exports) -> Result<Destination, Refusal> {
+fn over_tier(
+    name: &str,
+    port: Option<u16>,
+    referrer: Referrer<'_>,
+    snapshot: &Snapshot,
+    exports: &Exports,
+) -> Result<Destination, Refusal> {
     if !exports.tiers().any(|known| known == name) {
         let known: Vec<_> = exports.tiers().map(str::to_owned).collect();
         let message = format!("there is no WANPolicy {name}");
@@ -116,6 +122,9 @@ fn over_tier(name: &str, port: Option<u16>, referrer: Referrer<'_>, exports: &Ex
         };
         return Err(Refusal::not_found(message));
     };
+    if without_own_share(tier.clone(), &referrer.key.namespace, snapshot).is_none() {
+        check_own_share(&tier, &referrer.key.namespace, snapshot)?;
+    }
     // HTTPRoute's definition asks for a port of every Service.
     if port.is_some_and(|port| port != tier.port && !referrer.ports.contains(&port)) {
         let message =
@@ -138,13 +147,14 @@ fn over_default_tier(
     }
     let Some(tier) = exports.default_tier(namespace, name) else {
         if exports.is_own_alone(namespace, name) {
+            check_grants(&[ROUTES], &referrer.key.namespace, (namespace, name), snapshot)?;
             return local_service(namespace, name, port, referrer, snapshot, exports);
         }
         let message = format!("no export of {namespace}/{name} names a default tier");
         return Err(Refusal::not_found(message).hint("name a WANPolicy, or annotate the ServiceExport with one"));
     };
     if (namespace, name) == (referrer.namespace, referrer.name) {
-        return over_tier(tier, port, referrer, exports);
+        return over_tier(tier, port, referrer, snapshot, exports);
     }
     if exports.tier(namespace, name, tier).is_none() {
         let message =
@@ -188,6 +198,39 @@ fn local_service(
         return Err(Refusal::not_found(format!("Service {namespace}/{name} has no port {missing}")));
     }
     Ok(Destination::Service { namespace: namespace.to_owned(), name: name.to_owned(), port })
+}
+
+/// Says where requests over a tier do not get to this cluster's own share, as it is in another namespace that does not
+/// admit routes.
+pub(super) fn check_own_share(tier: &Tier, home: &str, snapshot: &Snapshot) -> Result<(), Refusal> {
+    if !tier.sources.iter().any(|source| source.is_own) {
+        return Ok(());
+    }
+    check_grants(&[ROUTES], home, (&tier.import.namespace, &tier.import.name), snapshot)
+}
+
+/// A tier as the gateways of a namespace reach it: without this cluster's own share where that does not admit their
+/// routes. None where nothing is left.
+pub(super) fn without_own_share(mut tier: Tier, home: &str, snapshot: &Snapshot) -> Option<Tier> {
+    if check_own_share(&tier, home, snapshot).is_err() {
+        tier.sources.retain(|source| !source.is_own);
+    }
+    (!tier.sources.is_empty()).then_some(tier)
+}
+
+/// Whether a Service of another namespace admits what refers to it: the object that says so, and the `HTTPRoute` that is
+/// made of it, which istiod asks about. mcwan grants nothing in namespaces of others.
+fn check_grants(
+    from: &[(&str, &str)],
+    home: &str,
+    (namespace, name): (&str, &str),
+    snapshot: &Snapshot,
+) -> Result<(), Refusal> {
+    let is_missing = |from: &&(&str, &str)| !is_admitted(**from, home, &[("", "Service")], (namespace, name), snapshot);
+    let Some((group, kind)) = from.iter().filter(|_| namespace != home).find(is_missing) else { return Ok(()) };
+    let message = format!("no ReferenceGrant of namespace {namespace} admits {kind}s of this one to Service {name}");
+    let entry = format!("{{group: {group}, kind: {kind}, namespace: {home}}}");
+    Err(Refusal::new(RefuseReason::RefNotPermitted, message).hint(format!("add `{entry}` to `from` of one that does")))
 }
 
 /// Whether a grant admits objects of a group and kind in a namespace to one of another namespace, of any of these groups and

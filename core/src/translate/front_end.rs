@@ -90,6 +90,8 @@ pub(super) struct FrontEnd<'s> {
     pub(super) rules: Option<Vec<FrontRule<'s>>>,
     /// Where others than the rules hold, the default tier: these ports that clients use.
     pub(super) default_ports: Vec<u16>,
+    /// Whether ports that are not HTTP lead straight to pods: nobody wrote rules for them, which could not hold there.
+    pub(super) is_direct: bool,
     /// What becomes of the routes that have the import as their parent.
     pub(super) attachments: Vec<Attachment>,
     /// What becomes of the `Route`s that it is made of.

@@ -10,7 +10,7 @@ use crate::api::{DataPlane, ImportFields, REGISTRY_NAMESPACE, limits};
 use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 use crate::snapshot::{Age, Key, Snapshot, is_from_elsewhere, is_of_hosts};
 
-use super::backend::Referrer;
+use super::backend::{self, Referrer};
 use super::clusterset::{self, Clusterset, DirectPort};
 use super::export::{Exports, Tier};
 use super::families::Families;
@@ -48,7 +48,7 @@ pub struct Import {
     pub admissions: BTreeMap<Key, Admission>,
     /// By host, the Secrets of the namespace with the certificates that clients are shown.
     pub certificates: BTreeMap<String, String>,
-    /// The ports whose connections go straight to pods; none where somebody wrote rules, which could not hold there.
+    /// The ports whose connections go straight to pods; none where somebody wrote rules for all ports.
     pub direct: Vec<DirectPort>,
     /// The addresses that clients call it by, as soon as it has any. They are hosts of it.
     pub addresses: Vec<IpAddr>,
@@ -81,6 +81,7 @@ impl Import {
             certificates,
             rules,
             default_ports,
+            is_direct,
             attachments,
             admissions,
             services,
@@ -96,7 +97,7 @@ impl Import {
             ports = local_ports(rules.as_deref().unwrap_or_default(), snapshot, &key.namespace, &object, &mut problems);
         }
         let clusterset = Clusterset::of(exports, namespace, name);
-        let direct = clusterset.as_ref().filter(|_| rules.is_none());
+        let direct = clusterset.as_ref().filter(|_| is_direct);
         let direct = direct.map(|clusterset| clusterset.direct_ports(exports, namespace, name)).unwrap_or_default();
         if ports.is_empty() && direct.is_empty() && is_service {
             let message = "no cluster exports it with an HTTP port, and its rules name no Service, so there is no port to \
@@ -119,6 +120,7 @@ impl Import {
         }
         let Rules { targets: Targets { list: targets, .. }, services, .. } = translated;
         let own_tiers = exports.tiers().filter_map(|tier| exports.tier(namespace, name, tier));
+        let own_tiers = own_tiers.filter_map(|tier| backend::without_own_share(tier, &key.namespace, snapshot));
         let own_tiers = own_tiers.map(|tier| if is_from_elsewhere(key) { apart(key, tier) } else { tier });
         let tiers = own_tiers.chain(other_tiers(key, &targets, exports)).collect();
         let addresses = clusterset::addresses(snapshot, &key.namespace, &key.name);

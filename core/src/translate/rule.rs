@@ -132,6 +132,7 @@ impl Rules<'_> {
             from: origin.referrer(),
         };
         let destination = self.resolve(reference).map_err(|refusal| refusal.at(field.clone()))?;
+        self.tell_of_own_share(origin, &field, &destination);
         if let Some(asked) = own.redirect {
             let headers = filters::in_turn(&own.headers.response, &rule_filters.headers.response);
             let sound = own.beside_a_redirect().and_then(|()| rule_filters.beside_a_redirect());
@@ -221,6 +222,17 @@ impl Rules<'_> {
         self.services.extend(reference.service(&self.referrer.key.namespace));
         self.services.extend(reference.import(&self.referrer.key.namespace));
         backend::resolve(reference, self.referrer, self.snapshot, self.exports)
+    }
+
+    /// Others may take what this cluster's own share does not.
+    fn tell_of_own_share(&mut self, origin: &Origin, field: &FieldPath, destination: &Destination) {
+        let Destination::Tier { name: tier } = destination else { return };
+        let Referrer { key, namespace, name, ports: _ } = self.referrer;
+        let tier = self.exports.tier(namespace, name, tier);
+        let missing = tier.and_then(|tier| backend::check_own_share(&tier, &key.namespace, self.snapshot).err());
+        if let Some(Refusal { reason, message, hint, .. }) = missing {
+            self.problems.push(Problem { hint, ..origin.error(field.clone(), reason.into(), message) });
+        }
     }
 
     fn mirror(&mut self, origin: &Origin, mirror: &RequestMirror) -> Result<Mirror, Refusal> {

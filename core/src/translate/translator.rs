@@ -237,7 +237,8 @@ impl Translator {
                 let known = self.imports.in_namespace(namespace).map(|import| import.key.clone());
                 imported.chain(known).for_each(|import| affected.import(import));
                 let routes = snapshot.routes.in_namespace(namespace).flat_map(Route::imports);
-                routes.for_each(|(of, name)| affected.import(view(namespace, &Key::new(of, name))));
+                // The import itself tells routes of a namespace that goes; what is seen of it elsewhere follows from it.
+                routes.for_each(|(of, name)| affected.import(Key::new(of, name)));
                 if snapshot.openshift_routes.in_namespace(namespace).next().is_some() {
                     affected.import(of_hosts(namespace));
                 }

@@ -25,6 +25,10 @@ pub fn route(route: &Route) -> Vec<Problem> {
         }
     }
     for (index, parent) in route.parents.iter().enumerate() {
+        if let Some((part, message)) = &parent.fault {
+            let field = FieldPath::from("spec.parentRefs").index(index);
+            check.error(field.field(part.clone()), Reason::InvalidValue, message.as_str());
+        }
         let meant = if parent.kind == "Service" { "\"\"" } else { MCS_GROUP };
         if parent.group == GATEWAY_API_GROUP && matches!(&*parent.kind, "Service" | "ServiceImport") {
             let message =

@@ -10,7 +10,7 @@ use crate::translate::{Import, Translator};
 use super::egress::egress_objects;
 use super::{
     ImportVersions, Places, Settings, cluster_object, clusterset_object, common_objects, export_objects,
-    ingress_objects, missing_grants, slice_objects,
+    ingress_objects, slice_objects,
 };
 
 /// The objects of everything that was translated, in the order in which they are created, and what is wrong beside
@@ -27,7 +27,6 @@ pub fn everything(translator: &Translator, snapshot: &Snapshot, settings: &Setti
         problems.extend(claim(&mut made_of, &import.object, &mut made));
         objects.extend(made);
         problems.extend(found);
-        problems.extend(missing_grants(import, &snapshot.reference_grants));
     }
     for namespace in translator.imports().namespaces() {
         let imports = translator.imports_of(namespace);

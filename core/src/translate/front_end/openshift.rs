@@ -83,6 +83,7 @@ impl<'s> FrontEnd<'s> {
             fields: &FIELDS,
             serves: Serves::Hosts,
             rules: Some(Vec::new()),
+            is_direct: false,
             ports: Some(vec![PORTS[0]]),
             no_match: NoMatch::ServiceUnavailable,
             data_plane: Some(DataPlane::Wasm),

@@ -11,7 +11,7 @@ use crate::api::{
 };
 use crate::problem::{ObjectRef, Reason};
 use crate::snapshot::{Key, RouteRef, Snapshot, is_from_elsewhere, view, viewed};
-use crate::translate::{Exports, Origin, backend, merge};
+use crate::translate::{Clusterset, Exports, Origin, backend, merge};
 
 /// What becomes of a parent of a route that is an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +71,7 @@ impl<'s> FrontEnd<'s> {
         let view = Self {
             hostnames: written.map(|written| &*written.spec.hostnames).unwrap_or_default(),
             rules: Some(Vec::new()),
+            is_direct: false,
             no_match: NoMatch::NotFound,
             data_plane: written.and_then(|written| written.spec.data_plane),
             ..nothing
@@ -92,12 +93,8 @@ impl<'s> FrontEnd<'s> {
         let is_view = is_from_elsewhere(self.key);
         let is_of_view = |route: &&Route| {
             let from = route.metadata.namespace.as_deref().unwrap_or_default();
-            let is_granted = || is_granted(route, key, snapshot);
-            if is_view {
-                *from == *self.key.namespace && is_granted()
-            } else {
-                *from == *key.namespace || !is_granted()
-            }
+            let is_seen = || snapshot.has_namespace(from) && is_granted(route, key, snapshot);
+            if is_view { *from == *self.key.namespace && is_seen() } else { *from == *key.namespace || !is_seen() }
         };
         let below = |kind| {
             let all = if kinds.has(kind) { snapshot.routes.below(key, kind) } else { Vec::new() };
@@ -110,11 +107,15 @@ impl<'s> FrontEnd<'s> {
         let named = named_ports(exports, self.namespace, self.name);
         let mut rules = Vec::new();
         let mut claimed = Ports::default();
+        let own =
+            routes.iter().flatten().filter(|route| route.metadata.namespace.as_deref() == Some(&self.key.namespace));
+        let is_unread = |parent: &ParentRef| parent.fault.is_some() && is_import(parent, key, &self.key.namespace);
+        let is_unread = is_open && own.flat_map(|route| &route.parents).any(is_unread);
         for routes in routes {
             // A client of a port speaks one protocol: the kinds are not merged.
             let taken = claimed.clone();
             for route in routes {
-                let ports = self.attach(route, (key, snapshot), is_open, &named, &taken);
+                let ports = self.attach(route, (key, snapshot, exports), is_open, &named, &taken);
                 if ports.is_empty() {
                     continue;
                 }
@@ -124,6 +125,10 @@ impl<'s> FrontEnd<'s> {
                 rules.extend(route.rules.iter().enumerate().map(written));
                 claimed.add(&ports);
             }
+        }
+        if is_unread {
+            // It is not known what it would take from the others, nor what it leaves to the default tier.
+            return Self { rules: Some(Vec::new()), is_direct: false, ..self };
         }
         if claimed.is_empty() {
             return self;
@@ -141,6 +146,7 @@ impl<'s> FrontEnd<'s> {
         }
         if self.rules.is_none() {
             self.no_match = NoMatch::NotFound;
+            self.is_direct = !claimed.is_all;
             let others = named.iter().map(|(port, _)| *port).filter(|port| !claimed.has(*port));
             self.default_ports = others.collect();
         }
@@ -153,7 +159,7 @@ impl<'s> FrontEnd<'s> {
     fn attach(
         &mut self,
         route: &Route,
-        (key, snapshot): (&Key, &Snapshot),
+        (key, snapshot, exports): (&Key, &Snapshot, &Exports),
         is_open: bool,
         named: &[NamedPort],
         taken: &Ports,
@@ -161,7 +167,7 @@ impl<'s> FrontEnd<'s> {
         let namespace = route.metadata.namespace.as_deref().unwrap_or_default();
         let mut ports = Ports::default();
         for (index, parent) in route.parents.iter().enumerate() {
-            if parent.import(namespace) != Some((&*key.namespace, &*key.name)) {
+            if !is_import(parent, key, namespace) {
                 continue;
             }
             if parent.is_service() {
@@ -170,6 +176,10 @@ impl<'s> FrontEnd<'s> {
             let verdict = if !is_nameable(namespace, key) {
                 let message = "the names of the import and of its namespace cannot be joined: too long, or a number";
                 Err((Reason::UnsupportedValue, message.to_owned()))
+            } else if let Some((field, message)) = &parent.fault {
+                Err((Reason::UnsupportedValue, format!("its parentRef cannot be read: {field}: {message}")))
+            } else if !snapshot.has_namespace(namespace) {
+                Err((Reason::NoMatchingParent, format!("namespace {namespace} is not here, or about to go")))
             } else if namespace != &*self.key.namespace {
                 let kind = route.kind.info().name;
                 let message =
@@ -177,7 +187,7 @@ impl<'s> FrontEnd<'s> {
                 Err((Reason::RefNotPermitted, message))
             } else if !is_open {
                 Err((Reason::Conflicted, format!("the rules of {} hold", self.object)))
-            } else if let Some(why) = unfit(parent, key, snapshot) {
+            } else if let Some(why) = unfit(parent, key, (snapshot, exports)) {
                 Err((Reason::UnsupportedValue, why))
             } else {
                 fitting(parent, named).and_then(|fitting| left(fitting, named, taken))
@@ -190,6 +200,11 @@ impl<'s> FrontEnd<'s> {
         }
         ports
     }
+}
+
+/// Whether a parent of a route of a namespace is this import.
+fn is_import(parent: &ParentRef, import: &Key, from: &str) -> bool {
+    parent.import(from) == Some((&*import.namespace, &*import.name))
 }
 
 /// Whether the owners of an import let a route of another namespace give rules for it, for clients there.
@@ -210,7 +225,10 @@ fn is_nameable(from: &str, import: &Key) -> bool {
 
 /// Why the rules of routes cannot hold for what a parent is, if they cannot: clients of such a Service do not reach a
 /// gateway.
-fn unfit(parent: &ParentRef, key: &Key, snapshot: &Snapshot) -> Option<String> {
+fn unfit(parent: &ParentRef, key: &Key, (snapshot, exports): (&Snapshot, &Exports)) -> Option<String> {
+    if Clusterset::of(exports, &key.namespace, &key.name).is_some_and(|clusterset| clusterset.is_headless()) {
+        return Some(format!("{key} is headless: its name leads clients to pods, and to no gateway"));
+    }
     let service = snapshot.services.get(&key.namespace, &key.name).filter(|_| parent.is_service())?;
     let spec = service.spec.as_ref()?;
     if spec.type_.as_deref() == Some("ExternalName") {
@@ -247,7 +265,8 @@ fn fitting(parent: &ParentRef, named: &[NamedPort]) -> Result<Ports, (Reason, St
             .iter()
             .map(|(number, name)| name.as_ref().map_or(number.to_string(), |name| format!("{name} {number}")));
         let known: Vec<_> = known.collect();
-        let message = format!("no HTTP port of the service fits; it has {}", known.join(", "));
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        let message = format!("no HTTP port of the service fits; it has {known}");
         return Err((Reason::NoMatchingParent, message));
     }
     Ok(Ports { is_all: false, some })

@@ -41,6 +41,7 @@ impl<'s> FrontEnd<'s> {
         Self {
             hostnames: &import.spec.hostnames,
             rules: http.map(|http| http.rules.iter().flatten().enumerate().map(written).collect()),
+            is_direct: http.is_none(),
             no_match,
             data_plane: import.spec.data_plane,
             age: Some(age),
@@ -54,6 +55,7 @@ impl<'s> FrontEnd<'s> {
         let error = Problem::error(nothing.object.clone(), Reason::Unreadable, unreadable.error.as_str());
         Self {
             rules: Some(Vec::new()),
+            is_direct: false,
             age: Some(Age::of(&unreadable.metadata, 0)),
             problems: vec![error.hint("is the CustomResourceDefinition of another version of mcwan?")],
             ..nothing
@@ -74,6 +76,7 @@ impl<'s> FrontEnd<'s> {
             certificates: BTreeMap::new(),
             rules: None,
             default_ports: Vec::new(),
+            is_direct: true,
             attachments: Vec::new(),
             admissions: BTreeMap::new(),
             services: BTreeSet::new(),

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use mcwan_core::api::DataPlane;
 use mcwan_core::emit::kubernetes::Provenance;
 use mcwan_core::emit::object::Kind;
-use mcwan_core::snapshot::Key;
 use mcwan_core::snapshot::change::InputKind;
+use mcwan_core::snapshot::{Key, Objects, input};
 use mcwan_core::translate::Import;
 use mcwan_policy::wire::NoMatch;
+use serde_json::{Value, json};
 
 use super::routes::{PARENT, mk_route, on, rules, verdicts};
 use super::world::{World, at, egress_objects, import_objects, mk_export, mk_import, of_kind, reasons, settings};
@@ -162,6 +163,49 @@ fn its_addresses_are_published_for_the_import_and_go_with_the_grant() {
     assert_eq!(published(&world), ["secure [10.9.0.2]"]);
     assert_eq!(seen(&world), None);
     assert_eq!(verdicts(world.payment()), ["buy RefNotPermitted"]);
+}
+
+/// istiod asks about the Service itself, whatever a grant says of the import.
+#[test]
+fn this_clusters_own_share_needs_a_grant_to_the_service() {
+    let own = mk_export("own", "ports: [{port: 8080}], readyPods: 1");
+    let other = mk_export("c1", "ports: [{port: 8080}], readyPods: 1, gateways: [10.20.0.7]");
+    let (import, service) = (mk_grant("HTTPRoute", IMPORT), mk_grant("HTTPRoute", "{group: '', kind: Service}"));
+    let table = [
+        (vec![&own, &other], &import, "[] /pay high", vec!["c1"], 1, "others take all"),
+        (vec![&own, &other], &service, "[] /pay high", vec!["c1", "own"], 0, "both take their share"),
+        (vec![&own], &import, "[] /pay RefNotPermitted", vec![], 1, "there is nobody else"),
+        (vec![&own], &service, "[] /pay high", vec!["own"], 0, "it alone"),
+    ];
+    for (exports, grant, rule, clusters, problems, message) in table {
+        let consumer = mk_consumer("", &[on("/pay")]);
+        let documents: Vec<_> = exports.into_iter().chain([&consumer, grant]).cloned().collect();
+        let world = World::new(&documents);
+        let seen = seen(&world).unwrap();
+        assert_eq!(rules(seen), [rule], "{message}");
+        let sources = seen.own_tiers().flat_map(|tier| &tier.sources).map(|source| &*source.cluster);
+        assert_eq!(sources.collect::<BTreeSet<_>>(), clusters.into_iter().collect(), "{message}");
+        let expected = vec!["RefNotPermitted spec.rules[0].backendRefs[0]"; problems];
+        assert_eq!(reasons(&seen.problems), expected, "{message}");
+    }
+}
+
+#[test]
+fn a_route_of_a_namespace_that_goes_is_told_so() {
+    let documents = [mk_ports(), mk_consumer("", &[on("/pay")]), mk_grant("HTTPRoute", IMPORT)];
+    let mut world = World::new(&documents);
+    world.gathered.snapshot.namespaces = Some(Objects::default());
+    let put = |world: &mut World, metadata: Value| {
+        let namespace = input::read(InputKind::Namespace, &json!({"metadata": metadata})).map_err(|_| "unreadable");
+        let changes = world.gathered.snapshot.put(namespace.unwrap());
+        world.translator.update(&world.gathered.snapshot, &changes);
+    };
+    put(&mut world, json!({"name": "secure"}));
+    put(&mut world, json!({"name": "shop"}));
+    assert!(seen(&world).is_some());
+    put(&mut world, json!({"name": "shop", "deletionTimestamp": "2026-11-20T08:00:00Z"}));
+    assert_eq!(seen(&world), None);
+    assert_eq!(verdicts(world.payment()), ["buy NoMatchingParent"]);
 }
 
 /// A Service without a namespace is one of the route's.

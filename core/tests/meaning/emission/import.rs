@@ -1,7 +1,7 @@
 //! Imports: tier services, and the routes behind the filter.
 
 use mcwan_core::api::DataPlane;
-use mcwan_core::emit::kubernetes::{ImportVersions, Places, missing_grants, steering_value_of};
+use mcwan_core::emit::kubernetes::{ImportVersions, Places, steering_value_of};
 use mcwan_core::emit::object::{Kind, Object};
 use serde_json::{Value, json};
 
@@ -207,14 +207,17 @@ fn routes_need_a_grant_of_their_own() {
     };
     let import = ("mc-wan.l7mp.io", "ServiceImport");
     let route = ("gateway.networking.k8s.io", "HTTPRoute");
-    let table = [(vec![import, route], 0, "both are admitted"), (vec![import], 1, "imports alone are")];
+    let table = [
+        (vec![import, route], 0, "both are admitted"),
+        (vec![import], 1, "imports alone are"),
+        (vec![route], 1, "routes alone are"),
+    ];
     for (kinds, missing, message) in table {
         let rule = "{backendRefs: [{name: old, namespace: other, port: 8080}]}".to_owned();
         let documents =
             [mk_plain_export(), service.to_owned(), grant(&kinds), mk_import("payment", &[to_high(""), rule])];
         let world = World::new(&documents);
-        let problems = missing_grants(world.payment(), &world.gathered.snapshot.reference_grants);
-        let expected = vec!["RefNotPermitted spec.http.rules[1]"; missing];
-        assert_eq!(reasons(&problems), expected, "{message}");
+        let expected = vec!["RefNotPermitted spec.http.rules[1].backendRefs[0]"; missing];
+        assert_eq!(reasons(&world.payment().problems), expected, "{message}");
     }
 }

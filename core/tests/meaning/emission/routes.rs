@@ -7,6 +7,7 @@ use mcwan_core::snapshot::Key;
 use mcwan_core::snapshot::change::InputKind;
 use mcwan_core::translate::Import;
 use mcwan_policy::wire::{Action, NoMatch, PathMatch, Rule};
+use serde_json::json;
 
 use super::world::{
     World, at, import_objects, mk_export, mk_import, mk_plain_export, of_kind, reasons, settings, to_high,
@@ -186,6 +187,53 @@ fn a_grant_for_routes_admits_a_route_and_no_service_import() {
     let admitted = world(grant("gateway.networking.k8s.io", "HTTPRoute"));
     assert_eq!(rules(admitted.payment()), ["[] * service.v2.other:8080"]);
     assert_eq!(rules(world(grant("mc-wan.l7mp.io", "ServiceImport")).payment()), ["[] * RefNotPermitted"]);
+    let route = route.replace("HTTPRoute", "GRPCRoute");
+    let world =
+        World::new(&[mk_plain_export(), service.to_owned(), grant("gateway.networking.k8s.io", "GRPCRoute"), route]);
+    assert_eq!(rules(world.payment()), ["[] .* RefNotPermitted"], "an HTTPRoute is made of it");
+    assert!(world.payment().problems[0].message.contains("HTTPRoutes"), "{:?}", world.payment().problems);
+}
+
+/// What is not read of a parent would make the rules hold for more, and without them the default tier would be open.
+#[test]
+fn a_parent_that_cannot_be_read_takes_no_rules() {
+    let table = [
+        (json!({"sectonName": "http"}), "spec.parentRefs[0].sectonName", "a field that there is not"),
+        (json!({"port": "8080"}), "spec.parentRefs[0].port", "a text for a number"),
+        (json!({"port": 70_000}), "spec.parentRefs[0].port", "no port"),
+    ];
+    for (slip, field, message) in table {
+        let mut parent = json!({"group": "multicluster.x-k8s.io", "kind": "ServiceImport", "name": "payment"});
+        parent.as_object_mut().unwrap().extend(slip.as_object().unwrap().clone());
+        let spec = json!({"parentRefs": [parent], "rules": [{}]});
+        let export = mk_export("c1", "ports: [{port: 8080}], gateways: [10.20.0.7], defaultTier: high");
+        let world = World::new(&[export]).named(InputKind::Route(RouteKind::Http), "pay", &spec);
+        assert_eq!(verdicts(world.payment()), ["pay UnsupportedValue"], "{message}");
+        assert_eq!(rules(world.payment()), [""; 0], "{message}: the default tier is not open");
+        let route = world.gathered.snapshot.routes.iter().next().unwrap();
+        let found = mcwan_core::api::validate::route(route);
+        assert_eq!(reasons(&found), [format!("InvalidValue {field}")], "{message}");
+    }
+}
+
+/// Ports that are not HTTP stay as they are where routes are for others.
+#[test]
+fn a_route_for_one_port_leaves_what_is_not_http() {
+    let ports = "ports: [{name: http, port: 8080}, {name: db, port: 5432, appProtocol: tcp}], gateways: [10.20.0.7]";
+    let export = mk_export("own", ports);
+    let direct = |parent: &str| {
+        let world = World::new(&[export.clone(), mk_route("pay", 0, &[parent], &[on("/pay")])]);
+        world.payment().direct.len()
+    };
+    assert_eq!(direct(&PARENT.replace('}', ", sectionName: http}")), 1);
+    assert_eq!(direct(PARENT), 0, "rules for all ports could not hold there");
+}
+
+#[test]
+fn a_headless_service_has_no_gateway_that_could_apply_rules() {
+    let ports = "ports: [{port: 8080}], gateways: [10.20.0.7], properties: {type: Headless}";
+    let world = World::new(&[mk_export("c1", ports), mk_route("pay", 0, &[PARENT], &[on("/pay")])]);
+    assert_eq!(verdicts(world.payment()), ["pay UnsupportedValue"]);
 }
 
 /// What an API server has that we cannot read, as it is of a later release, spoils nothing but itself.
