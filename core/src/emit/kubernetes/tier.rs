@@ -32,13 +32,15 @@ const MOST_WEIGHT: u32 = 1_000_000;
 /// its namespace to them, and to those that were `recovered`.
 pub(super) fn objects(versions: &[&Import], recovered: &BTreeSet<String>, problems: &mut Vec<Problem>) -> Vec<Object> {
     let Some(newest) = versions.first() else { return Vec::new() };
-    let mut services: BTreeMap<String, Vec<Object>> = BTreeMap::new();
+    let mut services: BTreeMap<String, Backing<'_>> = BTreeMap::new();
     for import in versions {
-        for (name, objects) in import.tiers.iter().flat_map(|tier| of_tier(import, tier)) {
-            let known = services.entry(name).or_default();
-            // The newest addresses hold, be there some: requests would go on to those of clusters that withdrew.
-            if known.len() <= 1 && objects.len() > known.len() {
-                *known = objects;
+        for tier in &import.tiers {
+            for (name, sources) in led_to(import, tier) {
+                let older = Backing { import, tier, sources };
+                match services.get_mut(&name) {
+                    Some(known) if known.is_reachable() || !older.is_reachable() => known.keep_routes_of(&older),
+                    _ => drop(services.insert(name, older)),
+                }
             }
         }
     }
@@ -48,23 +50,45 @@ pub(super) fn objects(versions: &[&Import], recovered: &BTreeSet<String>, proble
     let grants = names.chunks(GRANT_REFERENCES).enumerate().map(|(number, names)| grant(newest, number, names));
     let grants: Vec<_> = grants.collect();
     unusable_addresses(newest, problems);
-    services.into_values().flatten().chain(grants).collect()
+    services.iter().flat_map(|(name, backing)| backing.objects(name)).chain(grants).collect()
+}
+
+/// What is behind a tier service. The newest addresses hold, be there some: requests would go on to those of clusters that
+/// withdrew.
+struct Backing<'i> {
+    import: &'i Import,
+    tier: &'i Tier,
+    sources: Vec<&'i Source>,
+}
+
+impl Backing<'_> {
+    fn is_reachable(&self) -> bool {
+        self.sources.iter().any(|source| addresses(self.import, source).next().is_some())
+    }
+
+    /// Where others have joined the one cluster that routes of an older version lead straight to, these routes go on to it,
+    /// and to it alone: what joined may lack a port.
+    fn keep_routes_of(&mut self, older: &Self) {
+        let stays = |source: &&Source| older.sources.iter().any(|known| known.cluster == source.cluster);
+        let stay: Vec<_> = self.tier.remote().filter(stays).collect();
+        if has_one_each(self.tier) && !has_one_each(older.tier) && !stay.is_empty() {
+            self.sources = stay;
+        }
+    }
+
+    /// The Service, and its slices.
+    fn objects(&self, name: &str) -> Vec<Object> {
+        let mut objects = vec![service(self.import, name, self.tier.port)];
+        for source in &self.sources {
+            slices(self.import, name, self.tier.port, source, &mut objects);
+        }
+        objects
+    }
 }
 
 /// The names of the tier services of an import.
 pub(super) fn services(import: &Import) -> BTreeSet<String> {
     import.tiers.iter().flat_map(|tier| led_to(import, tier)).map(|(name, _)| name).collect()
-}
-
-/// The Services for a tier, each with its slices behind it.
-fn of_tier(import: &Import, tier: &Tier) -> impl Iterator<Item = (String, Vec<Object>)> {
-    led_to(import, tier).into_iter().map(|(name, sources)| {
-        let mut objects = vec![service(import, &name, tier.port)];
-        for source in sources {
-            slices(import, &name, tier.port, source, &mut objects);
-        }
-        (name, objects)
-    })
 }
 
 /// The names of the Services for a tier, each with the clusters that it leads to: one to all other clusters, if there are
