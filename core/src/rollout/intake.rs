@@ -12,6 +12,11 @@ use crate::snapshot::change::Change;
 impl Rollout {
     /// Takes in what a watch saw, and queues what it concerns.
     pub(super) fn watched(&mut self, event: WatchEvent, now: Moment) {
+        if let WatchEvent::Deleted { kind, key, version: Some(version) } = &event
+            && let Some(kind) = kind.emitted()
+        {
+            self.objects.saw_deletion(&ObjectId { kind, key: key.clone() }, *version);
+        }
         let news = self.world.update(event, &mut self.objects.observed, now);
         if let Some(version) = news.mcs_version {
             self.conditions.mcs_version = version;

@@ -50,6 +50,8 @@ struct Request {
     wanted: Option<Digest>,
     /// Who waits for it.
     key: Option<ReconcileKey>,
+    /// The version of the last deletion of the object that was seen meanwhile: its answer may come later than that.
+    deleted: Option<u64>,
 }
 
 /// What did not work.
@@ -96,6 +98,13 @@ impl Objects {
     /// How many requests are under way.
     pub(super) fn requests(&self) -> usize {
         self.requests.len()
+    }
+
+    /// An object was seen to be deleted, in this version.
+    pub(super) fn saw_deletion(&mut self, id: &ObjectId, version: u64) {
+        if let Some(request) = self.requests.get_mut(id) {
+            request.deleted = Some(version);
+        }
     }
 
     /// Whether something of an object is under way.
@@ -200,7 +209,7 @@ impl Objects {
         if let Some(until) = self.is_left_alone(id, None, now) {
             return WriteState::Failed(until);
         }
-        self.requests.insert(id.clone(), Request { wanted: None, key: None });
+        self.requests.insert(id.clone(), Request { wanted: None, key: None, deleted: None });
         out.push(Command::Delete { id: id.clone(), live });
         WriteState::Sent
     }
@@ -213,8 +222,13 @@ impl Objects {
         result: Result<Live, ApplyError>,
         now: Moment,
     ) -> (Option<ReconcileKey>, WriteOutcome) {
+        let deleted = self.requests.get(id).and_then(|request| request.deleted);
         let key = self.end(id).and_then(|(key, is_last)| is_last.then_some(key));
         let outcome = match result {
+            Ok(live) if deleted.is_some_and(|version| live.version < version) => {
+                let error = WriteError::passing(Reason::Changed, "the object was deleted once it was written");
+                self.keep(id, Some(desired), error, now)
+            }
             Ok(live) => {
                 self.failures.remove(id);
                 if !self.observed.applied(id, desired, live) && self.unsettled.insert(id.kind) {
@@ -300,7 +314,7 @@ impl Objects {
     }
 
     fn begin(&mut self, id: &ObjectId, wanted: Option<Digest>, key: &ReconcileKey) {
-        self.requests.insert(id.clone(), Request { wanted, key: Some(key.clone()) });
+        self.requests.insert(id.clone(), Request { wanted, key: Some(key.clone()), deleted: None });
         *self.under_way.entry(key.clone()).or_default() += 1;
     }
 
