@@ -19,6 +19,9 @@ use crate::told::{Outcome, Request, State, Told, host_of};
 
 /// How long it takes at most until what was refused is written, and gateways have all of it.
 const AFTER_REFUSAL: Duration = Duration::from_secs(100);
+/// How long what was ready before holds where something newer is refused: the grace, which counts from the first attempt, and
+/// an attempt of before may have got lost for fifteen seconds.
+const GRACE: Duration = Duration::from_secs(14);
 /// The same for the port of a tier, which routes and the Services behind them change together: a request that got lost
 /// is sent again, and istiod hears of it.
 const AFTER_TIER: Duration = Duration::from_secs(30);
@@ -44,8 +47,8 @@ pub(crate) struct Check {
     breaking: Moment,
     /// Until then, a tier's port is changing.
     moving: Moment,
-    /// The imports of which something is refused.
-    refused: BTreeMap<Key, Moment>,
+    /// The imports of which something is refused: since when that may show, and until when.
+    refused: BTreeMap<Key, (Moment, Moment)>,
     /// What must never happen, and has.
     pub(crate) wrongs: Vec<String>,
     /// The namespaces that go.
@@ -57,6 +60,8 @@ pub(crate) struct Check {
 struct Live {
     imports: Vec<wire::Import>,
     carried: BTreeMap<Key, usize>,
+    /// Whether one wrote it who did not lead any more.
+    is_last_word: bool,
 }
 
 impl Check {
@@ -107,25 +112,30 @@ impl Check {
         self.moving = self.moving.max(since + AFTER_TIER);
     }
 
-    /// Something is refused until then.
-    pub(crate) fn refuse(&mut self, kind: Kind, import: Option<&Key>, until: Moment) {
-        if !is_routed_by(kind) {
-            return;
+    /// Something is refused for so long. What was ready before holds for the grace.
+    pub(crate) fn refuse(&mut self, kind: Kind, import: Option<&Key>, now: Moment, until: Moment) {
+        if is_routed_by(kind) {
+            self.promise_nothing(import, now + GRACE, until);
         }
+    }
+
+    fn promise_nothing(&mut self, import: Option<&Key>, since: Moment, until: Moment) {
+        let until = until + AFTER_REFUSAL;
         for key in imports().into_iter().filter(|key| import.is_none_or(|import| import == key)) {
-            let known = self.refused.entry(key).or_default();
-            *known = (*known).max(until + AFTER_REFUSAL);
+            let known = self.refused.entry(key).or_insert((since, until));
+            // Two that follow each other closely may show at any time.
+            *known = if known.1 < since { (since, until) } else { (known.0.min(since), known.1.max(until)) };
         }
     }
 
     /// Whether something of an import is refused.
     pub(crate) fn is_refused(&self, import: &Key, now: Moment) -> bool {
-        self.refused.get(import).is_some_and(|until| *until > now)
+        self.refused.get(import).is_some_and(|(since, until)| *since <= now && now < *until)
     }
 
     /// Nothing is promised of any import until then, and a little longer.
     pub(crate) fn pardon(&mut self, until: Moment) {
-        self.refuse(Kind::HttpRoute, None, until);
+        self.promise_nothing(None, Moment::START, until);
     }
 
     /// Objects of a kind have changed.
@@ -134,7 +144,15 @@ impl Check {
     }
 
     /// A filter was written, or deleted. One that is deposed tells again what was told before.
-    pub(crate) fn written(&mut self, namespace: &Arc<str>, plugin: Option<&Plugin>, told: &Told, leads: bool) {
+    pub(crate) fn written(
+        &mut self,
+        namespace: &Arc<str>,
+        plugin: Option<&Plugin>,
+        told: &Told,
+        (leads, at): (bool, Moment),
+    ) {
+        let refused = &self.refused;
+        let is_refused = |key: &Key| refused.get(key).is_some_and(|(_, until)| *until > at);
         let known = self.live.entry(Arc::clone(namespace)).or_default();
         let imports = plugin.map(|plugin| plugin.imports.clone()).unwrap_or_default();
         let mut carried = BTreeMap::new();
@@ -142,14 +160,17 @@ impl Check {
             let before = known.carried.get(key).copied().unwrap_or_default();
             let wire = imports.iter().find(|import| import.name == *key.name);
             let now = told.carried(key, wire, before).unwrap_or(before);
-            if !leads || now < before {
+            if leads && !known.is_last_word && plugin.is_some() && now < before && !is_refused(key) {
+                self.wrongs.push(format!("goes back: the filter has version {now} of {key} after {before}"));
+            }
+            if !leads || plugin.is_none() || now < before {
                 let held = self.held.entry(key.clone()).or_default();
                 *held = (*held).min(now);
                 self.excused.insert(key.clone(), told.versions[key].len() - 1);
             }
             carried.insert(key.clone(), now);
         }
-        *known = Live { imports, carried: carried.clone() };
+        *known = Live { imports, carried: carried.clone(), is_last_word: !leads };
         if let Some(plugin) = plugin {
             self.carried.insert((Arc::clone(namespace), plugin.version), carried);
         }

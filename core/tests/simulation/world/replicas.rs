@@ -273,12 +273,13 @@ impl World {
     fn is_heard(&mut self, id: &ObjectId) {
         let watched = Watched::Emitted(id.kind);
         let Some(kind) = watched.input_of(true) else { return };
-        let changed = match self.api.emitted(id).map(|stored| stored.read()) {
-            Some(told) => self.told.put(kind, &told),
+        let told = self.api.emitted(id).map(|stored| stored.read());
+        let changed = match &told {
+            Some(told) => self.told.put(kind, told),
             None => self.told.remove(kind, &id.key),
         };
         self.check.told(&changed);
-        if watched.is_in_registry() && !changed.is_empty() {
+        if told.is_none() && watched.is_in_registry() && !changed.is_empty() {
             self.excuse(OWN.iter().position(|own| id.key.name.ends_with(&format!(".{own}"))));
         }
     }
@@ -286,6 +287,6 @@ impl World {
     pub(super) fn plugin_written(&mut self, id: &ObjectId, leads: bool) {
         let stored = self.api.emitted(id).cloned();
         let plugin = stored.as_ref().and_then(|stored| Plugin::of(stored));
-        self.check.written(&id.key.namespace, plugin.as_ref(), &self.told, leads);
+        self.check.written(&id.key.namespace, plugin.as_ref(), &self.told, (leads, self.now));
     }
 }

@@ -7,12 +7,13 @@ use mcwan_core::moment::Moment;
 use mcwan_core::rollout::ModuleVerdict;
 use mcwan_core::snapshot::Key;
 use mcwan_core::watched::Watched;
+use serde_json::Value;
 
 use super::{ADMISSION, Happening, LONG, World};
 use crate::api_server::Refusal;
 use crate::inputs;
 use crate::replica;
-use crate::script::{CLUSTERS, ImportWish, Module, NAMESPACES, OWN, SERVICES, Step};
+use crate::script::{CLUSTERS, ExportWish, ImportWish, Module, NAMESPACES, OWN, SERVICES, Step};
 
 /// Until who leads has heard of what was written, and has done what follows from it.
 const HEARD: Duration = Duration::from_secs(2);
@@ -62,9 +63,11 @@ impl World {
                 self.remove(Watched::Emitted(Kind::HttpRoute), &inputs::route_key(service));
             }
             Step::Export(cluster, service, wish) => {
-                let export = inputs::export(cluster, service, &wish);
-                self.put(export);
-                self.excuse(Some(service));
+                let takes_away = self.takes_away(cluster, service, &wish);
+                self.put(inputs::export(cluster, service, &wish));
+                if takes_away {
+                    self.excuse(Some(service));
+                }
             }
             Step::NoExport(cluster, service) => {
                 self.remove(Watched::Emitted(Kind::ExportedService), &inputs::export_key(cluster, service));
@@ -105,9 +108,9 @@ impl World {
             }
             Step::NoOwnExport(service) => self.remove(Watched::ServiceExport, &Key::new("a", OWN[service])),
             Step::Key(key) => {
-                self.key = key;
+                let is_other = std::mem::replace(&mut self.key, key) != key;
                 self.rotated = Some(self.now);
-                if self.now.since(self.led) < LONG {
+                if is_other && self.terms > 1 && self.now.since(self.led) < LONG {
                     self.check.pardon(self.now);
                 }
                 let changed = self.told.rotate(replica::steering_key(key));
@@ -122,7 +125,7 @@ impl World {
                 let import = service.map(|service| Key::new(SERVICES[service].0, SERVICES[service].1));
                 let until = self.now + long;
                 self.disturbed = self.disturbed.max(until);
-                self.check.refuse(kind, import.as_ref(), until);
+                self.check.refuse(kind, import.as_ref(), self.now, until);
                 self.api.refusals.push(Refusal { kind, import, until });
             }
             Step::Undefine(kind, long) => self.undefine(kind, self.now + long),
@@ -176,17 +179,30 @@ impl World {
         }
     }
 
+    /// Whether a cluster says less of a service than before: clients lose what it takes back before it is heard of.
+    fn takes_away(&self, cluster: usize, service: usize, wish: &ExportWish) -> bool {
+        let known = self.api.get(Watched::Emitted(Kind::ExportedService), &inputs::export_key(cluster, service));
+        let Some(before) = known.map(|known| known.read()["spec"].clone()) else { return false };
+        let now = &inputs::export(cluster, service, wish).body["spec"];
+        let ports = |spec: &Value| spec["ports"].as_array().cloned().unwrap_or_default();
+        let now_ports = ports(now);
+        let keeps = |field: &str| before[field] == now[field];
+        !ports(&before).iter().all(|port| now_ports.contains(port)) || !keeps("properties") || !keeps("defaultTier")
+    }
+
     /// The definition of a kind goes, with all its objects, and is away until then.
     fn undefine(&mut self, kind: Kind, until: Moment) {
         self.disturbed = self.disturbed.max(until);
-        self.check.pardon(until);
+        if kind == Kind::WasmPlugin || replica::is_routed_by(kind) {
+            self.check.pardon(until);
+        }
         self.api.refusals.push(Refusal { kind, import: None, until });
         let watched = Watched::Emitted(kind);
         let keys: Vec<_> = self.api.list(watched).map(|(key, _)| key.clone()).collect();
         for key in keys {
             self.remove(watched, &key);
             if kind == Kind::WasmPlugin {
-                self.check.written(&key.namespace, None, &self.told, true);
+                self.check.written(&key.namespace, None, &self.told, (true, self.now));
             }
         }
     }
@@ -277,7 +293,7 @@ impl World {
                 if is_last || self.rng.bool() {
                     self.remove(kind, &key);
                     if kind == Watched::Emitted(Kind::WasmPlugin) {
-                        self.check.written(&key.namespace, None, &self.told, true);
+                        self.check.written(&key.namespace, None, &self.told, (true, self.now));
                     }
                 }
             }
