@@ -17,6 +17,7 @@ pub mod mcs_service_import;
 pub mod openshift_route;
 pub mod pattern;
 pub mod route;
+pub mod route_selector;
 pub mod service_export;
 pub mod service_import;
 pub mod validate;
@@ -37,8 +38,9 @@ pub use http_filter::{
 pub use http_match::{HeaderMatch, HttpMatch, Method, PathMatch, PathMatchType, QueryParamMatch, ValueMatchType};
 pub use http_rule::{BackendRef, HttpRule, Timeouts};
 pub use mcs_service_import::{ClusterStatus, McsServiceImport};
-pub use openshift_route::{HeaderAction, OpenshiftRoute, RouteSelector, RouteSelectorError, RouteTarget, RouteTls};
+pub use openshift_route::{HeaderAction, OpenshiftRoute, RouteTarget, RouteTls};
 pub use route::{CONTROLLER, Fault, GATEWAY_API_GROUP, ParentRef, Route, RouteDocument, RouteKind, RouteRule, is_ours};
+pub use route_selector::{RouteSelector, RouteSelectorError};
 pub use service_export::{MCS_GROUP, McsVersion, ServiceExport, WAN_POLICY_ANNOTATION};
 pub use service_import::{
     DataPlane, Http, ImportFields, NoMatch, NoMatchStatus, ServiceImport, ServiceImportSpec, ServiceImportStatus,

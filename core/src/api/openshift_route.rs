@@ -3,10 +3,10 @@
 //! The definition is laxer than `OpenShift`'s API server: hosts and paths are checked by the front end.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube_core::{ObjectMeta, Resource};
+use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -59,7 +59,17 @@ pub struct RouteTarget {
     /// Its name.
     pub name: String,
     /// Its share, relative to the others', at most 256; none: 100.
+    #[serde(deserialize_with = "weight")]
     pub weight: Option<u32>,
+}
+
+/// A weight, if the definition lets it be one.
+fn weight<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    let weight = Option::<u32>::deserialize(deserializer)?;
+    match weight.filter(|weight| *weight > RouteTarget::MOST) {
+        Some(weight) => Err(D::Error::custom(format!("weight {weight} is over the bound of {}", RouteTarget::MOST))),
+        None => Ok(weight),
+    }
 }
 
 /// A port of the pods (`RoutePort`).
@@ -83,7 +93,7 @@ pub struct RouteTls {
     key: bool,
     #[serde(deserialize_with = "is_given")]
     ca_certificate: bool,
-    #[serde(deserialize_with = "is_given")]
+    #[serde(rename = "destinationCACertificate", deserialize_with = "is_given")]
     destination_ca_certificate: bool,
     /// What becomes of requests in the clear: `None`, `Redirect` or `Allow`.
     pub insecure_edge_termination_policy: Option<String>,
@@ -130,9 +140,10 @@ pub struct HeaderAction {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-struct Action {
-    r#type: String,
-    set: Option<SetHeader>,
+#[serde(tag = "type")]
+enum Action {
+    Set { set: SetHeader },
+    Delete,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -145,15 +156,6 @@ struct SetHeader {
 struct Status {
     ingress: Vec<Value>,
 }
-
-/// Which routes are ours: those that have all of these labels.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RouteSelector(BTreeMap<String, String>);
-
-/// A text is no [`RouteSelector`].
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` selects no routes: want labels as `KEY=VALUE`, with commas between them")]
-pub struct RouteSelectorError(String);
 
 impl OpenshiftRoute {
     /// For people.
@@ -190,6 +192,8 @@ impl OpenshiftRoute {
 impl RouteTarget {
     /// The weight of one that names none (`RouteTargetReference`).
     const WEIGHT: u32 = 100;
+    /// The largest weight.
+    const MOST: u32 = 256;
 
     /// Its share.
     pub fn share(&self) -> u32 {
@@ -207,43 +211,10 @@ impl RouteTls {
 impl HeaderAction {
     /// The value that it gets, in which `%%` is one; none: it is removed.
     pub fn value(&self) -> Option<&str> {
-        self.action.set.as_ref().filter(|_| self.action.r#type == "Set").map(|set| &*set.value)
-    }
-}
-
-impl Default for RouteSelector {
-    fn default() -> Self {
-        Self([("mc-wan.l7mp.io/router".to_owned(), "mcwan".to_owned())].into())
-    }
-}
-
-impl RouteSelector {
-    /// Whether a route is ours.
-    pub fn takes(&self, route: &OpenshiftRoute) -> bool {
-        let labels = route.metadata.labels.as_ref();
-        self.0.iter().all(|(key, value)| labels.and_then(|labels| labels.get(key)) == Some(value))
-    }
-}
-
-impl std::str::FromStr for RouteSelector {
-    type Err = RouteSelectorError;
-
-    fn from_str(text: &str) -> Result<Self, RouteSelectorError> {
-        let pair = |label: &str| {
-            let (key, value) = label.split_once('=')?;
-            let (key, value) = (key.trim(), value.trim_start_matches('=').trim());
-            (!key.is_empty() && !key.contains(char::is_whitespace)).then(|| (key.to_owned(), value.to_owned()))
-        };
-        let pairs: Option<BTreeMap<_, _>> = text.split(',').map(pair).collect();
-        pairs.map(Self).ok_or_else(|| RouteSelectorError(text.to_owned()))
-    }
-}
-
-/// As API servers take it.
-impl std::fmt::Display for RouteSelector {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let pairs: Vec<_> = self.0.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        formatter.write_str(&pairs.join(","))
+        match &self.action {
+            Action::Set { set } => Some(&set.value),
+            Action::Delete => None,
+        }
     }
 }
 
@@ -282,34 +253,36 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn a_selector_takes_routes_that_have_all_labels() {
-        let route = |labels: Value| -> OpenshiftRoute {
-            serde_json::from_value(json!({"metadata": {"name": "a", "labels": labels}})).unwrap()
-        };
-        let ours = json!({"mc-wan.l7mp.io/router": "mcwan", "a": "b"});
-        for (selector, expected) in [
-            ("mc-wan.l7mp.io/router=mcwan", true),
-            ("a==b, mc-wan.l7mp.io/router = mcwan", true),
-            ("a=b,c=d", false),
-            ("a=c", false),
-        ] {
-            let selector: RouteSelector = selector.parse().unwrap();
-            assert_eq!(selector.takes(&route(ours.clone())), expected, "{selector}");
-            assert_eq!(selector.to_string().parse(), Ok(selector));
-        }
-        assert!(!RouteSelector::default().takes(&route(json!(null))), "no labels");
-        for odd in ["", "a", "=b", "a=b,,c=d", "a in (b)"] {
-            assert!(odd.parse::<RouteSelector>().is_err(), "{odd}");
-        }
+    fn mk_route(spec: &Value) -> serde_json::Result<OpenshiftRoute> {
+        serde_json::from_value(json!({"metadata": {"name": "a"}, "spec": spec}))
     }
 
     #[test]
     fn of_keys_nothing_is_kept() {
-        let tls = json!({"termination": "edge", "key": "SECRET", "certificate": "PEM"});
-        let route = json!({"metadata": {"name": "a"}, "spec": {"to": {"kind": "Service", "name": "s"}, "tls": tls}});
-        let route: OpenshiftRoute = serde_json::from_value(route).unwrap();
-        assert!(route.spec.tls.as_ref().unwrap().is_inline());
-        assert!(!format!("{route:?}").contains("SECRET"));
+        for field in ["certificate", "key", "caCertificate", "destinationCACertificate"] {
+            let route = mk_route(&json!({"tls": {"termination": "edge", field: "SECRET"}})).unwrap();
+            assert!(route.spec.tls.as_ref().unwrap().is_inline(), "{field}");
+            assert!(!format!("{route:?}").contains("SECRET"), "{field}");
+        }
+    }
+
+    #[test]
+    fn what_the_definition_refuses_is_refused() {
+        let to = |weight: i64| json!({"to": {"kind": "Service", "name": "s", "weight": weight}});
+        let header =
+            |action: Value| json!({"httpHeaders": {"actions": {"request": [{"name": "a", "action": action}]}}});
+        for (spec, is_read, message) in [
+            (to(256), true, "the largest weight"),
+            (to(257), false, "a larger one"),
+            (to(-1), false, "a negative one"),
+            (header(json!({"type": "Delete"})), true, "a header goes"),
+            (header(json!({"type": "Set", "set": {"value": "b"}})), true, "a header is set"),
+            (header(json!({"type": "Set"})), false, "to nothing"),
+            (header(json!({"type": "Append", "set": {"value": "b"}})), false, "what there is not"),
+        ] {
+            assert_eq!(mk_route(&spec).is_ok(), is_read, "{message}");
+        }
+        let read = mk_route(&json!({"to": {"name": "s"}})).unwrap();
+        assert_eq!(read.spec.to.share(), 100, "the default weight");
     }
 }
