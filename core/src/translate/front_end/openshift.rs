@@ -210,9 +210,7 @@ pub(in crate::translate) fn host_of(route: &OpenshiftRoute, domain: Option<&str>
     }
     let path = path_of(route);
     if !path.is_empty() {
-        let too_long = || format!("path {path:?} has over {} bytes", limits::PATH_BYTES);
-        let sound = mcwan_policy::check_path(path).map_err(|error| error.to_string());
-        let sound = sound.and_then(|()| if path.len() > limits::PATH_BYTES { Err(too_long()) } else { Ok(()) });
+        let sound = asks::check_path(path);
         sound.map_err(|message| (Reason::ExtendedValidationFailed, message))?;
     }
     Ok(host)

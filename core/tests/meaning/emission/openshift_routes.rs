@@ -183,10 +183,12 @@ fn what_a_route_cannot_have_it_is_told() {
         tls.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         with(json!({"tls": tls}))
     };
-    let set = |value: &str| {
-        let action = json!({"name": "x-a", "action": {"type": "Set", "set": {"value": value}}});
-        with(json!({"httpHeaders": {"actions": {"request": [action]}}}))
+    let set_all = |pairs: &[(&str, &str)]| {
+        let action =
+            |(name, value): &(&str, &str)| json!({"name": name, "action": {"type": "Set", "set": {"value": value}}});
+        with(json!({"httpHeaders": {"actions": {"request": pairs.iter().map(action).collect::<Vec<_>>()}}}))
     };
+    let set = |value: &str| set_all(&[("x-a", value)]);
     let haproxy = |key: &str, value: &str| json!({format!("haproxy.router.openshift.io/{key}"): value});
     let none = json!({});
     let table = [
@@ -207,9 +209,25 @@ fn what_a_route_cannot_have_it_is_told() {
         (with(json!({"tls": {"termination": "reencrypt"}})), &none, Some("TerminationUnsupported"), "503"),
         (set("%[src]"), &none, Some("UnsupportedHeaderValue"), "503"),
         (set("5%% off"), &none, None, "service.shop:80"),
+        (set(""), &none, Some("UnsupportedHeaderValue"), "503"),
+        (set(&"%%".repeat(2_049)), &none, Some("UnsupportedHeaderValue"), "503"),
+        (set_all(&[("x-a", "1"), ("X-A", "2")]), &none, Some("UnsupportedHeaderValue"), "503"),
         (host("a.b"), &haproxy("ip_allowlist", "10.0.0.0/8"), Some("UnsupportedAnnotation"), "503"),
         (host("a.b"), &haproxy("rate-limit-connections", "true"), Some("UnsupportedAnnotation"), "503"),
-        (host("a.b"), &haproxy("timeout", "soon"), Some("UnsupportedAnnotation"), "503"),
+        (host("a.b"), &haproxy("ip_allowlist", " "), None, "service.shop:80"),
+        (host("a.b"), &haproxy("ip_allowlist", "10.0.0.0/8,"), Some("UnsupportedAnnotation"), "503"),
+        (host("a.b"), &haproxy("rate-limit-connections", "false"), None, "service.shop:80"),
+        (host("a.b"), &haproxy("rate-limit-connections.rate-http", "9"), None, "service.shop:80"),
+        (host("a.b"), &haproxy("pod-concurrent-connections", "9"), Some("UnsupportedAnnotation"), "503"),
+        (host("a.b"), &haproxy("timeout", "soon"), None, "service.shop:80"),
+        (host("a.b"), &haproxy("rewrite-target", "new"), None, "service.shop:80"),
+        (host("a.b"), &haproxy("rewrite-target", "/a b"), Some("UnsupportedAnnotation"), "503"),
+        (
+            host("a.b"),
+            &haproxy("rewrite-target", &format!("/{}", "a".repeat(1_024))),
+            Some("UnsupportedAnnotation"),
+            "503",
+        ),
         (host("a.b"), &haproxy("balance", "source"), None, "service.shop:80"),
         (host("a.b"), &haproxy("rewrite-target", "/new"), None, "service.shop:80 /new/"),
         (host("payment.secure"), &none, Some("HostAlreadyClaimed"), "import"),

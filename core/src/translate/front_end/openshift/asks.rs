@@ -1,5 +1,6 @@
 //! What a `Route` asks for beside its backends: TLS, headers, and what its annotations say.
 
+use mcwan_policy::limits;
 use mcwan_policy::wire::{Header, HeaderModifier};
 
 use super::{Refused, RouteOptions};
@@ -9,12 +10,12 @@ use crate::translate::{Forwarding, HeaderChanges};
 
 /// What the annotations that the router knows begin with.
 const ROUTER: [&str; 2] = ["haproxy.router.openshift.io/", "router.openshift.io/"];
-/// Those of them that let fewer requests through. To ignore them would let more through.
-const RESTRICTING: [&str; 4] = ["ip_allowlist", "ip_whitelist", "rate-limit-connections", "pod-concurrent-connections"];
 /// What becomes of the path.
 const REWRITE: &str = "haproxy.router.openshift.io/rewrite-target";
 /// How long a request may take.
 const TIMEOUT: &str = "haproxy.router.openshift.io/timeout";
+/// The longest time that the router knows, in milliseconds.
+const LONGEST: u64 = 2_147_483_647;
 
 /// What a route asks for.
 pub(super) struct Asks {
@@ -39,13 +40,11 @@ impl Asks {
     /// What a route asks for, if it is all done.
     pub(super) fn of(route: &OpenshiftRoute, options: &RouteOptions) -> Result<Self, Refused> {
         let tls = route.spec.tls.as_ref().map(|tls| edge(tls, options)).transpose()?;
-        let notes = annotations(route)?;
-        let rewrite = route.annotation(REWRITE).map(str::to_owned);
-        if let Some(path) = &rewrite {
-            mcwan_policy::check_path(path)
-                .map_err(|error| (Reason::UnsupportedAnnotation, format!("annotation {REWRITE}: {error}")))?;
-        }
-        let request = route.annotation(TIMEOUT).map(timeout).transpose()?;
+        let rewrite = rewrite(route)?;
+        let request = route.annotation(TIMEOUT).and_then(timeout);
+        let done = [(REWRITE, rewrite.is_some()), (TIMEOUT, request.is_some())];
+        let done: Vec<_> = done.into_iter().filter(|(_, is_done)| *is_done).map(|(key, _)| key).collect();
+        let notes = annotations(route, &done)?;
         let actions = route.spec.http_headers.as_ref().map(|headers| &headers.actions);
         let headers = HeaderChanges {
             request: modifier(actions.map_or(&[], |actions| &actions.request))?,
@@ -85,45 +84,79 @@ fn edge(tls: &RouteTls, options: &RouteOptions) -> Result<(Insecure, String), Re
 }
 
 /// What of the router's annotations is not done.
-fn annotations(route: &OpenshiftRoute) -> Result<Vec<String>, Refused> {
-    let mut tuning = Vec::new();
+fn annotations(route: &OpenshiftRoute, done: &[&str]) -> Result<Vec<String>, Refused> {
+    let mut ignored = Vec::new();
     for (key, value) in route.metadata.annotations.iter().flatten() {
         let Some(name) = ROUTER.iter().find_map(|prefix| key.strip_prefix(prefix)) else { continue };
-        if RESTRICTING.iter().any(|restricting| name.starts_with(restricting)) && value != "false" {
+        if restricts(name, value) {
             return Err((Reason::UnsupportedAnnotation, format!("annotation {key} restricts, and is not done")));
         }
-        if key != REWRITE && key != TIMEOUT {
-            tuning.push(key.as_str());
+        if !done.contains(&&**key) {
+            ignored.push(key.as_str());
         }
     }
-    Ok(if tuning.is_empty() { Vec::new() } else { vec![format!("not looked at: {}", tuning.join(", "))] })
+    Ok(if ignored.is_empty() { Vec::new() } else { vec![format!("not looked at: {}", ignored.join(", "))] })
 }
 
-/// A time as the router has it: a number with a unit, or of milliseconds.
-fn timeout(text: &str) -> Result<Duration, Refused> {
-    let refused = || (Reason::UnsupportedAnnotation, format!("annotation {TIMEOUT}: {text:?} is no time such as 30s"));
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = text.split_at_checked(digits).ok_or_else(refused)?;
-    let number: u64 = number.parse().map_err(|_| refused())?;
-    let milliseconds = match unit {
-        "" | "ms" => Some(number),
-        "us" => Some(number / 1_000),
-        "s" => number.checked_mul(1_000),
-        "m" => number.checked_mul(60_000),
-        "h" => number.checked_mul(3_600_000),
-        "d" => number.checked_mul(86_400_000),
-        _ => None,
+/// Whether an annotation lets fewer requests through: to ignore one that does would let more through. Of a list of addresses
+/// that the router cannot read, which lets everybody through there, it is not known what was meant.
+fn restricts(name: &str, value: &str) -> bool {
+    match name {
+        "ip_allowlist" | "ip_whitelist" => !value.trim().is_empty(),
+        // Those that begin so say how much, where this says that there is a limit.
+        "rate-limit-connections" => ["1", "t", "T", "TRUE", "true", "True"].contains(&value),
+        "pod-concurrent-connections" => value.parse::<i64>().is_ok(),
+        _ => false,
+    }
+}
+
+/// What replaces the path. The router ignores what does not begin as a path.
+fn rewrite(route: &OpenshiftRoute) -> Result<Option<String>, Refused> {
+    let Some(path) = route.annotation(REWRITE).filter(|path| path.starts_with('/') && !path.contains('\n')) else {
+        return Ok(None);
     };
-    let milliseconds = milliseconds.filter(|number| *number > 0).ok_or_else(refused)?;
+    check_path(path).map_err(|message| (Reason::UnsupportedAnnotation, format!("annotation {REWRITE}: {message}")))?;
+    Ok(Some(path.to_owned()))
+}
+
+/// Checks a path that is to be matched, or to replace what is.
+pub(super) fn check_path(path: &str) -> Result<(), String> {
+    mcwan_policy::check_path(path).map_err(|error| error.to_string())?;
+    let most = limits::PATH_BYTES;
+    if path.len() > most { Err(format!("path {path:?} has over {most} bytes")) } else { Ok(()) }
+}
+
+/// A time as the router has it: a number with a unit, or of milliseconds, cut to the longest that it knows. It ignores what
+/// is none.
+fn timeout(text: &str) -> Option<Duration> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at_checked(digits)?;
+    if number.is_empty() || number.starts_with('0') {
+        return None;
+    }
+    let number: u64 = number.parse().unwrap_or(u64::MAX);
+    let milliseconds = match unit {
+        "" | "ms" => number,
+        "us" => number.div_ceil(1_000),
+        "s" => number.saturating_mul(1_000),
+        "m" => number.saturating_mul(60_000),
+        "h" => number.saturating_mul(3_600_000),
+        "d" => number.saturating_mul(86_400_000),
+        _ => return None,
+    };
+    let milliseconds = milliseconds.min(LONGEST);
     // In units of which five digits are enough.
     let (hours, rest) = (milliseconds / 3_600_000, milliseconds % 3_600_000);
-    format!("{hours}h{}s{}ms", rest / 1_000, rest % 1_000).parse().map_err(|_| refused())
+    format!("{hours}h{}s{}ms", rest / 1_000, rest % 1_000).parse().ok()
 }
 
 fn modifier(actions: &[HeaderAction]) -> Result<HeaderModifier, Refused> {
     let refused = |message: String| (Reason::UnsupportedHeaderValue, message);
     let mut modifier = HeaderModifier::default();
-    for action in actions {
+    for (index, action) in actions.iter().enumerate() {
+        if actions.iter().take(index).any(|earlier| earlier.name.eq_ignore_ascii_case(&action.name)) {
+            return Err(refused(format!("header {} is named twice", action.name)));
+        }
         let Some(value) = action.value() else {
             modifier.remove.push(action.name.clone());
             continue;
@@ -131,6 +164,9 @@ fn modifier(actions: &[HeaderAction]) -> Result<HeaderModifier, Refused> {
         let plain = value.replace("%%", "");
         if plain.contains('%') {
             return Err(refused(format!("header {}: value {value:?} depends on the request", action.name)));
+        }
+        if value.is_empty() || value.len() > limits::VALUE_BYTES {
+            return Err(refused(format!("header {}: a value has 1 to {} bytes", action.name, limits::VALUE_BYTES)));
         }
         modifier.set.push(Header { name: action.name.clone(), value: value.replace("%%", "%") });
     }
@@ -151,15 +187,18 @@ mod tests {
             ("2h", Some(7_200_000)),
             ("1d", Some(86_400_000)),
             ("100000s", Some(100_000_000)),
-            ("1us", None),
+            ("1us", Some(1)),
+            ("30d", Some(LONGEST.into())),
+            ("99999999999999999999s", Some(LONGEST.into())),
             ("0s", None),
             ("s", None),
             ("1w", None),
             ("", None),
-            ("99999999999999999999s", None),
+            ("01s", None),
+            ("soon", None),
         ];
         for (text, expected) in table {
-            assert_eq!(timeout(text).ok().map(Duration::as_millis), expected, "{text}");
+            assert_eq!(timeout(text).map(Duration::as_millis), expected, "{text}");
         }
     }
 }
