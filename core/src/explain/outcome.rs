@@ -1,7 +1,7 @@
 //! What becomes of a request, in the form that `explain -o json` prints.
 
 use mcwan_policy::wire::{Header, HeaderModifier};
-use mcwan_policy::{HeaderLine, PORT_HEADER, Route, STEERING_HEADER};
+use mcwan_policy::{FORWARDED_HOST_HEADER, HeaderLine, PORT_HEADER, Route, STEERING_HEADER};
 use serde::Serialize;
 
 use crate::api::{Cors, Timeouts};
@@ -103,6 +103,11 @@ impl Outcome {
         let Forwarding { backend_headers, rule_headers, hostname, timeouts, mirrors, cors } = &target.forwarding;
         let own = |(name, _): &&HeaderLine| [STEERING_HEADER, PORT_HEADER].iter().any(|own| own.as_bytes() == name);
         let mut lines: Vec<_> = asked.lines.iter().filter(|line| !own(line)).cloned().collect();
+        if route.import.authority().is_none() {
+            // A route may name another host upstream.
+            lines.retain(|(name, _)| name != FORWARDED_HOST_HEADER.as_bytes());
+            lines.push((FORWARDED_HOST_HEADER.into(), asked.host.clone().into_bytes()));
+        }
         backend_headers.request.apply(&mut lines);
         rule_headers.request.apply(&mut lines);
         let meant = port.map(|port| target.destination.told_port(port));
