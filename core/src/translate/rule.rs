@@ -49,7 +49,7 @@ impl Rules<'_> {
         let actions = match deed {
             Deed::Asked(_, Some(fault)) => Err(Refusal::unreadable(fault)),
             Deed::Asked(rule, None) => self.actions(origin, rule),
-            Deed::Shared(shares) => Ok(shares.iter().map(|share| self.share(share)).collect()),
+            Deed::Shared(shares) => Ok(shares.iter().map(|share| self.share(origin, share)).collect()),
             Deed::Redirected(redirect) => Ok(vec![Action::Redirect(redirect.clone())]),
         };
         let mut actions = actions.unwrap_or_else(|refusal| vec![self.refuse(origin, 1, refusal)]);
@@ -172,8 +172,12 @@ impl Rules<'_> {
         Ok(self.forward(destination, forwarding, path, backend.weight))
     }
 
-    fn share(&mut self, Share { destination, forwarding, path, weight }: &Share) -> Action {
-        self.forward(destination.clone(), forwarding.clone(), path.clone(), *weight)
+    fn share(&mut self, origin: &Origin, share: &Share) -> Action {
+        let Share { destination, forwarding, path, weight } = share;
+        match self.check_steering(destination, forwarding) {
+            Ok(()) => self.forward(destination.clone(), forwarding.clone(), path.clone(), *weight),
+            Err(refusal) => self.refuse(origin, *weight, refusal),
+        }
     }
 
     fn forward(
