@@ -12,8 +12,8 @@ use crate::snapshot::{Age, Key, Keyed, Snapshot};
 pub(super) struct RouteHosts {
     options: RouteOptions,
     claims: BTreeMap<String, BTreeSet<Claim>>,
-    /// By `Route`, what it claims.
-    hosts: Keyed<String>,
+    /// By `Route`, what it claims, and how.
+    hosts: Keyed<(String, Claim)>,
 }
 
 /// What a `Route` claims: the lesser is the older. Of two of one second, the `uid` tells.
@@ -46,35 +46,55 @@ impl RouteHosts {
 
     /// Looks at all of them again. Returns the namespaces that have some, or had.
     pub(super) fn look_at_all(&mut self, snapshot: &Snapshot) -> BTreeSet<Arc<str>> {
-        let known: Vec<_> = self.hosts.iter().map(|(key, _)| key).collect();
-        let all = snapshot.openshift_routes.iter().map(|route| Key::of(&route.metadata));
-        let all: BTreeSet<_> = known.into_iter().chain(all).collect();
-        all.iter().flat_map(|key| self.look_at(key, snapshot)).collect()
+        let mut namespaces: BTreeSet<_> = self.hosts.namespaces().cloned().collect();
+        (self.claims, self.hosts) = (BTreeMap::new(), Keyed::default());
+        for route in snapshot.openshift_routes.iter() {
+            let key = Key::of(&route.metadata);
+            self.claim(&key, self.claim_of(route, snapshot));
+            namespaces.insert(key.namespace);
+        }
+        namespaces
     }
 
     /// Looks at one that may be gone. Returns the namespaces whose `Route`s may fare otherwise now.
     pub(super) fn look_at(&mut self, key: &Key, snapshot: &Snapshot) -> BTreeSet<Arc<str>> {
+        let route = snapshot.openshift_routes.get(&key.namespace, &key.name);
+        let now = route.and_then(|route| self.claim_of(route, snapshot));
+        let before = self.hosts.get(&key.namespace, &key.name);
+        let hosts: BTreeSet<_> = before.into_iter().chain(&now).map(|(host, _)| host.clone()).collect();
+        let owners: Vec<_> = hosts.into_iter().map(|host| (self.owner(&host).cloned(), host)).collect();
+        self.claim(key, now);
         let mut affected = BTreeSet::from([Arc::clone(&key.namespace)]);
-        if let Some(host) = self.hosts.remove(key)
+        for (owner, host) in owners {
+            // Those that wait are told who has it.
+            if self.owner(&host) != owner.as_ref() {
+                let claims = self.claims.get(&host).into_iter().flatten().map(|claim| &claim.route);
+                affected.extend(claims.chain(&owner).map(|route| Arc::clone(&route.namespace)));
+            }
+        }
+        affected
+    }
+
+    /// The host that one claims, if it is ours and claims any.
+    fn claim_of(&self, route: &OpenshiftRoute, snapshot: &Snapshot) -> Option<(String, Claim)> {
+        let host = host_of(route, self.options.domain.as_deref()).ok();
+        host.filter(|_| self.options.selector.takes(route)).map(|host| (host, Claim::of(route, snapshot)))
+    }
+
+    /// Lets one claim this, and nothing else.
+    fn claim(&mut self, key: &Key, claim: Option<(String, Claim)>) {
+        if let Some((host, claim)) = self.hosts.remove(key)
             && let Some(claims) = self.claims.get_mut(&host)
         {
-            affected.extend(claims.iter().map(|claim| Arc::clone(&claim.route.namespace)));
-            claims.retain(|claim| claim.route != *key);
+            claims.remove(&claim);
             if claims.is_empty() {
                 self.claims.remove(&host);
             }
         }
-        let route = snapshot.openshift_routes.get(&key.namespace, &key.name);
-        let route = route.filter(|route| self.options.selector.takes(route));
-        if let Some(route) = route
-            && let Ok(host) = host_of(route, self.options.domain.as_deref())
-        {
-            let claims = self.claims.entry(host.clone()).or_default();
-            claims.insert(Claim::of(route, snapshot));
-            affected.extend(claims.iter().map(|claim| Arc::clone(&claim.route.namespace)));
-            self.hosts.insert(key, host);
+        if let Some((host, claim)) = claim {
+            self.claims.entry(host.clone()).or_default().insert(claim.clone());
+            self.hosts.insert(key, (host, claim));
         }
-        affected
     }
 
     /// Who has a host.
