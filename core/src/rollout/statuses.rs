@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -109,16 +109,25 @@ impl Rollout {
     }
 }
 
+/// Whether an object still is as it was when a patch was made: a watch may have brought what others told it since, and that
+/// holds.
+fn is_as_it_was(metadata: &ObjectMeta, patch: &StatusPatch) -> bool {
+    let version = patch.body.pointer("/metadata/resourceVersion").and_then(Value::as_str);
+    metadata.uid == patch.uid && metadata.resource_version.as_deref() == version
+}
+
 /// Takes in conditions that were written: their echo may be long in coming.
 pub(super) fn remember(snapshot: &mut Snapshot, patch: &StatusPatch) {
     let Key { namespace, name } = &patch.key;
     if let (StatusKind::Route(kind), Some(Value::Array(told))) = (patch.kind, patch.body.pointer("/status/parents"))
         && let Some(route) = snapshot.routes.get_mut(&RouteRef { kind, key: patch.key.clone() })
+        && is_as_it_was(&route.metadata, patch)
     {
         route.told.clone_from(told);
     }
     if let Some(Value::Array(ingress)) = patch.body.pointer("/status/ingress")
         && let Some(route) = snapshot.openshift_routes.get_mut(namespace, name)
+        && is_as_it_was(&route.metadata, patch)
     {
         route.tell(ingress.clone());
     }

@@ -19,6 +19,7 @@ use mcwan_core::outcome::WriteError;
 use mcwan_core::problem::Reason;
 use mcwan_core::rollout::{Answer, ApplyError, Command, Event, ModuleVerdict, Rollout, Step, Timing, WatchEvent};
 use mcwan_core::snapshot::Key;
+use mcwan_core::status::StatusKind;
 use mcwan_core::translate::Options;
 use mcwan_core::watched::Watched;
 use serde_json::{Value, json};
@@ -38,6 +39,8 @@ pub(crate) struct Play {
     pub(crate) told: Vec<(String, Value)>,
     /// What people were told.
     pub(crate) news: Vec<String>,
+    /// What happens before the answer to the next status of a `Route`.
+    pub(crate) meanwhile: Option<Event>,
     /// A namespace that takes nothing new, as it is about to go.
     ending: Option<&'static str>,
     /// The kind of which the API server takes none, as there is no quota left.
@@ -53,7 +56,18 @@ impl Play {
         let rollout = Rollout::new("own", LEASE, options, settings, Timing::default(), 1, now);
         let (objects, written, said, news) = (BTreeMap::new(), Vec::new(), Vec::new(), Vec::new());
         let version = 100;
-        let mut play = Self { rollout, now, objects, written, told: said, news, ending: None, refused: None, version };
+        let mut play = Self {
+            rollout,
+            now,
+            objects,
+            written,
+            told: said,
+            news,
+            meanwhile: None,
+            ending: None,
+            refused: None,
+            version,
+        };
         let is_missing = |kind: Watched| {
             told.iter().any(|event| matches!(event, WatchEvent::NotInstalled { kind: missing } if *missing == kind))
         };
@@ -104,7 +118,11 @@ impl Play {
         while let Some(event) = events.pop() {
             let Step { commands, .. } = self.rollout.step(self.now, event);
             for command in commands {
+                let is_of_route =
+                    matches!(&command, Command::WriteStatus { patch } if patch.kind == StatusKind::OpenshiftRoute);
                 events.extend(self.carry_out(command).map(Event::Answer));
+                // The last comes first.
+                events.extend(self.meanwhile.take_if(|_| is_of_route));
                 self.no_value_is_without_a_route();
             }
         }

@@ -87,7 +87,9 @@ impl Stored {
 
     /// The object as it is read.
     pub(crate) fn read(&self) -> Value {
-        (*self.body).clone()
+        let mut read = (*self.body).clone();
+        read["metadata"]["resourceVersion"] = self.version.to_string().into();
+        read
     }
 }
 
@@ -233,7 +235,11 @@ impl ApiServer {
         let Some(known) = known.cloned() else {
             return Err(WriteError::NotFound { message: "404 page not found".to_owned() });
         };
-        let mut body = known.read();
+        let asked = patch.body.pointer("/metadata/resourceVersion").and_then(Value::as_str);
+        if asked.is_some_and(|asked| asked != known.version.to_string()) {
+            return Err(WriteError::Conflict);
+        }
+        let mut body = (*known.body).clone();
         body["status"] = patch.body["status"].clone();
         self.store(kind, patch.key.clone(), Stored { body: body.into(), ..(*known).clone() });
         Ok(())

@@ -56,3 +56,23 @@ fn a_path_of_one_of_a_thousand_is_one_write_of_the_filter_and_one_status() {
     play.pass(300);
     assert_eq!(play.told.iter().map(|(key, _)| &**key).collect::<Vec<_>>(), ["secure/r8"]);
 }
+
+#[test]
+fn what_others_say_before_the_answer_comes_is_not_lost() {
+    let versioned = |version: &str, status: &Value| {
+        let mut event = mk_route(0, "/a", status);
+        if let WatchEvent::Changed { input: Some(route), .. } = &mut event {
+            route["metadata"]["resourceVersion"] = version.into();
+        }
+        event
+    };
+    let mut play = Play::of_payment_and(vec![versioned("7", &json!({}))]);
+    play.rollout.set_clock(Time(Timestamp::UNIX_EPOCH));
+    let other = json!({"routerName": "default", "host": "h0.example.com"});
+    play.meanwhile = Some(Event::Watch(versioned("9", &json!({"ingress": [other]}))));
+    play.pass(300);
+    let told: Vec<_> = play.told.iter().filter(|(key, _)| key == "secure/r0").map(|(_, status)| status).collect();
+    assert_eq!(told.len(), 2, "what was said is gone, and is said again");
+    let last = told[1];
+    assert_eq!((&last["ingress"][0], &last["ingress"][1]["routerName"]), (&other, &json!("mcwan")));
+}
