@@ -112,7 +112,8 @@ impl Plugin {
                     continue;
                 };
                 let message = format!("host {} belongs to the older {}", claim.host, owner.borrow().object);
-                problems.push(Problem::error(import.object.clone(), Reason::HostConflict, message));
+                let objects = import.objects_of_host(&claim.host, None).into_iter();
+                problems.extend(objects.map(|object| Problem::error(object, Reason::HostConflict, message.as_str())));
             }
         }
         problems

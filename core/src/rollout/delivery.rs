@@ -17,8 +17,13 @@ use crate::translate::gateway_pods::{gateway_of, is_ready};
 
 impl Rollout {
     pub(super) fn problems_of(&self, import: &Key) -> Vec<Problem> {
+        self.each_problem_of(import).cloned().collect()
+    }
+
+    /// The same, one by one.
+    pub(super) fn each_problem_of(&self, import: &Key) -> impl Iterator<Item = &Problem> {
         let keys = [ReconcileKey::import(import), ReconcileKey::egress(&import.namespace)];
-        keys.iter().filter_map(|key| self.model.problems.get(key)).flatten().cloned().collect()
+        keys.into_iter().filter_map(|key| self.model.problems.get(&key)).flatten()
     }
 
     /// How far it is for the rules of an import.

@@ -79,9 +79,9 @@ impl Rollout {
                 let route = snapshot.openshift_routes.get(&key.namespace, &key.name)?;
                 let hosts = of_hosts(&key.namespace);
                 let import = translator.imports().get(&hosts.namespace, &hosts.name)?;
-                let emitted = [import.problems.clone(), self.problems_of(&hosts)].concat();
-                let admission = import.admissions.get(key)?;
-                status::openshift_route(route, admission, &emitted, translator.router_name(), clock)
+                let emitted = import.problems.iter().chain(self.each_problem_of(&hosts));
+                let admitted = (&import.object, import.admissions.get(key)?);
+                status::openshift_route(route, admitted, emitted, translator.router_name(), clock)
             }
             Subject::Clusterset(key) => {
                 let written = snapshot.mcs_service_imports.get(&key.namespace, &key.name)?;

@@ -12,16 +12,17 @@ use super::condition::{ADMITTED, RESOLVED_REFS, Saying, Subject};
 use super::{StatusKind, StatusPatch, message};
 use crate::api::OpenshiftRoute;
 use crate::json::put_at;
-use crate::problem::{Effect, Problem, Reason};
+use crate::problem::{Effect, ObjectRef, Problem, Reason};
 use crate::translate::Admission;
 
 const OURS: [&str; 2] = [ADMITTED, RESOLVED_REFS];
 
-/// What changes in what a route is told by a router of this name. `emitted`: what was found wrong when its objects were made.
-pub fn openshift_route(
+/// What changes in what a route is told by a router of this name. `import`: what the routes of its namespace are together;
+/// `emitted`: what was found wrong when the objects of that were made.
+pub fn openshift_route<'p>(
     route: &OpenshiftRoute,
-    admission: &Admission,
-    emitted: &[Problem],
+    (import, admission): (&ObjectRef, &Admission),
+    emitted: impl IntoIterator<Item = &'p Problem>,
     router: &str,
     now: &Time,
 ) -> Option<StatusPatch> {
@@ -31,7 +32,8 @@ pub fn openshift_route(
     let conditions = before.map(conditions).unwrap_or_default();
     let metadata = ObjectMeta { generation: None, ..route.metadata.clone() };
     let subject = Subject { metadata: &metadata, conditions: &conditions };
-    let (mut patch, _) = subject.said(StatusKind::OpenshiftRoute, &OURS, sayings(route, admission, emitted), now);
+    let (mut patch, _) =
+        subject.said(StatusKind::OpenshiftRoute, &OURS, sayings(route, (import, admission), emitted), now);
     let mut said = patch.body.pointer("/status/conditions").cloned().unwrap_or_default();
     for condition in said.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
         if condition.get("reason").and_then(Value::as_str) == Some(&Reason::Accepted.to_string()) {
@@ -56,19 +58,31 @@ pub fn openshift_route(
     Some(patch)
 }
 
-fn sayings(route: &OpenshiftRoute, admission: &Admission, emitted: &[Problem]) -> Vec<Saying> {
+fn sayings<'p>(
+    route: &OpenshiftRoute,
+    (import, admission): (&ObjectRef, &Admission),
+    emitted: impl IntoIterator<Item = &'p Problem>,
+) -> Vec<Saying> {
     let object = route.object();
-    let own: Vec<_> = emitted
-        .iter()
-        .filter(|problem| problem.object == object && problem.reason.effect() != Effect::Harmless)
-        .collect();
     let admitted = match &admission.admitted {
         Err((reason, why)) => Saying::new(ADMITTED, false, *reason, message::joined([why.clone()])),
-        Ok(_) if !own.is_empty() => {
-            let told = message::of_problems(own.iter().copied(), &object);
-            Saying::new(ADMITTED, false, Reason::UnsupportedValue, told)
+        Ok(note) => {
+            // What is wrong with all of them is wrong with each.
+            let is_own = |problem: &&Problem| problem.object == object || problem.object == *import;
+            let own = emitted.into_iter().filter(|problem| problem.reason.effect() != Effect::Harmless).filter(is_own);
+            let own: Vec<_> = own.collect();
+            match own.iter().map(|problem| problem.reason).min() {
+                None => Saying::new(ADMITTED, true, Reason::Accepted, message::joined([note.clone()])),
+                Some(weightiest) => {
+                    let reason = match weightiest {
+                        Reason::TooLarge => Reason::TooLarge,
+                        Reason::HostConflict => Reason::HostAlreadyClaimed,
+                        _ => Reason::UnsupportedValue,
+                    };
+                    Saying::new(ADMITTED, false, reason, message::of_problems(own, &object))
+                }
+            }
         }
-        Ok(note) => Saying::new(ADMITTED, true, Reason::Accepted, message::joined([note.clone()])),
     };
     if !admitted.status {
         return vec![admitted];
@@ -116,8 +130,14 @@ mod tests {
     }
 
     fn told(ingress: &Value, admitted: Result<&str, (Reason, &str)>) -> Option<Value> {
+        told_of(ingress, admitted, &[])
+    }
+
+    /// The same where this was found wrong.
+    fn told_of(ingress: &Value, admitted: Result<&str, (Reason, &str)>, emitted: &[Problem]) -> Option<Value> {
         let now = Time(Timestamp::UNIX_EPOCH);
-        let patch = openshift_route(&mk_route(ingress), &mk_admission(admitted), &[], "mcwan", &now)?;
+        let (import, admission) = (ObjectRef::cluster("Namespace", "secure"), mk_admission(admitted));
+        let patch = openshift_route(&mk_route(ingress), (&import, &admission), emitted, "mcwan", &now)?;
         assert_eq!(patch.body["metadata"]["resourceVersion"], "7", "refused where somebody else was faster");
         Some(patch.body["status"]["ingress"].clone())
     }
@@ -141,5 +161,27 @@ mod tests {
         );
         assert_eq!(told(&refused, Err((Reason::HostAlreadyClaimed, "older"))), None);
         assert_eq!(refused[0], other);
+    }
+    #[test]
+    fn what_is_wrong_with_all_is_told_to_each() {
+        let all = || ObjectRef::cluster("Namespace", "secure");
+        let own = || ObjectRef::namespaced("Route", "secure", "shop");
+        let other = ObjectRef::namespaced("Route", "secure", "other");
+        for (object, reason, expected, message) in [
+            (all(), Reason::TooLarge, json!("TooLarge"), "the filter's config is full"),
+            (own(), Reason::TooLarge, json!("TooLarge"), "no listener is left"),
+            (own(), Reason::HostConflict, json!("HostAlreadyClaimed"), "an import has the host"),
+            (own(), Reason::InvalidFilter, json!("UnsupportedValue"), "no route can say it"),
+            (own(), Reason::NameTooLong, json!(null), "it changes nothing"),
+            (other, Reason::TooLarge, json!(null), "another's"),
+        ] {
+            let told = told_of(&json!([]), Ok(""), &[Problem::error(object, reason, "so it is")]).unwrap();
+            let admitted = &told[0]["conditions"][0];
+            assert_eq!(
+                (&admitted["reason"], &admitted["status"] == "True"),
+                (&expected, expected.is_null()),
+                "{message}"
+            );
+        }
     }
 }

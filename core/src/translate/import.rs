@@ -213,6 +213,15 @@ impl Import {
         }
     }
 
+    /// The objects whose rules give it a host, on a port where one is named; itself where there is none.
+    pub fn objects_of_host(&self, host: &str, port: Option<u16>) -> BTreeSet<ObjectRef> {
+        let holds =
+            |rule: &wire::Rule| rule.host.as_deref() == Some(host) && port.is_none_or(|port| rule.holds_on(port));
+        let rules = self.wire.rules.iter().zip(&self.rules).filter(|(rule, _)| holds(rule));
+        let objects: BTreeSet<_> = rules.map(|(_, origin)| (*origin.object).clone()).collect();
+        if objects.is_empty() { [self.object.clone()].into() } else { objects }
+    }
+
     /// The same import as a filter is told of it that somebody told before. Nothing else of it is known.
     #[must_use]
     pub fn told(&self, wire: wire::Import) -> Self {

@@ -54,7 +54,7 @@ pub(super) fn certificates<'i>(
     listeners: &BTreeSet<u16>,
     problems: &mut Vec<Problem>,
 ) -> BTreeMap<String, String> {
-    let mut certificates = BTreeMap::new();
+    let (mut certificates, mut left_out) = (BTreeMap::new(), BTreeSet::new());
     for import in imports {
         for (host, secret) in &import.certificates {
             let has_room = !listeners.contains(&SECURE_PORT) && listeners.len() + certificates.len() < LISTENERS;
@@ -65,11 +65,15 @@ pub(super) fn certificates<'i>(
                 certificates.insert(host.clone(), secret.clone());
                 continue;
             }
+            if !left_out.insert(host) {
+                continue;
+            }
             let message = format!(
                 "no listener is left for TLS with {host}: a Gateway has at most {LISTENERS}, and none on port {SECURE_PORT} \
                  beside one in the clear"
             );
-            problems.push(Problem::error(import.object.clone(), Reason::TooLarge, message));
+            let objects = import.objects_of_host(host, Some(SECURE_PORT)).into_iter();
+            problems.extend(objects.map(|object| Problem::error(object, Reason::TooLarge, message.as_str())));
         }
     }
     certificates
