@@ -19,7 +19,7 @@ mod typed;
 mod view;
 mod yaml;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use gateway_api::referencegrants::ReferenceGrant;
@@ -118,15 +118,28 @@ impl Snapshot {
 
     /// The slices of a Service.
     pub fn endpoint_slices_of(&self, namespace: &str, service: &str) -> impl Iterator<Item = &EndpointSlice> {
-        let slices = self.endpoint_slices.in_namespace(namespace);
-        slices.filter(move |slice| service_of(slice).is_some_and(|owner| &*owner.name == service))
+        self.endpoint_slices.in_namespace(namespace).filter(move |slice| service_name(slice) == Some(service))
+    }
+
+    /// The slices of a namespace, by Service.
+    pub fn endpoint_slices_in(&self, namespace: &str) -> BTreeMap<&str, Vec<&EndpointSlice>> {
+        let mut all: BTreeMap<&str, Vec<_>> = BTreeMap::new();
+        for slice in self.endpoint_slices.in_namespace(namespace) {
+            if let Some(service) = service_name(slice) {
+                all.entry(service).or_default().push(slice);
+            }
+        }
+        all
     }
 }
 
 /// The Service that a slice belongs to.
 fn service_of(slice: &EndpointSlice) -> Option<Key> {
-    let name = slice.metadata.labels.as_ref()?.get(SERVICE_LABEL)?;
-    Some(Key::new(slice.metadata.namespace.as_deref().unwrap_or_default(), name.as_str()))
+    Some(Key::new(slice.metadata.namespace.as_deref().unwrap_or_default(), service_name(slice)?))
+}
+
+fn service_name(slice: &EndpointSlice) -> Option<&str> {
+    slice.metadata.labels.as_ref()?.get(SERVICE_LABEL).map(String::as_str)
 }
 
 /// The label of an `EndpointSlice` that names its Service.

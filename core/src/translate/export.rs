@@ -243,6 +243,12 @@ impl Exports {
         self.services.iter().filter(|(_, exports)| exports.iter().any(|export| export.is_used)).map(|(key, _)| key)
     }
 
+    /// Those of a namespace.
+    pub(super) fn services_of(&self, namespace: &str) -> impl Iterator<Item = Key> {
+        let all = self.services.named_in(namespace);
+        all.filter(|(_, exports)| exports.iter().any(|export| export.is_used)).map(|(key, _)| key)
+    }
+
     /// The clusters that export a service, the oldest export first.
     pub fn sources(&self, namespace: &str, name: &str) -> impl Iterator<Item = &Source> {
         self.all(namespace, name).iter().filter(|export| export.is_used).map(|export| &export.source)

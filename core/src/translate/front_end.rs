@@ -8,6 +8,7 @@ mod service_import;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
+use std::sync::Arc;
 
 use mcwan_policy::wire::{self, NoMatch, RefuseStatus, Serves};
 
@@ -15,10 +16,10 @@ pub(super) use openshift::host_of;
 pub use openshift::{Admission, RouteOptions};
 pub use route::Attachment;
 
-use super::{Destination, Exports, Forwarding, Origin, RouteHosts};
+use super::{Destination, Exports, Forwarding, Import, Origin, RouteHosts};
 use crate::api::{DataPlane, Fault, HttpRule, ImportFields, RouteKind};
 use crate::problem::{ObjectRef, Problem};
-use crate::snapshot::{Age, Key, Snapshot, is_from_elsewhere, is_of_hosts};
+use crate::snapshot::{Age, Key, Keyed, Snapshot, is_from_elsewhere, is_of_hosts};
 
 /// The kinds beside `ServiceImport` that give rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,16 +152,16 @@ impl<'s> Deed<'s> {
 
 impl<'s> FrontEnd<'s> {
     /// What is said of an import; none where nobody says anything, and no cluster exports it here. Whose rules hold: those
-    /// of its `ServiceImport`, else those of routes, else the default tier.
+    /// of its `ServiceImport`, else those of routes, else the default tier. What hosts users may choose depends on the imports
+    /// of the namespace.
     pub(super) fn of(
         key: &'s Key,
         snapshot: &'s Snapshot,
         exports: &Exports,
-        hosts: &'s RouteHosts,
-        kinds: FrontEnds,
+        (kinds, hosts, imports): (FrontEnds, &'s RouteHosts, &Keyed<Arc<Import>>),
     ) -> Option<Self> {
         if is_of_hosts(key) {
-            return Self::of_routes(key, snapshot, exports, hosts);
+            return kinds.openshift_route.then(|| Self::of_routes(key, snapshot, exports, hosts, imports)).flatten();
         }
         if is_from_elsewhere(key) {
             return Self::of_view(key, snapshot, exports, kinds);

@@ -31,6 +31,27 @@ pub(super) fn is_named(exports: &Exports, namespace: &str, name: &str, tier: &st
     [HASH_DIGITS, FORMER_HASH_DIGITS].iter().any(|digits| named(exports, namespace, name, tier, *digits) == said)
 }
 
+/// The service of a namespace, and the tier, whose tier service a name is.
+pub(super) fn find<'e>(exports: &'e Exports, namespace: &str, said: &str) -> Option<(Key, &'e str)> {
+    let service = |tier: &str| said.strip_suffix(tier)?.strip_suffix('-')?.strip_suffix(namespace)?.strip_suffix('-');
+    let joined = exports.tiers().filter_map(|tier| Some((Key::new(namespace, service(tier)?), tier)));
+    // A hash leaves no more than the front of the joined names.
+    let front = said.rsplit_once('-').filter(|(_, hash)| is_hash(hash)).map(|(front, _)| front);
+    let alike = front.into_iter().flat_map(|front| {
+        let all = exports.services_of(namespace);
+        all.filter(move |service| service.name.starts_with(front) || front.starts_with(&*service.name))
+    });
+    let hashed = alike.flat_map(|service| exports.tiers().map(move |tier| (service.clone(), tier)));
+    joined.chain(hashed).find(|(service, tier)| {
+        exports.first_exported(namespace, &service.name).is_some()
+            && is_named(exports, namespace, &service.name, tier, said)
+    })
+}
+
+fn is_hash(text: &str) -> bool {
+    [HASH_DIGITS, FORMER_HASH_DIGITS].contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
 fn named(exports: &Exports, namespace: &str, name: &str, tier: &str, digits: usize) -> String {
     let joined = join(namespace, name, tier);
     let is_taken = || {

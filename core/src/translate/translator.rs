@@ -81,7 +81,9 @@ impl Translator {
         };
         affected.views(snapshot);
         affected.hosts(snapshot);
-        for key in &affected.imports {
+        // Imports come before routes for hosts.
+        let (hosts, imports): (Vec<_>, Vec<_>) = affected.imports.iter().partition(|key| is_of_hosts(key));
+        for key in imports.into_iter().chain(hosts) {
             let is_importing = |all: &Keyed<Arc<Import>>| {
                 let mut all = all.in_namespace(&key.namespace);
                 if is_from_elsewhere(key) {
@@ -254,7 +256,8 @@ impl Translator {
     }
 
     fn translate_import(&mut self, snapshot: &Snapshot, key: &Key) {
-        let front_end = FrontEnd::of(key, snapshot, &self.exports, &self.hosts, self.options.front_ends);
+        let kinds = (self.options.front_ends, &self.hosts, &self.imports);
+        let front_end = FrontEnd::of(key, snapshot, &self.exports, kinds);
         let import = front_end.map(|front_end| Import::new(front_end, snapshot, &self.exports, &self.options));
         let services = import.as_ref().map(|import| import.services.clone()).unwrap_or_default();
         let before = match import {

@@ -1,8 +1,9 @@
 //! Where the requests of a `Route` go. A backend that has nobody to answer leaves the split, as it does in the router.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::{Service, ServicePort};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use mcwan_policy::wire::PathRewrite;
 
@@ -33,18 +34,13 @@ enum Found {
 
 impl Backends {
     /// Those of a route.
-    pub(super) fn of(
-        route: &OpenshiftRoute,
-        rewrite: Option<&str>,
-        forwarding: &Forwarding,
-        snapshot: &Snapshot,
-        exports: &Exports,
-    ) -> Self {
+    pub(super) fn of(route: &OpenshiftRoute, rewrite: Option<&str>, forwarding: &Forwarding, known: Known<'_>) -> Self {
         let mut all = Self { shares: Vec::new(), notes: Vec::new(), unresolved: None, services: BTreeSet::new() };
+        let finder = Finder { route, known };
         for (name, weight) in weighed(&route.spec.to, &route.spec.alternate_backends) {
-            let finder = Finder { route, snapshot, exports };
-            let (service, found) = finder.find(name);
-            all.services.insert(service);
+            let (import, found) = finder.find(name);
+            // Either may come, or go.
+            all.services.extend(import.into_iter().chain([Key::new(finder.namespace(), name)]));
             match found {
                 Ok(Found::At(destination)) => {
                     let hostname = match &destination {
@@ -84,12 +80,19 @@ fn missing(message: String) -> Refused {
     (Reason::BackendNotFound, message)
 }
 
-/// What names are looked up with.
+/// What backends of a namespace are looked up in.
 #[derive(Clone, Copy)]
+pub(super) struct Known<'k> {
+    pub(super) snapshot: &'k Snapshot,
+    pub(super) exports: &'k Exports,
+    /// By Service of the namespace.
+    pub(super) slices: &'k BTreeMap<&'k str, Vec<&'k EndpointSlice>>,
+}
+
+/// Looks up what a route names.
 struct Finder<'f> {
     route: &'f OpenshiftRoute,
-    snapshot: &'f Snapshot,
-    exports: &'f Exports,
+    known: Known<'f>,
 }
 
 impl Finder<'_> {
@@ -97,42 +100,38 @@ impl Finder<'_> {
         self.route.metadata.namespace.as_deref().unwrap_or_default()
     }
 
-    /// What a name stands for: a tier service, what clients call an import by, or a Service. And what it depends on.
-    fn find(&self, name: &str) -> (Key, Result<Found, Refused>) {
-        let (namespace, exports) = (self.namespace(), self.exports);
+    /// What a name stands for: a tier service, what clients call an import by, or a Service. And the import, there or not.
+    fn find(&self, name: &str) -> (Option<Key>, Result<Found, Refused>) {
+        let (namespace, exports) = (self.namespace(), self.known.exports);
+        if let Some((import, tier)) = tier_service::find(exports, namespace, name) {
+            let found = self.over_tier(&import.name, tier);
+            return (Some(import), found);
+        }
+        let import = name.strip_suffix("-clusterset");
         let is_imported = |import: &&str| exports.sources(namespace, import).next().is_some();
-        let behind =
-            |tier: &str| name.strip_suffix(tier)?.strip_suffix('-')?.strip_suffix(namespace)?.strip_suffix('-');
-        for tier in exports.tiers() {
-            if let Some(import) = behind(tier).filter(is_imported)
-                && tier_service::is_named(exports, namespace, import, tier, name)
-            {
-                return (Key::new(namespace, import), self.over_tier(import, tier));
+        let found = match import.filter(is_imported) {
+            None => self.local(name),
+            Some(import) => {
+                let named = self.route.annotation(WAN_POLICY_ANNOTATION);
+                match named.or_else(|| exports.default_tier(namespace, import)) {
+                    Some(tier) => self.over_tier(import, tier),
+                    None if exports.is_own_alone(namespace, import) => self.local(import),
+                    None => Err(missing(format!("no export of {namespace}/{import} names a default tier"))),
+                }
             }
-        }
-        if let Some(import) = name.strip_suffix("-clusterset").filter(is_imported) {
-            let tier = self.route.annotation(WAN_POLICY_ANNOTATION).or_else(|| exports.default_tier(namespace, import));
-            let found = match tier {
-                Some(tier) => self.over_tier(import, tier),
-                None if exports.is_own_alone(namespace, import) => self.local(import),
-                None => Err(missing(format!("no export of {namespace}/{import} names a default tier"))),
-            };
-            return (Key::new(namespace, import), found);
-        }
-        // An import that comes later has the name.
-        let own = name.strip_suffix("-clusterset").filter(|_| self.snapshot.services.get(namespace, name).is_none());
-        (Key::new(namespace, own.unwrap_or(name)), self.local(name))
+        };
+        (import.map(|import| Key::new(namespace, import)), found)
     }
 
     fn over_tier(&self, import: &str, name: &str) -> Result<Found, Refused> {
         let namespace = self.namespace();
-        let Some(tier) = self.exports.tier(namespace, import, name) else {
+        let Some(tier) = self.known.exports.tier(namespace, import, name) else {
             return Err(missing(format!("no cluster that exports {namespace}/{import} has tier {name} here")));
         };
-        if tier.sources.iter().all(|source| source.ready_pods == 0) {
-            return Ok(Found::Idle(format!("{namespace}/{import} has no ready pod")));
+        if !tier.sources.iter().any(|one| one.ready_pods > 0 && (one.is_own || !one.gateways.is_empty())) {
+            return Ok(Found::Idle(format!("{namespace}/{import} has no ready pod within reach")));
         }
-        let declared = merge(self.exports.declared(namespace, import).collect());
+        let declared = merge(self.known.exports.declared(namespace, import).collect());
         let ports = declared.map(|declared| declared.ports).unwrap_or_default();
         let http: Vec<&ExportedPort> = ports.iter().filter(|port| port.is_http()).collect();
         let port = match self.target_port() {
@@ -159,14 +158,20 @@ impl Finder<'_> {
 
     fn local(&self, name: &str) -> Result<Found, Refused> {
         let namespace = self.namespace();
-        let Some(service) = self.snapshot.services.get(namespace, name) else {
+        let Some(service) = self.known.snapshot.services.get(namespace, name) else {
             return Err(missing(format!("there is no Service {namespace}/{name}")));
         };
         if service.spec.as_ref().and_then(|spec| spec.type_.as_deref()) == Some("ExternalName") {
             return Err(missing(format!("Service {namespace}/{name} is of type ExternalName")));
         }
-        let port = self.service_port(service, name);
-        let port = port.ok_or_else(|| missing(format!("Service {namespace}/{name} has no such port")))?;
+        let Some(port) = self.service_port(service, name) else {
+            // What number a pod's port has is known once there are pods.
+            let is_open = matches!(self.target_port(), Some(IntOrString::Int(_)))
+                && self.slices(name).next().is_none()
+                && tcp_ports(service).any(|port| matches!(port.target_port, Some(IntOrString::String(_))));
+            let message = format!("Service {namespace}/{name} has no such port");
+            return if is_open { Ok(Found::Idle(format!("{message} yet"))) } else { Err(missing(message)) };
+        };
         if !self.is_ready(name, port) {
             return Ok(Found::Idle(format!("Service {namespace}/{name} has no ready endpoint")));
         }
@@ -180,8 +185,7 @@ impl Finder<'_> {
     /// The port of a Service that leads where the route wants: to a port of the pods by its number, or by the Service's name
     /// for it. Where nothing is said, the first.
     fn service_port<'p>(&self, service: &'p Service, name: &str) -> Option<&'p ServicePort> {
-        let all = service.spec.iter().flat_map(|spec| &spec.ports).flatten();
-        let mut all = all.filter(|port| port.protocol.as_deref().is_none_or(|protocol| protocol == "TCP"));
+        let mut all = tcp_ports(service);
         match self.target_port() {
             None => all.next(),
             Some(IntOrString::String(named)) => all.find(|port| port.name.as_ref() == Some(named)),
@@ -189,30 +193,41 @@ impl Finder<'_> {
                 None => port.port == *number,
                 Some(IntOrString::Int(target)) => target == number,
                 // Only the endpoints tell what number it has.
-                Some(IntOrString::String(_)) => self.slice_ports(name).any(|(known, at)| {
-                    at == *number && known.as_deref().unwrap_or_default() == port.name.as_deref().unwrap_or_default()
-                }),
+                Some(IntOrString::String(_)) => {
+                    let mut known = self.slices(name).flat_map(|slice| &slice.ports).flatten();
+                    known.any(|known| {
+                        known.port == Some(*number) && is_called(known.name.as_deref(), port.name.as_deref())
+                    })
+                }
             }),
         }
     }
 
-    fn slice_ports(&self, service: &str) -> impl Iterator<Item = (&Option<String>, i32)> {
-        let slices = self.snapshot.endpoint_slices_of(self.namespace(), service);
-        slices.flat_map(|slice| &slice.ports).flatten().filter_map(|port| Some((&port.name, port.port?)))
+    fn slices(&self, service: &str) -> impl Iterator<Item = &EndpointSlice> {
+        self.known.slices.get(service).into_iter().flatten().copied()
     }
 
     fn is_ready(&self, service: &str, port: &ServicePort) -> bool {
         // Files do not say what runs.
-        if self.snapshot.namespaces.is_none() {
+        if self.known.snapshot.namespaces.is_none() {
             return true;
         }
-        let mut slices = self.snapshot.endpoint_slices_of(self.namespace(), service);
-        slices.any(|slice| {
-            let name = |name: &Option<String>| name.clone().unwrap_or_default();
-            let has_port = slice.ports.iter().flatten().any(|known| name(&known.name) == name(&port.name));
+        self.slices(service).any(|slice| {
+            let has_port =
+                slice.ports.iter().flatten().any(|known| is_called(known.name.as_deref(), port.name.as_deref()));
             let is_ready = |ready: Option<bool>| ready.unwrap_or(true);
             let mut endpoints = slice.endpoints.iter().flatten();
             has_port && endpoints.any(|one| is_ready(one.conditions.as_ref().and_then(|known| known.ready)))
         })
     }
+}
+
+fn tcp_ports(service: &Service) -> impl Iterator<Item = &ServicePort> {
+    let all = service.spec.iter().flat_map(|spec| &spec.ports).flatten();
+    all.filter(|port| port.protocol.as_deref().is_none_or(|protocol| protocol == "TCP"))
+}
+
+/// Whether two ports have one name, which may be none.
+fn is_called(one: Option<&str>, other: Option<&str>) -> bool {
+    one.unwrap_or_default() == other.unwrap_or_default()
 }
