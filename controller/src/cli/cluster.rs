@@ -164,7 +164,9 @@ impl Environment {
 
     /// Which kinds give rules beside `ServiceImport`.
     fn front_ends(&self) -> FrontEnds {
-        self.get("MCWAN_FRONT_ENDS").and_then(|kinds| kinds.parse().ok()).unwrap_or_default()
+        // As the controller has it by default.
+        let default = FrontEnds { openshift_route: false, ..FrontEnds::default() };
+        self.get("MCWAN_FRONT_ENDS").and_then(|kinds| kinds.parse().ok()).unwrap_or(default)
     }
 
     /// What holds for all `Route`s of `OpenShift`.
@@ -215,6 +217,7 @@ mod tests {
         assert_eq!(environment.data_plane(), DataPlane::Native);
         assert_eq!(Environment::default().data_plane(), DataPlane::Wasm, "nothing is known");
         assert!(!environment.front_ends().http_route && Environment::default().front_ends().http_route);
+        assert!(!Environment::default().front_ends().openshift_route, "off unless somebody asks for it");
         assert!(!Environment::default().import_namespaces().admits("kube-system"), "as by default");
         assert!(!environment.import_namespaces().admits("other") && environment.import_namespaces().admits("shop"));
     }
