@@ -1,0 +1,190 @@
+//! What routes ask for beside their backends.
+
+use mcwan_core::api::DataPlane;
+use mcwan_core::emit::object::Kind;
+use mcwan_core::emit::plugin::Plugin;
+use mcwan_core::explain::{Asked, Explainer};
+use mcwan_core::translate::{FrontEnds, Options, RouteOptions, Steering, translate};
+use mcwan_policy::wire::UnknownHosts;
+use serde_json::{Value, json};
+
+use super::super::world::{at, egress_objects, import_objects, of_kind, options, reasons, settings};
+use super::{admission, ask, hosts, mk_route, mk_route_of, mk_service, refusal, world, world_with};
+
+#[test]
+fn tls_ends_at_the_gateway() {
+    let tls = |insecure: &str| {
+        json!({"host": "a.b", "tls": {"termination": "edge", "insecureEdgeTerminationPolicy": insecure,
+            "externalCertificate": {"name": "a-tls"}}})
+    };
+    let table = [
+        (json!({"host": "a.b"}), ["service.shop:80", "503"], "in the clear only"),
+        (tls("None"), ["503", "service.shop:80"], "by TLS only"),
+        (tls(""), ["503", "service.shop:80"], "the same"),
+        (tls("Redirect"), ["302 https://a.b/x?y", "service.shop:80"], "redirected"),
+        (tls("Allow"), ["service.shop:80", "service.shop:80"], "both"),
+    ];
+    for (spec, expected, message) in table {
+        let world = world(&[mk_route("www", spec), mk_service("shop")]);
+        assert_eq!([80, 443].map(|port| ask(&world, "a.b:1", port, "/x?y")), expected, "{message}");
+        let objects = egress_objects("secure", &[hosts(&world)], &settings(DataPlane::Wasm)).objects;
+        let (_, gateway) = of_kind(&objects, Kind::Gateway)[0];
+        let secure = at(gateway, "/spec/listeners").as_array().unwrap().iter().filter(|one| one["protocol"] == "HTTPS");
+        let secure: Vec<_> = secure.map(|one| (&one["hostname"], &one["tls"]["certificateRefs"][0]["name"])).collect();
+        let has_tls = message != "in the clear only";
+        assert_eq!(secure, [(&json!("a.b"), &json!("a-tls"))].into_iter().filter(|_| has_tls).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn what_a_route_cannot_have_it_is_told() {
+    let host = |host: &str| json!({"host": host});
+    let with = |more: Value| {
+        let mut spec = json!({"host": "a.b"});
+        spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        spec
+    };
+    let edge = |more: Value| {
+        let mut tls = json!({"termination": "edge"});
+        tls.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        with(json!({"tls": tls}))
+    };
+    let set_all = |pairs: &[(&str, &str)]| {
+        let action =
+            |(name, value): &(&str, &str)| json!({"name": name, "action": {"type": "Set", "set": {"value": value}}});
+        with(json!({"httpHeaders": {"actions": {"request": pairs.iter().map(action).collect::<Vec<_>>()}}}))
+    };
+    let set = |value: &str| set_all(&[("x-a", value)]);
+    let haproxy = |key: &str, value: &str| json!({format!("haproxy.router.openshift.io/{key}"): value});
+    let none = json!({});
+    let table = [
+        (json!({}), &none, Some("NoHostValue"), "pass"),
+        (json!({"subdomain": "www"}), &none, Some("NoHostValue"), "pass"),
+        (host("A.b"), &none, Some("InvalidHost"), "pass"),
+        (host("a b"), &none, Some("InvalidHost"), "pass"),
+        (host("a#b"), &none, Some("InvalidHost"), "pass"),
+        (host(&format!("{}.b", "a".repeat(64))), &none, Some("InvalidHost"), "pass"),
+        (with(json!({"path": "/a b"})), &none, Some("ExtendedValidationFailed"), "pass"),
+        (with(json!({"path": "/a#b"})), &none, Some("ExtendedValidationFailed"), "pass"),
+        (with(json!({"path": "a"})), &none, Some("ExtendedValidationFailed"), "pass"),
+        (with(json!({"wildcardPolicy": "Subdomain"})), &none, Some("RouteNotAdmitted"), "pass"),
+        (with(json!({"wildcardPolicy": "None", "path": "/"})), &none, None, "service.shop:80"),
+        (edge(json!({})), &none, Some("ExtendedValidationFailed"), "503"),
+        (edge(json!({"key": "k", "certificate": "c"})), &none, Some("ExtendedValidationFailed"), "503"),
+        (with(json!({"tls": {"termination": "passthrough"}})), &none, Some("TerminationUnsupported"), "503"),
+        (with(json!({"tls": {"termination": "reencrypt"}})), &none, Some("TerminationUnsupported"), "503"),
+        (set("%[src]"), &none, Some("UnsupportedHeaderValue"), "503"),
+        (set("5%% off"), &none, None, "service.shop:80"),
+        (set(""), &none, Some("UnsupportedHeaderValue"), "503"),
+        (set(&"%%".repeat(2_049)), &none, Some("UnsupportedHeaderValue"), "503"),
+        (set_all(&[("x-a", "1"), ("X-A", "2")]), &none, Some("UnsupportedHeaderValue"), "503"),
+        (host("a.b"), &haproxy("ip_allowlist", "10.0.0.0/8"), Some("UnsupportedAnnotation"), "503"),
+        (host("a.b"), &haproxy("rate-limit-connections", "true"), Some("UnsupportedAnnotation"), "503"),
+        (host("a.b"), &haproxy("ip_allowlist", " "), None, "service.shop:80"),
+        (host("a.b"), &haproxy("ip_allowlist", "10.0.0.0/8,"), Some("UnsupportedAnnotation"), "503"),
+        (host("a.b"), &haproxy("rate-limit-connections", "false"), None, "service.shop:80"),
+        (host("a.b"), &haproxy("rate-limit-connections.rate-http", "9"), None, "service.shop:80"),
+        (host("a.b"), &haproxy("pod-concurrent-connections", "9"), Some("UnsupportedAnnotation"), "503"),
+        (host("a.b"), &haproxy("timeout", "soon"), None, "service.shop:80"),
+        (host("a.b"), &haproxy("rewrite-target", "new"), None, "service.shop:80"),
+        (host("a.b"), &haproxy("rewrite-target", "/a b"), Some("UnsupportedAnnotation"), "503"),
+        (
+            host("a.b"),
+            &haproxy("rewrite-target", &format!("/{}", "a".repeat(1_024))),
+            Some("UnsupportedAnnotation"),
+            "503",
+        ),
+        (host("a.b"), &haproxy("balance", "source"), None, "service.shop:80"),
+        (host("a.b"), &haproxy("rewrite-target", "/new"), None, "service.shop:80 /new/"),
+        (host("payment.secure"), &none, Some("HostAlreadyClaimed"), "import"),
+    ];
+    for (spec, annotations, expected, answer) in table {
+        let message = format!("{spec} {annotations}");
+        let route = mk_route_of("secure", "www", 0, annotations, spec);
+        let neighbour = mk_route("neighbour", json!({"host": "other.b"}));
+        let world = world(&[route, neighbour, mk_service("shop")]);
+        assert_eq!(refusal(&world, "secure", "www").as_deref(), expected, "{message}");
+        if answer != "import" {
+            assert_eq!(ask(&world, "a.b", 80, "/"), answer, "{message}");
+        }
+        assert_eq!(ask(&world, "other.b", 80, "/"), "service.shop:80", "a neighbour of {message}");
+        assert_eq!(mcwan_policy::check(&hosts(&world).wire), [], "{message}");
+    }
+}
+
+#[test]
+fn a_route_that_names_no_certificate_has_that_of_the_options() {
+    let route = || mk_route("www", json!({"host": "a.b", "tls": {"termination": "edge"}}));
+    let options = RouteOptions { certificate: Some("default-tls".to_owned()), ..RouteOptions::default() };
+    let world = world_with(options, &[route(), mk_service("shop")]);
+    assert_eq!(refusal(&world, "secure", "www"), None);
+    assert_eq!(hosts(&world).certificates["a.b"], "default-tls");
+}
+
+#[test]
+fn what_is_static_is_done_by_the_httproute() {
+    let header = |name: &str, action: Value| json!({"name": name, "action": action});
+    let set = |value: &str| json!({"type": "Set", "set": {"value": value}});
+    let request = [header("X-A", set("5%%")), header("x-b", json!({"type": "Delete"}))];
+    let actions = json!({"request": request, "response": [header("x-c", set("c"))]});
+    let annotations = json!({"haproxy.router.openshift.io/timeout": "90s"});
+    let spec = json!({"host": "a.b", "httpHeaders": {"actions": actions}});
+    let world = world(&[mk_route_of("secure", "www", 0, &annotations, spec), mk_service("shop")]);
+    let (objects, problems) = import_objects(hosts(&world), &settings(DataPlane::Wasm));
+    assert_eq!(problems, []);
+    let (_, route) = of_kind(&objects, Kind::HttpRoute)[0];
+    let rule = at(route, "/spec/rules/0");
+    assert_eq!(at(rule, "/timeouts"), &json!({"request": "1m30s"}));
+    let filters = at(rule, "/filters").as_array().unwrap();
+    let of = |field: &str| filters.iter().find_map(|filter| filter.get(field)).cloned();
+    let changed = json!({"set": [{"name": "X-A", "value": "5%%"}], "remove": ["x-b"]});
+    assert_eq!(of("requestHeaderModifier"), Some(changed), "a % is one where Envoy reads two");
+    assert_eq!(of("responseHeaderModifier"), Some(json!({"set": [{"name": "x-c", "value": "c"}]})));
+}
+
+#[test]
+fn upstreams_are_told_the_host_that_the_client_used() {
+    let to = json!({"kind": "Service", "name": "payment-clusterset"});
+    let world = world(&[mk_route("www", json!({"host": "a.b", "to": to}))]);
+    let translation = translate(&world.gathered.snapshot, &options());
+    let plugin = Plugin::new(&translation.imports, UnknownHosts::Pass).unwrap();
+    let forged = [("x-forwarded-host".to_owned(), "forged".to_owned())];
+    let asked = Asked::new("GET", "http", "a.b:8080", Some(80), "/", &forged);
+    let (outcome, _) = Explainer::new(&translation, &plugin).explain(&asked, 0);
+    assert_eq!(outcome.authority.as_deref(), Some("payment.secure.svc.cluster.local"));
+    let lines = outcome.request_headers.unwrap();
+    let told: Vec<_> = lines.iter().filter(|(name, _)| name == "x-forwarded-host").collect();
+    assert_eq!(told, [&("x-forwarded-host".to_owned(), "a.b:8080".to_owned())]);
+}
+
+#[test]
+fn what_needs_a_route_of_its_own_is_refused_where_there_is_none() {
+    let plain = mk_route("plain", json!({"host": "a.b"}));
+    let annotations = json!({"haproxy.router.openshift.io/timeout": "90s"});
+    let timed = mk_route_of("secure", "timed", 0, &annotations, json!({"host": "b.b"}));
+    let world = world(&[plain, timed, mk_service("shop")]);
+    let options = Options { steering: Steering::ClusterHeader, ..options() };
+    let problems = translate(&world.gathered.snapshot, &options).problems;
+    assert_eq!(reasons(&problems), ["UnsupportedFilter spec"]);
+    assert_eq!(problems[0].object.name, "timed");
+}
+
+#[test]
+fn a_front_end_that_is_off_serves_nobody() {
+    let world = world(&[mk_route("www", json!({"host": "a.b"})), mk_service("shop")]);
+    for (openshift_route, expected) in [(true, 1), (false, 0)] {
+        let front_ends = FrontEnds { openshift_route, ..FrontEnds::default() };
+        let translation = translate(&world.gathered.snapshot, &Options { front_ends, ..options() });
+        let served = translation.imports.iter().filter(|import| !import.admissions.is_empty());
+        assert_eq!(served.count(), expected, "{openshift_route}");
+    }
+}
+
+#[test]
+fn what_is_ignored_is_named() {
+    let annotations = json!({"haproxy.router.openshift.io/timeout": "soon", "router.openshift.io/cookie_name": "c",
+        "haproxy.router.openshift.io/rewrite-target": "/new"});
+    let world = world(&[mk_route_of("secure", "www", 0, &annotations, json!({"host": "a.b"})), mk_service("shop")]);
+    let ignored = "not looked at: haproxy.router.openshift.io/timeout, router.openshift.io/cookie_name";
+    assert_eq!(admission(&world, "secure", "www").admitted, Ok(ignored.to_owned()));
+}
