@@ -12,3 +12,4 @@ mod requests;
 
 pub use applier::Applier;
 pub use contact::Contact;
+pub(crate) use requests::NO_VERSION;

@@ -3,6 +3,7 @@
 //! A cluster that has joined is a service account of the registry's namespace. A Role says which kinds it may write, and
 //! a `ValidatingAdmissionPolicy` of the API server whose objects: it compares the name of the account with the object.
 
+mod cluster_label;
 mod cluster_name;
 mod deadline;
 mod endpoint;
@@ -13,6 +14,7 @@ mod member;
 mod object_name;
 mod server;
 
+pub use cluster_label::{ClusterLabel, ClusterLabelError};
 pub use cluster_name::{ClusterName, ClusterNameError};
 pub use endpoint::{Endpoint, EndpointError, ServerUrl};
 pub use error::RegistryError;

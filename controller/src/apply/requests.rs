@@ -25,7 +25,7 @@ use super::contact::Contact;
 use super::failure::failure;
 
 /// A version that no object has: an apply that asks for it creates the object, or is refused.
-const NO_VERSION: &str = "1";
+pub(crate) const NO_VERSION: &str = "1";
 /// The annotation that says when an object was touched.
 const TOUCHED: &str = "mc-wan.l7mp.io/touched-at";
 /// The field manager of that annotation: it is no part of what is compared.

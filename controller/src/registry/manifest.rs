@@ -94,12 +94,18 @@ pub fn manifests() -> Result<[Manifest; 8], serde_saphyr::Error> {
 }
 
 /// An object that nobody else installs: what `body` says beside its kind and name.
-pub(super) fn ours(object: ObjectName, mut body: Value) -> Manifest {
+pub(super) fn ours(object: ObjectName, body: Value) -> Manifest {
+    let Manifest { object, body, shared } = part(object, body);
+    Manifest::new(object, body, shared)
+}
+
+/// What we say of an object that is another's.
+pub(super) fn part(object: ObjectName, mut body: Value) -> Manifest {
     put(&mut body, "apiVersion", object.resource.api_version.as_str());
     put(&mut body, "kind", object.resource.kind.as_str());
     put_at(&mut body, &["metadata", "name"], object.name.as_str());
     put_at(&mut body, &["metadata", "namespace"], object.namespace);
-    Manifest::new(object, body, Shared::WithKubernetes)
+    Manifest { object, body, shared: Shared::WithKubernetes }
 }
 
 #[cfg(test)]

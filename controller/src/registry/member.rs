@@ -4,13 +4,18 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::rbac::v1::Role;
+use kube::api::{Patch, PatchParams};
 use kube::core::DynamicObject;
-use mcwan_core::api::REGISTRY_NAMESPACE;
-use serde_json::json;
+use mcwan_core::api::{REGISTRY_NAMESPACE, WanClusterSpec};
+use mcwan_core::emit::kubernetes::cluster_object_of;
+use mcwan_core::json::put_at;
+use mcwan_core::observed::FIELD_MANAGER;
+use serde_json::{Map, json};
 
 use super::deadline::until;
-use super::manifest::{Manifest, ours};
-use super::{ClusterName, ObjectName, POLICY, ROLE, RegistryError, Server};
+use super::manifest::{Manifest, ours, part};
+use super::{Applied, ClusterLabel, ClusterName, ObjectName, POLICY, ROLE, RegistryError, Server};
+use crate::apply::NO_VERSION;
 
 /// The annotations of a token's Secret: whose it is. Kubernetes sets the second.
 const ACCOUNT_NAME: &str = "kubernetes.io/service-account.name";
@@ -39,6 +44,12 @@ impl Manifest {
         });
         ours(ObjectName::token(cluster), body)
     }
+
+    /// By what policies select a cluster, and nothing else that is said of it.
+    pub(super) fn labels(cluster: &ClusterName, labels: &[ClusterLabel]) -> Self {
+        let labels = labels.iter().map(|label| (label.key.clone(), label.value.as_str().into()));
+        part(ObjectName::wan_cluster(cluster), json!({"metadata": {"labels": labels.collect::<Map<_, _>>()}}))
+    }
 }
 
 impl Server {
@@ -58,6 +69,29 @@ impl Server {
             }
         }
         Ok(())
+    }
+
+    /// Gives a cluster these labels, and takes away those that it got here before. Where it has told nothing yet, its
+    /// `WANCluster` is made as its controller would, which takes it for its own; the labels are ours, or the controller's
+    /// next apply would take them away.
+    ///
+    /// # Errors
+    /// The API server refuses, or does not answer.
+    pub async fn label(&self, cluster: &ClusterName, labels: &[ClusterLabel]) -> Result<Applied, RegistryError> {
+        let object = ObjectName::wan_cluster(cluster);
+        let is_new = self.look(&object).await?.is_none();
+        if is_new {
+            let mut body = cluster_object_of(cluster.as_str(), &WanClusterSpec::default()).body;
+            put_at(&mut body, &["metadata", "resourceVersion"], NO_VERSION);
+            let params = PatchParams::apply(FIELD_MANAGER);
+            match self.api(&object).patch(&object.name, &params, &Patch::Apply(body)).await {
+                // Its controller was faster.
+                Err(kube::Error::Api(status)) if status.is_conflict() => {}
+                made => made.map(drop).map_err(|error| RegistryError::new(&object, error))?,
+            }
+        }
+        let labelled = self.apply(&Manifest::labels(cluster, labels)).await?;
+        Ok(if is_new { Applied::Created } else { labelled })
     }
 
     /// Waits until Kubernetes has given a cluster its token.

@@ -171,7 +171,7 @@ impl Server {
         sent.map_err(|error| RegistryError::new(object, error))
     }
 
-    fn api(&self, object: &ObjectName) -> Api<DynamicObject> {
+    pub(super) fn api(&self, object: &ObjectName) -> Api<DynamicObject> {
         let client = self.client.clone();
         match object.namespace {
             Some(namespace) => Api::namespaced_with(client, namespace, &object.resource),

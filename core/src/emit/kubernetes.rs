@@ -36,7 +36,7 @@ use crate::translate::Import;
 
 pub use crate::api::{IMPORT_LABEL, NAMESPACE_LABEL};
 pub use access_log::AccessLog;
-pub use cluster::{cluster_object, common_objects};
+pub use cluster::{cluster_object, cluster_object_of, common_objects};
 pub use clusterset::clusterset_object;
 pub use egress::{EgressImport, egress_gateways, egress_objects, native_objects};
 pub use everything::everything;

@@ -1,14 +1,16 @@
 //! `mcwan registry join`.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Args;
+use clap::error::ErrorKind;
 use mcwan_core::emit::yaml;
 
 use super::{Hub, Word};
 use crate::cli::cluster::{CONTROLLER, SYSTEM_NAMESPACE};
-use crate::registry::{ClusterName, Endpoint, Manifest, ServerUrl, client_with};
+use crate::registry::{ClusterLabel, ClusterName, Endpoint, Manifest, ObjectName, ServerUrl, client_with};
 
 /// Print the credentials of a cluster
 ///
@@ -24,6 +26,10 @@ pub(super) struct Join {
     /// The URL of the API server as the cluster reaches it; without it, as the kubeconfig says
     #[arg(long, value_name = "URL")]
     server: Option<ServerUrl>,
+    /// A label of the cluster, which policies select it by; may be repeated. Joined again, a cluster has these in place of
+    /// those of before; without any, it has what it had. The cluster itself cannot change them
+    #[arg(long = "label", value_name = "KEY=VALUE")]
+    labels: Vec<ClusterLabel>,
     #[command(flatten)]
     hub: Hub,
 }
@@ -31,15 +37,22 @@ pub(super) struct Join {
 const AFTER_HELP: &str = "\
 Examples:
   mcwan registry join cluster-2 > cluster-2.kubeconfig
-  mcwan registry join cluster-2 --server https://hub.example.com:6443 > cluster-2.kubeconfig";
+  mcwan registry join cluster-2 --server https://hub.example.com:6443 > cluster-2.kubeconfig
+  mcwan registry join cluster-3 --label env=cloud --label region=eu > cluster-3.kubeconfig";
 
 impl Join {
     pub(super) async fn answer(&self) -> anyhow::Result<ExitCode> {
+        self.check_labels()?;
         let config = self.hub.config().await?;
         let endpoint = Endpoint::new(&config, self.server.as_ref())?;
         let server = self.hub.server(&config)?;
         server.is_prepared().await?;
         let cluster = &self.cluster;
+        // First of all: what it publishes never stands there without them.
+        if !self.labels.is_empty() {
+            let outcome = server.label(cluster, &self.labels).await?;
+            writeln!(anstream::stderr(), "{} {}", ObjectName::wan_cluster(cluster), Word(&outcome))?;
+        }
         for manifest in [Manifest::account(cluster), Manifest::token(cluster), Manifest::rights(cluster)] {
             let outcome = server.apply(&manifest).await?;
             writeln!(anstream::stderr(), "{} {}", manifest.object(), Word(&outcome))?;
@@ -49,6 +62,15 @@ impl Join {
         io::stdout().lock().write_all(yaml::document(&endpoint.kubeconfig(cluster, &token))?.as_bytes())?;
         self.hint(&endpoint)?;
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// Each label has one value.
+    fn check_labels(&self) -> Result<(), clap::Error> {
+        let mut keys = BTreeSet::new();
+        match self.labels.iter().map(ClusterLabel::key).find(|key| !keys.insert(*key)) {
+            None => Ok(()),
+            Some(key) => Err(clap::Error::raw(ErrorKind::ValueValidation, format!("--label {key} has two values\n"))),
+        }
     }
 
     /// What comes next.

@@ -14,10 +14,13 @@ const SUPPRESSION: (&str, &str) = ("galley.istio.io/analyze-suppress", "IST0174"
 
 /// What the registry is told of this cluster; none without a name.
 pub fn cluster_object(spec: &WanClusterSpec, settings: &Settings) -> Option<Object> {
-    let cluster = settings.cluster.as_ref()?;
-    let draft = Draft::new(Kind::WanCluster, REGISTRY_NAMESPACE, cluster).of_cluster(cluster);
     let spec = WanClusterSpec { network: settings.network.clone(), ..spec.clone() };
-    Some(draft.with_spec(json!(spec)))
+    Some(cluster_object_of(settings.cluster.as_ref()?, &spec))
+}
+
+/// What the registry is told of a cluster of this name.
+pub fn cluster_object_of(cluster: &str, spec: &WanClusterSpec) -> Object {
+    Draft::new(Kind::WanCluster, REGISTRY_NAMESPACE, cluster).of_cluster(cluster).with_spec(json!(spec))
 }
 
 /// What all imports share: requests to tier services keep the version of HTTP that they came with. Else HTTP/2, and

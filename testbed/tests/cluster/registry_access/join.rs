@@ -111,6 +111,17 @@ fn wrong_usage_is_told() -> Result<()> {
             assert_eq!(ran.status, Some(2), "{server}: {ran:?}");
             assert!(ran.log.contains(complaint), "{server}: {}", ran.log);
         }
+        for (labels, complaint) in [
+            (&["--label", "env"][..], "a label is KEY=VALUE"),
+            (&["--label", "e nv=cloud"], "the key of a label is"),
+            (&["--label", "env=a b"], "the value of a label is"),
+            (&["--label", "mc-wan.l7mp.io/cluster=c2"], "each cluster has a label mc-wan.l7mp.io/cluster"),
+            (&["--label", "a=b", "--label", "a=c"], "--label a has two values"),
+        ] {
+            let ran = registry(cluster, &[&["join", "c1"], labels].concat()).await?;
+            assert_eq!((ran.status, ran.out.as_str()), (Some(2), ""), "{labels:?}: {ran:?}");
+            assert!(ran.log.contains(complaint), "{labels:?}: {}", ran.log);
+        }
         let ran = registry(cluster, &["init", "--context", "missing"]).await?;
         assert_eq!(ran.status, Some(1), "{ran:?}");
         Ok(())
