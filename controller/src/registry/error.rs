@@ -32,10 +32,11 @@ pub enum RegistryError {
         /// How long it was waited for.
         deadline: Duration,
     },
-    /// A cluster could write what is another's.
+    /// A cluster could write what is not its own.
     #[error(
-        "the API server lets {cluster} write what another cluster publishes, so that {cluster} gets no rights: see \
-         whether ValidatingAdmissionPolicy {} and its binding are in force",
+        "the API server lets {cluster} write what another cluster publishes, or label itself, so that {cluster} gets no \
+         rights: run `mcwan registry init` again, and see whether ValidatingAdmissionPolicy {} and its binding are in \
+         force",
         super::POLICY
     )]
     Unguarded {

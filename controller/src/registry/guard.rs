@@ -2,7 +2,7 @@
 
 use kube::api::PostParams;
 use kube::config::AuthInfo;
-use kube::{Api, Client, Config};
+use kube::{Api, Client, Config, ResourceExt};
 use mcwan_core::api::{REGISTRY_NAMESPACE, WanCluster, WanClusterSpec};
 
 use super::deadline::until;
@@ -14,7 +14,7 @@ const OTHERS: [&str; 2] = ["another-cluster", "one-more-cluster"];
 /// What the API server does with what a cluster writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Verdict {
-    /// It takes what is the cluster's, and refuses what is not.
+    /// It takes what is the cluster's, and refuses what is not: what is another's, and labels.
     Guarded,
     /// It takes what is not.
     Unguarded,
@@ -76,25 +76,30 @@ impl Server {
 
 /// Tries to write, as a dry run.
 async fn verdict(cluster: &ClusterName, client: &Client) -> Result<Verdict, RegistryError> {
-    let own = try_to_write(cluster.as_str(), client).await?;
-    if let Err(refusal) = own {
+    let own = WanCluster::new(cluster.as_str(), WanClusterSpec::default());
+    if let Err(refusal) = try_to_write(&own, client).await? {
         return Ok(Verdict::Refused(refusal));
     }
+    let mut labelled = own;
+    labelled.labels_mut().insert("example.com/label".to_owned(), String::new());
     let Some(other) = OTHERS.into_iter().find(|other| *other != cluster.as_str()) else {
         return Ok(Verdict::Unguarded);
     };
-    Ok(match try_to_write(other, client).await? {
-        Ok(()) => Verdict::Unguarded,
-        Err(refusal) if refusal.contains(&format!("ValidatingAdmissionPolicy '{POLICY}'")) => Verdict::Guarded,
-        Err(refusal) => Verdict::Refused(refusal),
-    })
+    for forbidden in [WanCluster::new(other, WanClusterSpec::default()), labelled] {
+        match try_to_write(&forbidden, client).await? {
+            Ok(()) => return Ok(Verdict::Unguarded),
+            Err(refusal) if refusal.contains(&format!("ValidatingAdmissionPolicy '{POLICY}'")) => {}
+            Err(refusal) => return Ok(Verdict::Refused(refusal)),
+        }
+    }
+    Ok(Verdict::Guarded)
 }
 
 /// Whether the API server would take a `WANCluster`; why not, if it would not.
-async fn try_to_write(name: &str, client: &Client) -> Result<Result<(), String>, RegistryError> {
+async fn try_to_write(cluster: &WanCluster, client: &Client) -> Result<Result<(), String>, RegistryError> {
     let clusters: Api<WanCluster> = Api::namespaced(client.clone(), REGISTRY_NAMESPACE);
     let params = PostParams { dry_run: true, ..PostParams::default() };
-    match clusters.create(&params, &WanCluster::new(name, WanClusterSpec::default())).await {
+    match clusters.create(&params, cluster).await {
         Ok(_) => Ok(Ok(())),
         // It is there already; whether one may write comes first.
         Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(Ok(())),

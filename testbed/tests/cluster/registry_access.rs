@@ -5,5 +5,7 @@ mod admission;
 mod chart;
 mod init;
 mod join;
+mod labels;
 mod leave;
 mod member;
+mod rows;

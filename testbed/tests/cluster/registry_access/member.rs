@@ -37,7 +37,12 @@ pub(crate) async fn done(cluster: &TestCluster, arguments: &[&str]) -> Result<Ra
 impl Member {
     /// Joins.
     pub(crate) async fn join(cluster: &TestCluster, name: &str) -> Result<Self> {
-        let ran = done(cluster, &["join", name]).await?;
+        Self::join_with(cluster, name, &[]).await
+    }
+
+    /// Joins, and is told more.
+    pub(crate) async fn join_with(cluster: &TestCluster, name: &str, arguments: &[&str]) -> Result<Self> {
+        let ran = done(cluster, &[&["join", name], arguments].concat()).await?;
         let folder = tempfile::tempdir()?;
         fs::write(folder.path().join(format!("{name}.kubeconfig")), ran.out)?;
         Ok(Self { folder, name: name.to_owned(), hints: ran.log })
