@@ -153,4 +153,22 @@ mod tests {
         assert_eq!(selector, &json!({"kubernetes.io/metadata.name": REGISTRY_NAMESPACE}));
         assert_eq!(policy.body["spec"]["failurePolicy"], "Fail");
     }
+
+    #[test]
+    fn the_cluster_that_holds_the_registry_is_bound_by_the_same_rules() {
+        let [_, _, _, _, policy, _, _, _] = manifests().unwrap();
+        let installed: Vec<Value> = serde_saphyr::from_multiple(include_str!("../../../manifests/mcwan.yaml")).unwrap();
+        let host = |kind: &str| {
+            let is_it = |object: &&Value| object["kind"] == kind && object["metadata"]["name"] == "mcwan-registry-host";
+            installed.iter().find(is_it).expect("it is installed")["spec"].clone()
+        };
+        let mut rules = policy.body["spec"].clone();
+        rules["matchConditions"][0]["expression"] =
+            json!("request.userInfo.username == 'system:serviceaccount:mc-wan-system:mcwan'");
+        assert_eq!(rules["variables"][0]["name"], "cluster");
+        rules["variables"][0]["expression"] = json!("request.name.split('.')[0]");
+        assert_eq!(host("ValidatingAdmissionPolicy"), rules);
+        let binding = host("ValidatingAdmissionPolicyBinding");
+        assert_eq!(binding, json!({"policyName": "mcwan-registry-host", "validationActions": ["Deny"]}));
+    }
 }

@@ -85,6 +85,8 @@ async fn it_installs_and_upgrades() -> Result<()> {
     for name in ["POD_NAME", "POD_NAMESPACE", "MCWAN_CLUSTER_ID", "MCWAN_MODULE", "MCWAN_DATA_PLANE"] {
         assert!(names.split(' ').any(|one| one == name), "{name} in {names}");
     }
+    let which = "validatingadmissionpolicy/mcwan-registry-host";
+    assert_eq!(value(&cluster, which, ".spec.variables[?(@.name==\"cluster\")].expression").await?, "'cluster-1'");
     deployment::check(&cluster).await?;
 
     let version = value(&cluster, "deployment/mcwan", ".metadata.generation").await?;

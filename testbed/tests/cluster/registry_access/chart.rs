@@ -1,14 +1,17 @@
 //! The registry and the Helm chart on one API server, and the chart in a cluster that has joined.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use mcwan_testbed::cluster::TestCluster;
 use mcwan_testbed::tools;
+use mcwan_testbed::wait::until;
 use tempfile::TempDir;
 use tokio::process::Command;
 
-use super::member::{Member, REGISTRY, done};
+use super::member::{Member, REGISTRY, done, export_of, lease, wan_cluster};
+use super::rows::{APPLY, CREATE, MANAGER, admitted, of_controller, owner, patch, play, refused, with};
 use crate::command::run;
 
 const SYSTEM: &str = "mc-wan-system";
@@ -126,4 +129,46 @@ async fn the_registry_is_prepared_where_the_chart_is_and_a_cluster_moves_there()
                     rolebinding.rbac.authorization.k8s.io/mcwan-cluster.c1\n";
     assert_eq!(ours, expected);
     c1.publish(&["stats"]).await
+}
+
+#[tokio::test]
+async fn the_cluster_that_holds_the_registry_is_bound_like_those_that_join() -> Result<()> {
+    const POLICY: &str =
+        "ValidatingAdmissionPolicy 'mcwan-registry-host' with binding 'mcwan-registry-host' denied request: ";
+    let cluster = TestCluster::start_with(&[]).await?;
+    Helm::new(&cluster)?.install().await?;
+    let host = Member::host(&cluster, "c1", SYSTEM).await?;
+    let of = |name: &str| of_controller(&wan_cluster(name), name);
+    // What the API server has been told a moment ago, it does not enforce at once.
+    until(Duration::from_mins(1), "the policy is in force", async || {
+        Ok(host.kubectl("create --dry-run=server -f -", &of("c9")).await?.log.contains(POLICY))
+    })
+    .await?;
+    cluster.apply(&with(&of("c2"), "namespace: mc-wan-registry")).await?;
+    play(&host, vec![admitted("itself", MANAGER, of("c1"))]).await?;
+    cluster.kubectl(&["label", "wancluster/c1", REGISTRY, "env=cloud"]).await?;
+    let label = |label: &str| patch("wancluster/c1", &format!(r#"{{"metadata":{{"labels":{{"env":{label}}}}}}}"#));
+    let gone = owner("WANCluster", "c1", "00000000-0000-0000-0000-000000000000");
+    let export = |name: &str, cluster: &str| of_controller(&export_of(name, cluster, "payment"), cluster);
+    let (named, labels) = ("writes the one of the wanclusters that has its name", "does not label itself");
+    let lasting = "neither deletes itself nor is owned by anything";
+    let rows = vec![
+        admitted("itself again, labelled", MANAGER, of("c1")),
+        admitted("its lease", MANAGER, lease("c1")),
+        admitted("an export", MANAGER, export("c1.secure.payment", "c1")),
+        admitted("an export, deleted", "delete exportedservice/c1.secure.payment", ""),
+        refused(named, "another cluster, new", CREATE, of("c3")),
+        refused(named, "another cluster", MANAGER, of("c2").replace("31111", "31112")),
+        refused("exportedservices of its own only", "another's export", MANAGER, export("c2.secure.payment", "c2")),
+        refused("writes the one of the leases", "another's lease", MANAGER, lease("c2")),
+        refused(labels, "a label, changed", &label(r#""edge""#), ""),
+        refused(labels, "a label, taken away", &label("null"), ""),
+        refused(lasting, "itself, deleted", "delete wancluster/c1", ""),
+        refused(lasting, "an owner that is not there", APPLY, with(&of("c1"), &gone)),
+    ];
+    for row in rows.iter().filter(|row| row.refusal.is_some()) {
+        let ran = host.kubectl(&row.task, &row.manifest).await?;
+        assert!(ran.log.contains(&format!("{POLICY}cluster c1 ")), "{}: {ran:?}", row.what);
+    }
+    play(&host, rows).await
 }

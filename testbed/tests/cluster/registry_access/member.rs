@@ -48,6 +48,15 @@ impl Member {
         Ok(Self { folder, name: name.to_owned(), hints: ran.log })
     }
 
+    /// The cluster whose own API server this is, which need not join: its controller.
+    pub(crate) async fn host(cluster: &TestCluster, name: &str, namespace: &str) -> Result<Self> {
+        let host = Self { folder: tempfile::tempdir()?, name: name.to_owned(), hints: String::new() };
+        fs::copy(cluster.kubeconfig(namespace, "mcwan").await?, host.kubeconfig())?;
+        let ran = host.kubectl(&format!("config set-context --current {REGISTRY}"), "").await?;
+        ensure!(ran.status == Some(0), "{ran:?}");
+        Ok(host)
+    }
+
     /// The folder that the kubeconfig is in.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
