@@ -9,7 +9,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
-use mcwan_core::api::{ExportedEndpoints, ExportedService, ServiceImport, WanCluster, WanPolicy, pattern};
+use mcwan_core::api::{
+    ClusterConnection, ClusterConnectionPolicy, ExportedEndpoints, ExportedService, ServiceImport, WanCluster,
+    WanPolicy, pattern,
+};
 use schemars::Schema;
 use schemars::transform::{RecursiveTransform, Transform};
 use serde_json::{Value, json};
@@ -24,8 +27,16 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn crds() -> [CustomResourceDefinition; 5] {
-    [WanPolicy::crd(), ServiceImport::crd(), ExportedService::crd(), ExportedEndpoints::crd(), WanCluster::crd()]
+fn crds() -> [CustomResourceDefinition; 7] {
+    [
+        WanPolicy::crd(),
+        ServiceImport::crd(),
+        ExportedService::crd(),
+        ExportedEndpoints::crd(),
+        WanCluster::crd(),
+        ClusterConnectionPolicy::crd(),
+        ClusterConnection::crd(),
+    ]
 }
 
 fn folder() -> PathBuf {
@@ -46,10 +57,21 @@ fn manifest(crd: &CustomResourceDefinition) -> Result<String> {
 fn definition(crd: &CustomResourceDefinition) -> Result<Value> {
     let mut crd = serde_json::to_value(crd)?;
     for version in crd["spec"]["versions"].as_array_mut().into_iter().flatten() {
-        let schema = <&mut Schema>::try_from(&mut version["schema"]["openAPIV3Schema"])?;
-        RecursiveTransform(adapt).transform(schema);
+        let schema = &mut version["schema"]["openAPIV3Schema"];
+        leave_out_empty_spec(schema);
+        RecursiveTransform(adapt).transform(<&mut Schema>::try_from(schema)?);
     }
     Ok(crd)
+}
+
+/// A kind of which there is only a status has no spec; kube's derive gives it one all the same.
+fn leave_out_empty_spec(schema: &mut Value) {
+    if schema.pointer("/properties/spec/properties").is_none()
+        && let Some(schema) = schema.as_object_mut()
+    {
+        schema.remove("required");
+        schema.get_mut("properties").and_then(Value::as_object_mut).map(|fields| fields.remove("spec"));
+    }
 }
 
 /// Turns what kube and schemars make of our types into what Kubernetes knows and our files accept.

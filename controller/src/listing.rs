@@ -66,7 +66,7 @@ impl Live {
     fn put(&mut self, kind: InputKind, name: &'static str, object: &Value) {
         match input::read(kind, object) {
             Ok(input) => {
-                if let Input::UnreadableImport(unreadable) = &input {
+                if let Input::UnreadableImport(unreadable) | Input::UnreadablePolicy(unreadable) = &input {
                     self.unreadable.push((name, unreadable.clone()));
                 }
                 self.snapshot.put(input);

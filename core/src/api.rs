@@ -4,6 +4,9 @@
 //! A value of our types satisfies the schema of its CRD except for what [`validate`] checks.
 
 mod cel;
+pub mod cluster_connection;
+pub mod cluster_connection_policy;
+pub mod cluster_selector;
 pub mod duration;
 pub mod exportable;
 pub mod exported_endpoints;
@@ -24,6 +27,11 @@ pub mod validate;
 pub mod wan_cluster;
 pub mod wan_policy;
 
+pub use cluster_connection::{
+    ClusterConnection, ClusterConnectionSpec, ClusterConnectionStatus, ConnectionState, ConnectionTier,
+};
+pub use cluster_connection_policy::{ClusterConnectionPolicy, ClusterConnectionPolicySpec};
+pub use cluster_selector::{ClusterRequirement, ClusterSelector};
 pub use duration::Duration;
 pub use exported_endpoints::{AddressType, ExportedEndpoints, ExportedEndpointsSpec, PodEndpoint, PodPort};
 pub use exported_service::{
@@ -45,7 +53,7 @@ pub use service_export::{MCS_GROUP, McsVersion, ServiceExport, WAN_POLICY_ANNOTA
 pub use service_import::{
     DataPlane, Http, ImportFields, NoMatch, NoMatchStatus, ServiceImport, ServiceImportSpec, ServiceImportStatus,
 };
-pub use wan_cluster::{ClusterTier, EgressGateway, WanCluster, WanClusterSpec};
+pub use wan_cluster::{Admission, AdmittedCluster, ClusterTier, EgressGateway, WanCluster, WanClusterSpec};
 pub use wan_policy::{LossPercent, Sla, WanPolicy, WanPolicySpec, WanPolicyStatus};
 
 /// The API group of our kinds.
@@ -75,6 +83,8 @@ mod tests {
             (ExportedService::crd(), "exportedservices", "Namespaced"),
             (ExportedEndpoints::crd(), "exportedendpoints", "Namespaced"),
             (WanCluster::crd(), "wanclusters", "Namespaced"),
+            (ClusterConnectionPolicy::crd(), "clusterconnectionpolicies", "Namespaced"),
+            (ClusterConnection::crd(), "clusterconnections", "Namespaced"),
         ];
         for (crd, plural, scope) in table {
             assert_eq!(crd.metadata.name, Some(format!("{plural}.{GROUP}")), "{plural}: its name");

@@ -122,6 +122,9 @@ const NAMED: &[Right] = &[WATCH, may(WRITE, Everywhere, ANY)];
 const OF_TIERS: &[Right] = &[WATCH, may(WRITE, Tiers, ANY)];
 const OF_GATEWAYS: &[Right] = &[WATCH, may(WRITE, Everywhere, GATEWAYS)];
 const FILTER: &[Right] = &[WATCH, may(WRITE, Everywhere, &[PLUGIN])];
+const ASKED: &[Right] = &[may(READ, Registry, ANY)];
+const SHOWN_OF_TIERS: &[Right] =
+    &[WATCH, may(WRITE, Tiers, ANY), Right { subresource: Some("status"), ..may(&["patch"], Tiers, ANY) }];
 const LEASES: &[Right] = &[
     may(READ, Registry, ANY),
     may(&["create", "patch"], Registry, ANY),
@@ -147,8 +150,22 @@ pub const WAN_CLUSTER: KindInfo = kind(GROUP, VERSIONS, "WANCluster", "wancluste
 pub const EXPORTED_SERVICE: KindInfo = kind(GROUP, VERSIONS, "ExportedService", "exportedservices", TOLD);
 /// What a cluster tells of the pods behind that.
 pub const EXPORTED_ENDPOINTS: KindInfo = kind(GROUP, VERSIONS, "ExportedEndpoints", "exportedendpoints", TOLD);
+/// Which tiers pairs of clusters may use.
+pub const CONNECTION_POLICY: KindInfo =
+    kind(GROUP, VERSIONS, "ClusterConnectionPolicy", "clusterconnectionpolicies", ASKED);
+/// What that comes to for this cluster and another.
+pub const CLUSTER_CONNECTION: KindInfo =
+    kind(GROUP, VERSIONS, "ClusterConnection", "clusterconnections", SHOWN_OF_TIERS);
 /// Those of mcwan itself.
-pub const OURS: [&KindInfo; 5] = [&WAN_POLICY, &SERVICE_IMPORT, &EXPORTED_SERVICE, &EXPORTED_ENDPOINTS, &WAN_CLUSTER];
+pub const OURS: [&KindInfo; 7] = [
+    &WAN_POLICY,
+    &SERVICE_IMPORT,
+    &EXPORTED_SERVICE,
+    &EXPORTED_ENDPOINTS,
+    &WAN_CLUSTER,
+    &CONNECTION_POLICY,
+    &CLUSTER_CONNECTION,
+];
 /// In the version that is served.
 pub const SERVICE_EXPORT: KindInfo = kind(MCS_GROUP, MCS, "ServiceExport", "serviceexports", SAID);
 /// What clients see of a service of several clusters, in the version that is served.
@@ -210,7 +227,10 @@ mod tests {
     use k8s_openapi::api::events::v1::Event;
 
     use super::*;
-    use crate::api::{ExportedEndpoints, ExportedService, ServiceExport, ServiceImport, WanCluster, WanPolicy};
+    use crate::api::{
+        ClusterConnection, ClusterConnectionPolicy, ExportedEndpoints, ExportedService, ServiceExport, ServiceImport,
+        WanCluster, WanPolicy,
+    };
     use crate::watched::Watched;
 
     #[test]
@@ -222,6 +242,8 @@ mod tests {
             (EXPORTED_SERVICE, ApiResource::erase::<ExportedService>(&())),
             (EXPORTED_ENDPOINTS, ApiResource::erase::<ExportedEndpoints>(&())),
             (WAN_CLUSTER, ApiResource::erase::<WanCluster>(&())),
+            (CONNECTION_POLICY, ApiResource::erase::<ClusterConnectionPolicy>(&())),
+            (CLUSTER_CONNECTION, ApiResource::erase::<ClusterConnection>(&())),
             (SERVICE, ApiResource::erase::<Service>(&())),
             (ENDPOINT_SLICE, ApiResource::erase::<EndpointSlice>(&())),
             (POD, ApiResource::erase::<Pod>(&())),

@@ -15,6 +15,7 @@ mod item;
 mod kind;
 mod routes;
 mod slip;
+mod submariner;
 mod typed;
 mod view;
 mod yaml;
@@ -35,8 +36,8 @@ pub use routes::{RouteRef, Routes};
 pub use view::{is_from_elsewhere, is_of_hosts, of_hosts, view, viewed};
 
 use crate::api::{
-    ExportedEndpoints, ExportedService, McsServiceImport, OpenshiftRoute, ServiceExport, ServiceImport, WanCluster,
-    WanPolicy,
+    ClusterConnection, ClusterConnectionPolicy, ExportedEndpoints, ExportedService, McsServiceImport, OpenshiftRoute,
+    ServiceExport, ServiceImport, WanCluster, WanPolicy,
 };
 
 /// Everything that the rest is computed from. Every namespaced object has its namespace.
@@ -64,6 +65,12 @@ pub struct Snapshot {
     pub stale_clusters: BTreeSet<String>,
     /// Those of them that have been silent for too long to admit their egress gateways.
     pub refused_clusters: BTreeSet<String>,
+    /// Which tiers pairs of clusters may use, by the registry.
+    pub connection_policies: Objects<ClusterConnectionPolicy>,
+    /// Those of them that cannot be read: what they should take away must not be open.
+    pub unreadable_policies: Keyed<Unreadable>,
+    /// What the API server has of what is told of that.
+    pub cluster_connections: Keyed<ClusterConnection>,
     /// Services of this cluster.
     pub services: Objects<Service>,
     /// The endpoints of these Services.

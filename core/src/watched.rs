@@ -16,6 +16,8 @@ pub enum Watched {
     ServiceImport,
     ServiceExport,
     Namespace,
+    /// Which tiers pairs of clusters may use.
+    ConnectionPolicy,
     /// The pods of Gateways.
     Pod,
     /// Those by which clusters show the registry that they are alive.
@@ -36,6 +38,7 @@ impl Watched {
             Self::ServiceImport,
             Self::ServiceExport,
             Self::Namespace,
+            Self::ConnectionPolicy,
             Self::Pod,
             Self::Lease,
             Self::GrpcRoute,
@@ -56,6 +59,7 @@ impl Watched {
             Self::ServiceImport => Some(InputKind::ServiceImport),
             Self::ServiceExport => Some(InputKind::ServiceExport),
             Self::Namespace => Some(InputKind::Namespace),
+            Self::ConnectionPolicy => Some(InputKind::ConnectionPolicy),
             Self::Pod => Some(InputKind::GatewayPod),
             Self::Emitted(Kind::Service) => Some(InputKind::Service),
             Self::Emitted(Kind::EndpointSlice) => Some(InputKind::EndpointSlice),
@@ -74,7 +78,8 @@ impl Watched {
                 | Kind::WasmPlugin
                 | Kind::TrafficExtension
                 | Kind::Gateway
-                | Kind::McsServiceImport,
+                | Kind::McsServiceImport
+                | Kind::ClusterConnection,
             )
             | Self::Lease => None,
         }
@@ -86,6 +91,7 @@ impl Watched {
         match self {
             Self::Emitted(Kind::Service) if is_ours => Some(InputKind::ClientService),
             Self::Emitted(Kind::McsServiceImport) if is_ours => Some(InputKind::McsServiceImport),
+            Self::Emitted(Kind::ClusterConnection) if is_ours => Some(InputKind::ClusterConnection),
             Self::Emitted(Kind::WanCluster | Kind::ExportedService | Kind::ExportedEndpoints) => self.input(),
             Self::Emitted(_) if is_ours => None,
             _ => self.input(),
@@ -105,6 +111,7 @@ impl Watched {
             | Self::ServiceImport
             | Self::ServiceExport
             | Self::Namespace
+            | Self::ConnectionPolicy
             | Self::Pod
             | Self::Lease
             | Self::GrpcRoute
@@ -119,6 +126,7 @@ impl Watched {
             Self::ServiceImport => &kind::SERVICE_IMPORT,
             Self::ServiceExport => &kind::SERVICE_EXPORT,
             Self::Namespace => &kind::NAMESPACE,
+            Self::ConnectionPolicy => &kind::CONNECTION_POLICY,
             Self::Pod => &kind::POD,
             Self::Lease => &kind::LEASE,
             Self::GrpcRoute => &kind::GRPC_ROUTE,
@@ -135,6 +143,11 @@ impl Watched {
     /// Whether the objects are in the registry.
     pub const fn is_in_registry(self) -> bool {
         self.info().is_in_registry()
+    }
+
+    /// Whether a registry may lack the kind, as one of an earlier release does: that is as if there were no object.
+    pub const fn is_optional(self) -> bool {
+        matches!(self, Self::ConnectionPolicy)
     }
 
     /// Which objects, by their labels.

@@ -58,7 +58,7 @@ impl Manifest {
 ///
 /// # Errors
 /// A file of `manifests/` is no YAML; the tests read each.
-pub fn manifests() -> Result<[Manifest; 8], serde_saphyr::Error> {
+pub fn manifests() -> Result<[Manifest; 9], serde_saphyr::Error> {
     let read = |object, file, shared| Ok(Manifest::new(object, serde_saphyr::from_str(file)?, shared));
     let crd = |kind: KindInfo, file| {
         let object = ObjectName::global::<CustomResourceDefinition>(format!("{}.{}", kind.plural, kind.group));
@@ -73,6 +73,7 @@ pub fn manifests() -> Result<[Manifest; 8], serde_saphyr::Error> {
         crd(kind::EXPORTED_SERVICE, include_str!("../../../manifests/crds/exportedservices.yaml"))?,
         crd(kind::EXPORTED_ENDPOINTS, include_str!("../../../manifests/crds/exportedendpoints.yaml"))?,
         crd(kind::WAN_CLUSTER, include_str!("../../../manifests/crds/wanclusters.yaml"))?,
+        crd(kind::CONNECTION_POLICY, include_str!("../../../manifests/crds/clusterconnectionpolicies.yaml"))?,
         // What guards comes before what may be written.
         read(
             ObjectName::global::<ValidatingAdmissionPolicy>(POLICY),
@@ -131,8 +132,8 @@ mod tests {
         let quota = manifests().unwrap().into_iter().find(|manifest| manifest.object.resource.kind == "ResourceQuota");
         let quota = quota.expect("the registry has a quota");
         let bounds = quota.body["spec"]["hard"].as_object().unwrap();
-        let kinds =
-            ["exportedendpoints", "exportedservices", "wanclusters"].map(|ours| format!("{ours}.mc-wan.l7mp.io"));
+        let kinds = ["clusterconnectionpolicies", "exportedendpoints", "exportedservices", "wanclusters"];
+        let kinds = kinds.map(|ours| format!("{ours}.mc-wan.l7mp.io"));
         for kind in kinds.into_iter().chain(["leases.coordination.k8s.io".to_owned()]) {
             let bound = bounds[&format!("count/{kind}")].as_str().unwrap().parse::<usize>().unwrap();
             assert!((1..=mcwan_policy::limits::IMPORTS).contains(&bound), "{kind}: {bound}");
@@ -145,7 +146,7 @@ mod tests {
 
     #[test]
     fn the_policy_is_bound_and_guards_the_registry() {
-        let [_, _, _, _, policy, binding, _, _] = manifests().unwrap();
+        let [_, _, _, _, _, policy, binding, _, _] = manifests().unwrap();
         assert_eq!(binding.body["spec"]["policyName"], policy.object.name);
         let text = serde_json::to_string(&policy.body).unwrap();
         assert!(text.contains(&format!("system:serviceaccount:{REGISTRY_NAMESPACE}:")), "{text}");

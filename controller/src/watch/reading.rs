@@ -8,7 +8,7 @@ use kube::core::DynamicResourceScope;
 use kube::discovery::ApiResource;
 use mcwan_core::observed::{Live, Owner, registry_writer};
 use mcwan_core::snapshot::Key;
-use mcwan_core::snapshot::input::is_for_clients;
+use mcwan_core::snapshot::input::is_read_back;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -41,7 +41,7 @@ impl<const WRITTEN: bool> Reading<WRITTEN> {
         let text = |field| object.get("metadata")?.get(field)?.as_str();
         let key = Key::new(text("namespace").unwrap_or_default(), text("name").unwrap_or_default());
         let resource_version = text("resourceVersion").map(str::to_owned);
-        if live.is_ours() && writer.is_none() && !is_for_clients(&object) {
+        if live.is_ours() && writer.is_none() && !is_read_back(&object) {
             object = Value::Null;
         } else {
             strip(&mut object);

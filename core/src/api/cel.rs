@@ -32,6 +32,19 @@ pub(super) const NAMED_BY_SLICE: (&str, &str) = (
     "metadata.name must be CLUSTER.NAMESPACE.NAME.SLICE, of spec.cluster, spec.namespace and spec.name",
 );
 
+/// The policy for all other pairs says nothing of which.
+pub(super) const DEFAULT_WITHOUT_SELECTORS: (&str, &str) = (
+    "self.metadata.name != 'default' \
+     || (!has(self.spec.leftClusterSelector) && !has(self.spec.rightClusterSelector))",
+    "the policy named default must have no selectors: it holds for the pairs that no other matches",
+);
+
+/// What becomes of conflicts is said once.
+pub(super) const FLAG_ON_DEFAULT: (&str, &str) = (
+    "self.metadata.name == 'default' || !has(self.spec.noConnectOnConflict)",
+    "spec.noConnectOnConflict must be set on the policy named default only",
+);
+
 /// Rules are not left out by accident.
 pub(super) fn rules_or_no_match() -> Value {
     rule(
@@ -119,6 +132,23 @@ pub(super) fn one_share() -> Value {
 /// A fraction is at most all.
 pub(super) fn at_most_all() -> Value {
     rule("self.numerator <= self.denominator", "numerator must not be greater than denominator")
+}
+
+/// Labels and expressions count together.
+pub(super) fn at_most_16_requirements() -> Value {
+    rule(
+        "(has(self.matchLabels) ? self.matchLabels.size() : 0) \
+         + (has(self.matchExpressions) ? self.matchExpressions.size() : 0) <= 16",
+        "a selector must have at most 16 labels and expressions",
+    )
+}
+
+/// What is compared has something to be compared with, and nothing else has.
+pub(super) fn values_of_operator() -> Value {
+    rule(
+        "(self.operator in ['In', 'NotIn']) == (has(self.values) && self.values.size() > 0)",
+        "values must be set where operator is In or NotIn, and only there",
+    )
 }
 
 fn rule(rule: &str, message: &str) -> Value {

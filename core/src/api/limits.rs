@@ -1,5 +1,5 @@
-//! The bounds of what one cluster tells the others. Every cluster reads all of it, and makes objects of it: what a member
-//! of the registry says must not take more than the others have.
+//! The bounds of what the registry holds. Every cluster reads all of it, and makes objects of it: what a member of the
+//! registry says must not take more than the others have.
 
 use mcwan_policy::limits;
 
@@ -15,6 +15,18 @@ pub const ENDPOINTS: usize = 1_000;
 pub const NAMESPACES: usize = 1_000;
 /// Tiers, as many as a cluster can have.
 pub const TIERS: usize = limits::TIERS;
+/// Clusters that a cluster tells of: twice as many as the registry's quota lets in.
+pub const CLUSTERS: usize = 1_000;
+/// Cable drivers that a cluster supports.
+pub const CABLE_DRIVERS: usize = 16;
+/// Characters of the digest of what a cluster says.
+pub const DIGEST: usize = 64;
+/// Policies of which tiers pairs of clusters may use: every cluster compares each with all others.
+pub const CONNECTION_POLICIES: usize = 256;
+/// Labels and expressions of one of their selectors.
+pub const REQUIREMENTS: usize = 16;
+/// Values of an expression.
+pub const VALUES: usize = 64;
 /// Characters of a port's name, and of the name of its protocol (Kubernetes, `ServicePort`: a label, perhaps qualified).
 pub const PORT_NAME: usize = limits::LABEL_BYTES;
 /// See [`PORT_NAME`].

@@ -4,8 +4,10 @@
 //! single rule answer 500 (filters, backends) in [`crate::translate`].
 
 mod check;
+mod connection_policy;
 mod http_rule;
 mod route;
+mod wan_cluster;
 
 use std::collections::HashSet;
 
@@ -16,12 +18,14 @@ use super::exportable::{is_key, is_label_value};
 use super::limits as bounds;
 use super::{
     AddressType, ExportedEndpoints, ExportedService, HttpRule, ServiceExport, ServiceImport, ServiceProperties,
-    WanCluster, WanPolicy,
+    WanPolicy,
 };
 use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 use check::Check;
 
+pub use connection_policy::connection_policy;
 pub use route::route;
+pub use wan_cluster::wan_cluster;
 
 /// The tiers that hold, and what is wrong: of two with one port the older has it, but both are told, and there are at
 /// most [`limits::TIERS`]. The policies come oldest first.
@@ -53,6 +57,9 @@ pub fn tiers<'p>(policies: impl IntoIterator<Item = &'p WanPolicy>) -> (Vec<&'p 
 pub fn wan_policy(policy: &WanPolicy) -> Vec<Problem> {
     let mut check = Check::new(ObjectRef::of(policy));
     check.own_names();
+    if let Some(driver) = &policy.spec.cable_driver {
+        check.label("spec.cableDriver", driver);
+    }
     check.problems
 }
 
@@ -153,31 +160,6 @@ pub fn exported_endpoints(exported: &ExportedEndpoints) -> Vec<Problem> {
     check.problems
 }
 
-/// What is wrong with a `WANCluster` by itself.
-pub fn wan_cluster(cluster: &WanCluster) -> Vec<Problem> {
-    let mut check = Check::new(ObjectRef::of(cluster));
-    check.own_names();
-    if let Some(network) = &cluster.spec.network {
-        check.label("spec.network", network);
-    }
-    let tiers = &cluster.spec.tiers;
-    check.count("spec.tiers", tiers.len(), bounds::TIERS);
-    for (index, tier) in tiers.iter().enumerate() {
-        check.label(FieldPath::from("spec.tiers").index(index).field("name"), &tier.name);
-    }
-    check.distinct("spec.tiers", "name", tiers.iter().map(|tier| &tier.name));
-    check.distinct("spec.tiers", "port", tiers.iter().map(|tier| tier.port));
-    let gateways = &cluster.spec.egress_gateways;
-    check.count("spec.egressGateways", gateways.len(), bounds::NAMESPACES);
-    for (index, gateway) in gateways.iter().enumerate() {
-        let addresses = FieldPath::from("spec.egressGateways").index(index).field("addresses");
-        check.count(addresses, gateway.addresses.len(), bounds::ADDRESSES);
-        check.label(FieldPath::from("spec.egressGateways").index(index).field("namespace"), &gateway.namespace);
-    }
-    check.distinct("spec.egressGateways", "namespace", gateways.iter().map(|gateway| &gateway.namespace));
-    check.problems
-}
-
 /// What is wrong with a `ServiceExport` by itself. Whether there is the tier that it names, [`crate::translate`] tells.
 pub fn service_export(export: &ServiceExport) -> Vec<Problem> {
     let ObjectMeta { namespace, name, .. } = export.metadata.clone();
@@ -194,15 +176,19 @@ mod tests {
     use crate::snapshot::finding::Finding;
 
     /// The fields that errors name, of the only object in a document.
-    fn fields(document: &str) -> Vec<String> {
+    pub(super) fn fields(document: &str) -> Vec<String> {
         let gathered = Gathered::from_text("test.yaml", document);
         let findings = gathered.findings.into_iter();
         let text = |Finding { field, message, .. }| if field.is_root() { message } else { field.to_string() };
         findings.map(text).collect()
     }
 
-    fn mk(kind: &str, name: &str, spec: &str) -> String {
-        let namespace = if kind == "WANPolicy" { "" } else { ", namespace: secure" };
+    pub(super) fn mk(kind: &str, name: &str, spec: &str) -> String {
+        let namespace = match kind {
+            "WANPolicy" => "",
+            "ClusterConnectionPolicy" => ", namespace: mc-wan-registry",
+            _ => ", namespace: secure",
+        };
         format!(
             "{{apiVersion: mc-wan.l7mp.io/v1alpha1, kind: {kind}, metadata: {{name: {name:?}{namespace}}}, spec: {spec}}}"
         )
@@ -284,36 +270,6 @@ mod tests {
         ];
         for (document, expected, message) in table {
             assert_eq!(fields(&document), expected, "{message}");
-        }
-    }
-
-    #[test]
-    fn a_cluster_by_itself() {
-        let many: Vec<_> = (1..=17).map(|port| format!("{{name: t{port}, port: {port}}}")).collect();
-        let (most, too_many) = (many[..16].join(", "), many.join(", "));
-        let addresses = |count| vec!["10.0.0.1"; count].join(", ");
-        let gateway = |count| format!("{{egressGateways: [{{namespace: a, addresses: [{}]}}]}}", addresses(count));
-        let namespaces = |count| {
-            let gateways: Vec<_> = (0..count).map(|number| format!("{{namespace: n{number}}}")).collect();
-            format!("{{egressGateways: [{}]}}", gateways.join(", "))
-        };
-        let table: [(String, &[&str], &str); 9] = [
-            (gateway(256), &[], "256 addresses of a gateway"),
-            (gateway(257), &["spec.egressGateways[0].addresses"], "257 addresses"),
-            (namespaces(1_000), &[], "1,000 importing namespaces"),
-            (namespaces(1_001), &["spec.egressGateways"], "1,001 namespaces"),
-            (format!("{{tiers: [{most}]}}"), &[], "16 tiers"),
-            (format!("{{tiers: [{too_many}]}}"), &["spec.tiers"], "17 tiers"),
-            ("{tiers: [{name: a, port: 1}, {name: a, port: 2}]}".to_owned(), &["spec.tiers[1].name"], "one name twice"),
-            ("{tiers: [{name: a, port: 1}, {name: b, port: 1}]}".to_owned(), &["spec.tiers[1].port"], "one port twice"),
-            (
-                "{egressGateways: [{namespace: a}, {namespace: a}]}".to_owned(),
-                &["spec.egressGateways[1].namespace"],
-                "one namespace twice",
-            ),
-        ];
-        for (spec, expected, message) in table {
-            assert_eq!(fields(&mk("WANCluster", "c", &spec)), expected, "{message}");
         }
     }
 

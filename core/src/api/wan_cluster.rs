@@ -44,6 +44,19 @@ pub struct WanClusterSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::NAMESPACES), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["namespace"]))]
     pub egress_gateways: Vec<EgressGateway>,
+    /// The cable drivers that the cluster supports.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::CABLE_DRIVERS), inner(length(max = 63), regex(pattern = pattern::LABEL)), extend("x-kubernetes-list-type" = "set"))]
+    pub cable_drivers: Vec<String>,
+    /// What the cluster's ingress gateways admit by now. Absent: all tiers to all clusters; to a cluster that no item
+    /// names, none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = limits::CLUSTERS))]
+    pub admits: Option<Vec<Admission>>,
+    /// Which of other clusters' egress gateways the cluster's ingress gateways have had the time to admit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = limits::CLUSTERS), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["cluster"]))]
+    pub admitted: Option<Vec<AdmittedCluster>>,
 }
 
 /// A tier as one cluster knows it.
@@ -55,6 +68,10 @@ pub struct ClusterTier {
     pub name: String,
     /// Its port.
     pub port: NonZeroU16,
+    /// Its cable driver.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63), regex(pattern = pattern::LABEL))]
+    pub cable_driver: Option<String>,
 }
 
 /// The egress gateway of one namespace.
@@ -68,4 +85,30 @@ pub struct EgressGateway {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::ADDRESSES))]
     pub addresses: Vec<IpAddr>,
+}
+
+/// Clusters that are admitted to the same tiers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Admission {
+    /// The tiers; none: the clusters are refused.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::TIERS), inner(length(max = 63), regex(pattern = pattern::LABEL)), extend("x-kubernetes-list-type" = "set"))]
+    pub tiers: Vec<String>,
+    /// The clusters.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::CLUSTERS), inner(length(max = 63), regex(pattern = pattern::LABEL)), extend("x-kubernetes-list-type" = "set"))]
+    pub clusters: Vec<String>,
+}
+
+/// Which egress gateways of another cluster are admitted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AdmittedCluster {
+    /// The cluster.
+    #[schemars(length(max = 63), regex(pattern = pattern::LABEL))]
+    pub cluster: String,
+    /// A digest of its `egressGateways`, as they were then.
+    #[schemars(length(max = limits::DIGEST))]
+    pub egress_gateways: String,
 }

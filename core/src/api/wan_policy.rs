@@ -9,7 +9,7 @@ use kube_derive::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::cel;
+use super::{cel, pattern};
 
 /// One tier of the WAN, such as a fast and dear tunnel. Its name is the tier's name.
 #[derive(CustomResource, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -54,6 +54,10 @@ pub struct WanPolicySpec {
     /// The WAN's own name for the tunnel. Informative.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tunnel: Option<String>,
+    /// What the tunnel is made by, such as `ipsec`: policies choose tiers by it. Absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63), regex(pattern = pattern::LABEL))]
+    pub cable_driver: Option<String>,
     /// What the WAN promises.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sla: Option<Sla>,

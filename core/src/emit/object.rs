@@ -23,6 +23,7 @@ pub enum Kind {
     Gateway,
     HttpRoute,
     McsServiceImport,
+    ClusterConnection,
     WanCluster,
     ExportedEndpoints,
     ExportedService,
@@ -49,7 +50,7 @@ pub struct Object {
 
 impl Kind {
     /// Every kind, in order.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::ReferenceGrant,
         Self::DestinationRule,
         Self::Service,
@@ -62,6 +63,7 @@ impl Kind {
         Self::Gateway,
         Self::HttpRoute,
         Self::McsServiceImport,
+        Self::ClusterConnection,
         Self::WanCluster,
         Self::ExportedEndpoints,
         Self::ExportedService,
@@ -82,6 +84,7 @@ impl Kind {
             Self::Gateway => &kind::GATEWAY,
             Self::HttpRoute => &kind::HTTP_ROUTE,
             Self::McsServiceImport => &kind::MCS_SERVICE_IMPORT,
+            Self::ClusterConnection => &kind::CLUSTER_CONNECTION,
             Self::WanCluster => &kind::WAN_CLUSTER,
             Self::ExportedEndpoints => &kind::EXPORTED_ENDPOINTS,
             Self::ExportedService => &kind::EXPORTED_SERVICE,

@@ -67,10 +67,24 @@ pub enum Reason {
     NoTier,
     /// There is no tier of that name.
     UnknownTier,
+    /// No cluster has a cable driver of that name.
+    UnknownDriver,
     /// A port is another's already.
     PortConflict,
     /// A tier has another port in another cluster.
     TierPortMismatch,
+    /// Of a tier between two clusters: one of them does not have it.
+    NotOffered,
+    /// Of a tier between two clusters: it has another cable driver in either.
+    TierDriverMismatch,
+    /// Of a tier between two clusters: a policy that matches them cannot be read.
+    InvalidPolicy,
+    /// Of a tier between two clusters: several policies match them.
+    PolicyConflict,
+    /// Of a tier between two clusters: their policy does not name it, or asks for another cable driver.
+    NotInPolicy,
+    /// Of a tier between two clusters: one of them does not support its cable driver.
+    DriverNotSupported,
     /// There is no cluster of that name.
     ClusterNotFound,
     /// Nothing of other clusters is imported into a namespace.
@@ -121,6 +135,8 @@ pub enum Reason {
     ResolvedRefs,
     /// Of a condition: the gateways do what an import says.
     Programmed,
+    /// Of a condition: there is a tier that a pair of clusters may use.
+    Permitted,
     /// Of a condition: something is still on its way, which is no news.
     Pending,
     /// Of a condition: nothing is known of what is in the registry; of a request: it was not sent there.

@@ -92,6 +92,7 @@ fn is_behind_a_filter(kind: Kind) -> bool {
         | Kind::TrafficExtension
         | Kind::Gateway
         | Kind::McsServiceImport
+        | Kind::ClusterConnection
         | Kind::WanCluster
         | Kind::ExportedEndpoints
         | Kind::ExportedService => false,

@@ -11,8 +11,9 @@ use kube_core::{Resource, ResourceExt};
 use super::pod::Pod;
 use super::{ClientService, Key, Objects, RouteRef, Snapshot, Unreadable};
 use crate::api::{
-    EgressGateway, ExportedEndpoints, ExportedService, McsServiceImport, OpenshiftRoute, REGISTRY_NAMESPACE, Route,
-    RouteKind, ServiceExport, ServiceImport, WanCluster, WanPolicy,
+    ClusterConnection, ClusterConnectionPolicy, EgressGateway, ExportedEndpoints, ExportedService, McsServiceImport,
+    OpenshiftRoute, REGISTRY_NAMESPACE, Route, RouteKind, ServiceExport, ServiceImport, WanCluster, WanClusterSpec,
+    WanPolicy,
 };
 
 /// An object that a [`Snapshot`] holds.
@@ -26,6 +27,9 @@ pub enum Input {
     ExportedService(ExportedService),
     ExportedEndpoints(ExportedEndpoints),
     WanCluster(WanCluster),
+    ConnectionPolicy(ClusterConnectionPolicy),
+    UnreadablePolicy(Unreadable),
+    ClusterConnection(ClusterConnection),
     Service(Service),
     EndpointSlice(EndpointSlice),
     ReferenceGrant(ReferenceGrant),
@@ -47,6 +51,8 @@ pub enum InputKind {
     ExportedService,
     ExportedEndpoints,
     WanCluster,
+    ConnectionPolicy,
+    ClusterConnection,
     Service,
     EndpointSlice,
     ReferenceGrant,
@@ -71,6 +77,14 @@ pub enum Change {
     ImportStatus(Key),
     /// Whether a cluster shows that it is alive.
     Liveness(Arc<str>),
+    /// What policies go by of a cluster: its labels, or the cable drivers that it supports.
+    Cluster(Arc<str>),
+    /// What a cluster says of whom it admits.
+    Admission(Arc<str>),
+    /// The policies of which tiers pairs of clusters may use.
+    ConnectionPolicies,
+    /// The status of the `ClusterConnection` to a cluster.
+    ConnectionStatus(Arc<str>),
     /// What the registry says of a service.
     Exported {
         /// The service.
@@ -149,6 +163,26 @@ impl Snapshot {
                 changed(put(&mut self.exported_endpoints, exported, same), |_| Change::RemoteEndpoints(service.clone()))
             }
             Input::WanCluster(cluster) => self.put_cluster(cluster),
+            Input::ConnectionPolicy(policy) => {
+                let was_unreadable = self.unreadable_policies.remove(&Key::of(&policy.metadata)).is_some();
+                let same = |old: &ClusterConnectionPolicy, new: &ClusterConnectionPolicy| {
+                    // Of several the oldest may hold.
+                    let is_as_old = old.metadata.creation_timestamp == new.metadata.creation_timestamp;
+                    !was_unreadable && is_as_old && old.spec == new.spec
+                };
+                changed(put(&mut self.connection_policies, policy, same), |_| Change::ConnectionPolicies)
+            }
+            Input::UnreadablePolicy(unreadable) => {
+                let key = Key::of(&unreadable.metadata);
+                self.connection_policies.remove(&key);
+                self.unreadable_policies.insert(&key, unreadable);
+                vec![Change::ConnectionPolicies]
+            }
+            Input::ClusterConnection(connection) => {
+                let key = Key::of(&connection.metadata);
+                self.cluster_connections.insert(&key, connection);
+                vec![Change::ConnectionStatus(key.name)]
+            }
             Input::Service(service) => {
                 let same = |old: &Service, new: &Service| is_same(old, new) && old.spec == new.spec;
                 changed(put(&mut self.services, service, same), Change::Service)
@@ -223,6 +257,14 @@ impl Snapshot {
                 (true, Change::RemoteEndpoints(Key::new(exported.spec.namespace, exported.spec.name)))
             }
             InputKind::WanCluster => (self.wan_clusters.remove(&key).is_some(), Change::Everything),
+            InputKind::ConnectionPolicy => {
+                let was_unreadable = self.unreadable_policies.remove(&key).is_some();
+                let was_there = self.connection_policies.remove(&key).is_some() || was_unreadable;
+                (was_there, Change::ConnectionPolicies)
+            }
+            InputKind::ClusterConnection => {
+                (self.cluster_connections.remove(&key).is_some(), Change::ConnectionStatus(key.name))
+            }
             InputKind::Service => (self.services.remove(&key).is_some(), Change::Service(key)),
             InputKind::EndpointSlice => {
                 let slice = self.endpoint_slices.remove(&key);
@@ -265,22 +307,28 @@ impl Snapshot {
     }
 
     fn put_cluster(&mut self, cluster: WanCluster) -> Vec<Change> {
-        let (now, created) = (cluster.spec.clone(), cluster.metadata.creation_timestamp.clone());
+        let WanCluster { spec: now, metadata } = cluster.clone();
         let Some(before) = self.wan_clusters.insert(cluster) else {
             return vec![Change::Everything];
         };
         // Since when it is there decides whose exports are the older.
         let is_moved = before.spec.network != now.network;
-        if is_moved || before.spec.tiers != now.tiers || before.metadata.creation_timestamp != created {
+        let is_younger = before.metadata.creation_timestamp != metadata.creation_timestamp;
+        if is_moved || before.spec.tiers != now.tiers || is_younger {
             return vec![Change::Everything];
         }
-        let before = before.spec;
+        let WanClusterSpec { network: _, tiers: _, egress_gateways, cable_drivers, admits, admitted } = before.spec;
+        let name: Arc<str> = metadata.name.unwrap_or_default().into();
+        let is_other = before.metadata.labels != metadata.labels || cable_drivers != now.cable_drivers;
+        let is_told = admits != now.admits || admitted != now.admitted;
         let differs = |gateways: &[EgressGateway], others: &[EgressGateway]| {
             let differing: Vec<_> = gateways.iter().filter(|gateway| !others.contains(gateway)).cloned().collect();
             differing.into_iter().map(|gateway| Change::RemoteEgress(gateway.namespace.into()))
         };
-        differs(&before.egress_gateways, &now.egress_gateways)
-            .chain(differs(&now.egress_gateways, &before.egress_gateways))
+        differs(&egress_gateways, &now.egress_gateways)
+            .chain(differs(&now.egress_gateways, &egress_gateways))
+            .chain(is_other.then(|| Change::Cluster(Arc::clone(&name))))
+            .chain(is_told.then(|| Change::Admission(Arc::clone(&name))))
             .collect()
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_core::Resource;
 use serde::de::DeserializeOwned;
 
@@ -12,8 +13,8 @@ use super::item::{Item, Places};
 use super::kind::{Recognized, recognize};
 use super::typed;
 use super::yaml::{self, Value};
-use super::{Objects, Snapshot, slip};
-use crate::api::{OpenshiftRoute, Route, RouteDocument, RouteKind, RouteSelector, validate};
+use super::{Objects, Snapshot, Unreadable, slip, submariner};
+use crate::api::{ClusterConnectionPolicy, OpenshiftRoute, Route, RouteDocument, RouteKind, RouteSelector, validate};
 use crate::kind::{self, KindInfo};
 use crate::problem::{ObjectRef, Problem, Reason, Severity};
 
@@ -130,6 +131,7 @@ impl Collected {
                 self.add_ours(&object, validate::exported_endpoints, |all| &mut all.exported_endpoints);
             }
             InputKind::WanCluster => self.add_ours(&object, validate::wan_cluster, |all| &mut all.wan_clusters),
+            InputKind::ConnectionPolicy => self.add_connection_policy(&object),
             InputKind::Service => self.add(&object, |all| &mut all.services),
             InputKind::EndpointSlice => self.add(&object, |all| &mut all.endpoint_slices),
             InputKind::ReferenceGrant => self.add(&object, |all| &mut all.reference_grants),
@@ -141,7 +143,10 @@ impl Collected {
                     self.snapshot.gateway_pods.insert(pod);
                 }
             }
-            InputKind::Namespace | InputKind::ClientService | InputKind::McsServiceImport => {}
+            InputKind::Namespace
+            | InputKind::ClientService
+            | InputKind::ClusterConnection
+            | InputKind::McsServiceImport => {}
         }
     }
 
@@ -159,6 +164,29 @@ impl Collected {
             }
             self.findings.extend(problems.into_iter().map(|problem| self.places.locate(problem)));
         }
+    }
+
+    /// Adds a policy, whatever is wrong with it: it may take away more than others give.
+    fn add_connection_policy(&mut self, object: &ObjectRef) {
+        let Some(item) = self.places.get(object) else { return };
+        let json = item.node.to_json();
+        let problems = match typed::read_ours::<ClusterConnectionPolicy>(object, json.clone()) {
+            Ok(mut policy) => {
+                policy.metadata.namespace.clone_from(&object.namespace);
+                let problems = validate::connection_policy(&policy);
+                self.snapshot.put(Input::ConnectionPolicy(policy));
+                problems
+            }
+            Err(faults) => {
+                let ObjectRef { kind: _, namespace, name } = object.clone();
+                let metadata = ObjectMeta { namespace, name: Some(name), ..ObjectMeta::default() };
+                let error = faults.iter().map(|fault| fault.message.clone()).next().unwrap_or_default();
+                let unreadable = Unreadable { metadata, conditions: Vec::new(), error };
+                self.snapshot.put(Input::UnreadablePolicy(unreadable));
+                faults.into_iter().map(|fault| submariner::hinted(fault, &json)).collect()
+            }
+        };
+        self.findings.extend(problems.into_iter().map(|problem| self.places.locate(problem)));
     }
 
     /// Adds a route, if all of its rules can be read.

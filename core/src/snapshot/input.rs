@@ -9,9 +9,11 @@ use serde_json::Value;
 use super::change::{Input, InputKind};
 use super::{ClientService, Key, Unreadable, typed};
 use crate::api::{IMPORT_LABEL, Route, TIER_NAMESPACE, validate};
+use crate::kind;
 use crate::problem::{ObjectRef, Problem};
 
-/// Reads an object. A `ServiceImport` that cannot be read is an input, too: what it should forbid must not be open.
+/// Reads an object. A `ServiceImport`, and a policy, that cannot be read is an input, too: what it should forbid must not
+/// be open.
 ///
 /// # Errors
 /// It has not the form of its kind, or breaks a rule of it that the API server should have enforced.
@@ -26,6 +28,12 @@ pub fn read(kind: InputKind, object: &Value) -> Result<Input, Box<Unreadable>> {
         InputKind::ExportedService => sound(object, validate::exported_service).map(Input::ExportedService),
         InputKind::ExportedEndpoints => sound(object, validate::exported_endpoints).map(Input::ExportedEndpoints),
         InputKind::WanCluster => sound(object, validate::wan_cluster).map(Input::WanCluster),
+        // What of it is wrong, `crate::connection` takes at its worst.
+        InputKind::ConnectionPolicy => {
+            let policy = typed(object).map(Input::ConnectionPolicy);
+            Ok(policy.unwrap_or_else(|unreadable| Input::UnreadablePolicy(*unreadable)))
+        }
+        InputKind::ClusterConnection => typed(object).map(Input::ClusterConnection),
         InputKind::Service => typed(object).map(Input::Service),
         InputKind::EndpointSlice => typed(object).map(Input::EndpointSlice),
         InputKind::ReferenceGrant => typed(object).map(Input::ReferenceGrant),
@@ -38,13 +46,14 @@ pub fn read(kind: InputKind, object: &Value) -> Result<Input, Box<Unreadable>> {
     }
 }
 
-/// Whether an object of ours is a Service that clients call, whose addresses are the API server's to give, or what tells them
-/// of it. Tier services, of which there are many, are neither.
-pub fn is_for_clients(object: &Value) -> bool {
+/// Whether an object of ours is an input, too: a Service that clients call, whose addresses are the API server's to give, what
+/// tells them of it, or what has a status by us alone. Tier services, of which there are many, are neither.
+pub fn is_read_back(object: &Value) -> bool {
     let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
     let is_of_tier = || text("/metadata/namespace") == Some(TIER_NAMESPACE);
     let is_shown = || matches!(text("/spec/type"), Some("ClusterSetIP" | "Headless"));
-    object.pointer("/spec/clusterIPs/0").is_some() && !is_of_tier() || is_shown()
+    let is_connection = || text("/kind") == Some(kind::CLUSTER_CONNECTION.name);
+    object.pointer("/spec/clusterIPs/0").is_some() && !is_of_tier() || is_shown() || is_connection()
 }
 
 /// What is kept of a Service of ours. One that clients of an import call has the import's name on a label.

@@ -165,6 +165,10 @@ impl Translator {
             Change::Everything
             | Change::ImportStatus(_)
             | Change::McsImportStatus(_)
+            | Change::Cluster(_)
+            | Change::Admission(_)
+            | Change::ConnectionPolicies
+            | Change::ConnectionStatus(_)
             | Change::RemoteEndpoints(_)
             | Change::OpenshiftRouteStatus(_)
             | Change::Route(_) => {}
@@ -343,17 +347,16 @@ impl Translator {
 
     /// What this cluster tells the registry of itself, but for its network.
     pub fn cluster(&self, snapshot: &Snapshot) -> WanClusterSpec {
-        let tiers = self
-            .exports
-            .tier_ports()
-            .filter_map(|(name, port)| Some(ClusterTier { name: name.to_owned(), port: port.try_into().ok()? }));
+        let tiers = self.exports.tier_ports().filter_map(|(name, port)| {
+            Some(ClusterTier { name: name.to_owned(), port: port.try_into().ok()?, cable_driver: None })
+        });
         // What is over a bound would make the registry refuse all of it.
         let mut egress_gateways = self.egress_gateways(snapshot);
         egress_gateways.truncate(limits::NAMESPACES);
         for gateway in &mut egress_gateways {
             gateway.addresses.truncate(limits::ADDRESSES);
         }
-        WanClusterSpec { network: None, tiers: tiers.collect(), egress_gateways }
+        WanClusterSpec { tiers: tiers.collect(), egress_gateways, ..WanClusterSpec::default() }
     }
 
     /// What of [`Self::cluster`] the registry is not told, as it is too much: requests from there are refused elsewhere.

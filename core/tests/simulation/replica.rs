@@ -13,7 +13,7 @@ use mcwan_core::moment::Moment;
 use mcwan_core::observed::{Digest, Live};
 use mcwan_core::rollout::{GatewayPod, ModuleVerdict, Rollout, Safeguard, Timing, WatchEvent};
 use mcwan_core::snapshot::Key;
-use mcwan_core::snapshot::input::is_for_clients;
+use mcwan_core::snapshot::input::is_read_back;
 use mcwan_core::status::StatusPatch;
 use mcwan_core::translate::{FrontEnds, Import, Options, RouteOptions, Steering, SteeringKey, Trust};
 use mcwan_core::watched::Watched;
@@ -153,7 +153,7 @@ impl Replica {
 }
 
 fn changed(kind: Watched, key: &Key, stored: &Stored) -> WatchEvent {
-    let is_kept = || stored.ours.is_none() || kind.is_in_registry() || is_for_clients(&stored.body);
+    let is_kept = || stored.ours.is_none() || kind.is_in_registry() || is_read_back(&stored.body);
     let is_input = kind == Watched::Lease || kind.input_of(stored.ours.is_some()).is_some_and(|_| is_kept());
     WatchEvent::Changed {
         kind,

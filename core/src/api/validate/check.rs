@@ -39,6 +39,15 @@ impl Check {
         }
     }
 
+    /// A list of different labels that has at most so many.
+    pub(super) fn labels(&mut self, list: &FieldPath, items: &[String], max: usize) {
+        self.count(list.clone(), items.len(), max);
+        for (index, item) in items.iter().enumerate() {
+            self.label(list.index(index), item);
+        }
+        self.distinct_items(list, items);
+    }
+
     /// The items of a list differ in what identifies them.
     pub(super) fn distinct<T: Eq + std::hash::Hash>(
         &mut self,

@@ -30,7 +30,13 @@ async fn the_commands_of_the_readme_leave_nothing() -> Result<()> {
         cluster.kubectl(&arguments).await?;
     }
     // Its kind is not installed.
-    let ours = [Kind::WanCluster, Kind::ExportedEndpoints, Kind::ExportedService, Kind::McsServiceImport];
+    let ours = [
+        Kind::WanCluster,
+        Kind::ExportedEndpoints,
+        Kind::ExportedService,
+        Kind::McsServiceImport,
+        Kind::ClusterConnection,
+    ];
     for kind in Kind::ALL.into_iter().filter(|kind| !ours.contains(kind)) {
         let resource = kind.api_resource();
         let kind = format!("{}.{}", resource.plural, resource.group);

@@ -78,6 +78,11 @@ async fn its_rights_are_these(cluster: &TestCluster) -> Result<()> {
         ("create gateway.networking.k8s.io/referencegrants mc-wan", true),
         ("create gateway.networking.k8s.io/referencegrants secure", false),
         ("patch networking.istio.io/destinationrules mc-wan mcwan-tiers", true),
+        ("create mc-wan.l7mp.io/clusterconnections mc-wan cluster-2", true),
+        ("patch mc-wan.l7mp.io/clusterconnections/status mc-wan cluster-2", true),
+        ("create mc-wan.l7mp.io/clusterconnections secure cluster-2", false),
+        ("watch mc-wan.l7mp.io/clusterconnectionpolicies mc-wan-registry", true),
+        ("patch mc-wan.l7mp.io/clusterconnectionpolicies mc-wan-registry default", false),
         ("patch networking.istio.io/destinationrules mc-wan other", false),
         ("patch networking.istio.io/destinationrules secure mcwan-tiers", false),
         // The registry, the lease, the key.

@@ -17,11 +17,12 @@ use crate::command::run;
 const SYSTEM: &str = "mc-wan-system";
 const DIGEST: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
 /// What both bring.
-const SHARED: [&str; 4] = [
+const SHARED: [&str; 5] = [
     "namespace/mc-wan-registry",
     "customresourcedefinition.apiextensions.k8s.io/exportedservices.mc-wan.l7mp.io",
     "customresourcedefinition.apiextensions.k8s.io/exportedendpoints.mc-wan.l7mp.io",
     "customresourcedefinition.apiextensions.k8s.io/wanclusters.mc-wan.l7mp.io",
+    "customresourcedefinition.apiextensions.k8s.io/clusterconnectionpolicies.mc-wan.l7mp.io",
 ];
 
 /// The working tree.

@@ -5,11 +5,12 @@ use mcwan_testbed::cluster::{Crds, TestCluster};
 
 use super::member::{REGISTRY, done, registry};
 
-const OBJECTS: [&str; 8] = [
+const OBJECTS: [&str; 9] = [
     "namespace/mc-wan-registry",
     "customresourcedefinition.apiextensions.k8s.io/exportedservices.mc-wan.l7mp.io",
     "customresourcedefinition.apiextensions.k8s.io/exportedendpoints.mc-wan.l7mp.io",
     "customresourcedefinition.apiextensions.k8s.io/wanclusters.mc-wan.l7mp.io",
+    "customresourcedefinition.apiextensions.k8s.io/clusterconnectionpolicies.mc-wan.l7mp.io",
     "validatingadmissionpolicy.admissionregistration.k8s.io/mcwan-registry",
     "validatingadmissionpolicybinding.admissionregistration.k8s.io/mcwan-registry",
     "resourcequota/mcwan-registry",
@@ -41,12 +42,12 @@ async fn it_prepares_an_api_server_and_may_be_run_again() -> Result<()> {
     assert_eq!(cluster.kubectl(&versions).await?, before);
 
     // What somebody took away or changed is mended.
-    cluster.kubectl(&["delete", OBJECTS[5]]).await?;
+    cluster.kubectl(&["delete", OBJECTS[6]]).await?;
     let lax = r#"{"spec": {"failurePolicy": "Ignore"}}"#;
-    cluster.kubectl(&["patch", OBJECTS[4], "--type=merge", "--patch", lax]).await?;
+    cluster.kubectl(&["patch", OBJECTS[5], "--type=merge", "--patch", lax]).await?;
     let ran = registry(&cluster, &["join", "c1"]).await?;
     assert_eq!((ran.status, ran.out.as_str()), (Some(1), ""), "{ran:?}");
-    assert!(ran.log.contains(&format!("there is no {}", OBJECTS[5])), "{}", ran.log);
+    assert!(ran.log.contains(&format!("there is no {}", OBJECTS[6])), "{}", ran.log);
     let mended = lines("unchanged")
         .replace(
             "policy.admissionregistration.k8s.io/mcwan-registry unchanged",
