@@ -13,6 +13,7 @@
 
 pub mod api;
 pub mod backoff;
+pub mod connection;
 pub mod emit;
 pub mod explain;
 pub mod json;

@@ -1,5 +1,6 @@
 //! What the resources mean, and what a cluster is told of it.
 
+mod connection;
 mod emission;
 mod rollout;
 mod translator;

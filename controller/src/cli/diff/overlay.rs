@@ -57,8 +57,13 @@ impl Overlay {
             &files.exported_endpoints,
         )?;
         all.lay(InputKind::WanCluster, &(), Merge::Whole, &snapshot.wan_clusters, &files.wan_clusters)?;
-        let (live, files_have) = (&snapshot.connection_policies, &files.connection_policies);
-        all.lay(InputKind::ConnectionPolicy, &(), Merge::Whole, live, files_have)?;
+        all.lay(
+            InputKind::ConnectionPolicy,
+            &(),
+            Merge::Whole,
+            &snapshot.connection_policies,
+            &files.connection_policies,
+        )?;
         all.lay(InputKind::Service, &(), Merge::Fields, &snapshot.services, &files.services)?;
         all.lay(InputKind::EndpointSlice, &(), Merge::Fields, &snapshot.endpoint_slices, &files.endpoint_slices)?;
         all.lay(InputKind::ReferenceGrant, &(), Merge::Fields, &snapshot.reference_grants, &files.reference_grants)?;
