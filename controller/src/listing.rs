@@ -10,12 +10,14 @@ use mcwan_core::snapshot::{Snapshot, Unreadable, input};
 use mcwan_core::watched::Watched;
 use serde_json::Value;
 
+use crate::watch::served;
+
 /// What an API server has of the kinds that are read.
 #[derive(Debug, Default)]
 pub struct Live {
     /// The objects; of those that mcwan wrote itself, what the API server has made of them.
     pub snapshot: Snapshot,
-    /// The kinds that are not installed.
+    /// The kinds that are not installed, but for those that a registry may lack.
     pub missing: Vec<&'static KindInfo>,
     /// The objects that cannot be read, with their kinds.
     pub unreadable: Vec<(&'static str, Unreadable)>,
@@ -45,6 +47,9 @@ impl Live {
             let info = watched.info();
             let in_registry = watched.is_in_registry();
             let error = |source: kube::Error| LiveError { kind: info.name, in_registry, source: Box::new(source) };
+            if watched.is_optional() && !served::is_there(registry, info).await.map_err(error)? {
+                continue;
+            }
             let mut objects = None;
             for mcs_version in McsVersion::ALL {
                 objects = list(client, registry, watched, mcs_version).await.map_err(error)?;

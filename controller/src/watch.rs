@@ -13,7 +13,7 @@
 
 mod error;
 mod reading;
-mod served;
+pub(crate) mod served;
 mod task;
 
 use std::sync::{Arc, Mutex, PoisonError};

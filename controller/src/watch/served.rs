@@ -1,9 +1,9 @@
-//! Which version of the Multi-Cluster Services API is served.
+//! What is served: which version of the Multi-Cluster Services API, and of our own kinds those that a registry may lack.
 
 use std::time::Duration;
 
 use kube::Client;
-use mcwan_core::api::service_export::{MCS_GROUP, McsVersion};
+use mcwan_core::api::service_export::McsVersion;
 use mcwan_core::kind::KindInfo;
 use mcwan_core::watched::Watched;
 use tokio::time::sleep;
@@ -23,11 +23,20 @@ pub(super) enum Served {
 /// The newest version of a kind of the Multi-Cluster Services API that is served.
 pub(super) async fn newest(client: &Client, kind: &KindInfo) -> kube::Result<Served> {
     for version in McsVersion::ALL {
-        if is_served(client, kind, version).await? {
+        if is_served(client, kind, version.as_str()).await? {
             return Ok(Served::Version(version));
         }
     }
     Ok(Served::Nothing)
+}
+
+/// Whether a registry has a kind that it may lack. A list does not tell: rights are looked at first, and one that lacks the
+/// kind gives none to it.
+pub(crate) async fn is_there(registry: &Client, kind: &KindInfo) -> kube::Result<bool> {
+    match kind.versions.last() {
+        Some(version) => is_served(registry, kind, version).await,
+        None => Ok(false),
+    }
 }
 
 /// Ends when a newer version than the one in use is served; never for what has only one.
@@ -43,8 +52,8 @@ pub(super) async fn superseded(client: Client, kind: Watched, used: McsVersion) 
     }
 }
 
-async fn is_served(client: &Client, kind: &KindInfo, version: McsVersion) -> kube::Result<bool> {
-    match client.list_api_group_resources(&format!("{MCS_GROUP}/{}", version.as_str())).await {
+async fn is_served(client: &Client, kind: &KindInfo, version: &str) -> kube::Result<bool> {
+    match client.list_api_group_resources(&format!("{}/{version}", kind.group)).await {
         Ok(list) => Ok(list.resources.iter().any(|resource| resource.kind == kind.name)),
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
         Err(error) => Err(error),

@@ -114,6 +114,10 @@ impl Task {
                 }
                 Ok(served)
             }
+            info if self.kind.is_optional() => {
+                let is_there = timeout(LIST_TIMEOUT, served::is_there(&self.source.registry, info)).await??;
+                Ok(if is_there { Served::Version(McsVersion::default()) } else { Served::Nothing })
+            }
             _ => Ok(Served::Version(McsVersion::default())),
         }
     }
@@ -190,9 +194,10 @@ impl Task {
         Ok(())
     }
 
-    /// A kind that is not installed has no objects; but a registry that lacks one is none, or the wrong one.
+    /// A kind that is not installed has no objects; but a registry that lacks one is none, or the wrong one, unless one of an
+    /// earlier release lacks it.
     async fn not_installed(&mut self) -> Result<(), Closed> {
-        if self.kind.is_in_registry() {
+        if self.kind.is_in_registry() && !self.kind.is_optional() {
             return self.failed(WatchError::NotPrepared).await;
         }
         tracing::debug!(kind = self.kind.name(), "the kind is not installed");

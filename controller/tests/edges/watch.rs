@@ -19,7 +19,8 @@ use tokio::time::timeout;
 /// How long until everything is listed.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// An API server that has these lists, by the last part of their paths, and whose watches are silent.
+/// An API server that has these lists, by the last part of their paths, and whose watches are silent. One that is null it
+/// does not let us read.
 async fn serving(lists: Vec<(&'static str, Value)>) -> Client {
     mcwan::module::use_ring();
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a free port");
@@ -37,6 +38,7 @@ async fn answer(lists: Arc<Vec<(&'static str, Value)>>, uri: Uri) -> Response {
     let list = lists.iter().find(|(known, _)| *known == plural);
     match list {
         _ if uri.query().is_some_and(|query| query.contains("watch=true")) => std::future::pending().await,
+        Some((_, Value::Null)) => StatusCode::FORBIDDEN.into_response(),
         Some((_, list)) => ([(header::CONTENT_TYPE, "application/json")], list.to_string()).into_response(),
         None => StatusCode::NOT_FOUND.into_response(),
     }
@@ -103,5 +105,42 @@ async fn an_object_is_ours_only_if_we_write_its_kind() {
     for (kind, _, _, _, is_read, message) in table {
         let told: Vec<_> = read.iter().filter(|(known, _)| *known == kind).map(|(_, is_read)| *is_read).collect();
         assert_eq!(told, [is_read], "{message}");
+    }
+}
+
+#[tokio::test]
+async fn a_registry_may_lack_policies_but_not_withhold_them() {
+    let discovery = |kind: &str| {
+        let resource = json!({"name": "any", "singularName": "", "namespaced": true, "kind": kind, "verbs": ["list"]});
+        json!({"kind": "APIResourceList", "groupVersion": "mc-wan.l7mp.io/v1alpha1", "resources": [resource]})
+    };
+    let list = json!({"apiVersion": "mc-wan.l7mp.io/v1alpha1", "kind": "ClusterConnectionPolicyList",
+        "metadata": {"resourceVersion": "9"}, "items": []});
+    let policies = "clusterconnectionpolicies";
+    let served = ("v1alpha1", discovery("ClusterConnectionPolicy"));
+    let table = [
+        (
+            vec![(policies, Value::Null)],
+            "NotInstalled",
+            "an older registry has no such kind, and an older Role no right",
+        ),
+        (vec![("v1alpha1", discovery("WANCluster")), (policies, Value::Null)], "NotInstalled", "nor has the group it"),
+        (vec![("v1alpha1", Value::Null), (policies, Value::Null)], "Failed", "it is not known whether it is there"),
+        (vec![served.clone(), (policies, Value::Null)], "Failed", "it is there, and not for us to read"),
+        (vec![served, (policies, list)], "Synced", "it is there"),
+    ];
+    for (lists, expected, message) in table {
+        let client = serving(lists).await;
+        let mut watches = Watches::start(&Source::new(client.clone(), client, "own"), FrontEnds::default());
+        let found = loop {
+            let event = timeout(PATIENCE, watches.next()).await.expect("it is told").expect("the watches go on");
+            match event {
+                WatchEvent::NotInstalled { kind: Watched::ConnectionPolicy } => break "NotInstalled",
+                WatchEvent::Failed { kind: Watched::ConnectionPolicy, .. } => break "Failed",
+                WatchEvent::Synced { kind: Watched::ConnectionPolicy } => break "Synced",
+                _ => {}
+            }
+        };
+        assert_eq!(found, expected, "{message}");
     }
 }

@@ -68,8 +68,8 @@ pub enum WatchEvent {
         /// The kind.
         kind: Watched,
     },
-    /// A kind is not installed, so that nobody can know its objects; those that were told before are told to be gone. Not of
-    /// the registry's kinds.
+    /// A kind is not installed, so that nobody can know its objects; those that were told before are told to be gone. Of the
+    /// registry's kinds only of those that it may lack.
     NotInstalled {
         /// The kind.
         kind: Watched,

@@ -176,7 +176,7 @@ impl World {
                 self.judge.join(&key.name, now);
             }
             WatchEvent::Deleted { kind: Watched::Emitted(Kind::WanCluster), key, .. } => self.judge.leave(&key.name),
-            WatchEvent::Synced { kind } if kind.is_in_registry() => {
+            WatchEvent::Synced { kind } | WatchEvent::NotInstalled { kind } if kind.is_in_registry() => {
                 self.reach.listed(*kind);
                 if *kind == Watched::Lease {
                     self.judge.listed();

@@ -5,6 +5,7 @@ use std::time::Duration;
 use mcwan_core::api::limits;
 use mcwan_core::emit::kubernetes::Settings;
 use mcwan_core::emit::object::{Kind, ObjectId};
+use mcwan_core::liveness::RegistryState;
 use mcwan_core::moment::Moment;
 use mcwan_core::observed::{Digest, Live, Owner};
 use mcwan_core::rollout::{Command, Event, Rollout, Timing, WatchEvent};
@@ -52,6 +53,24 @@ fn without_the_kind_of_exports_nothing_leaves_the_registry() {
             assert!(is_deleted_after(90, Event::Time), "none has come");
         }
     }
+}
+
+#[test]
+fn a_registry_without_policies_is_a_registry() {
+    let policies = Watched::ConnectionPolicy;
+    let (now, settings) = (Moment::START, mk_settings());
+    let mut rollout = Rollout::new("own", LEASE, mk_options(), settings, Timing::default(), 1, now);
+    for kind in Watched::all().filter(|kind| *kind != policies) {
+        rollout.observe(now, WatchEvent::Synced { kind });
+    }
+    let later = now + 2 * LEASE;
+    assert!(!rollout.is_synced(), "policies may be there");
+    rollout.observe(now, WatchEvent::Failed { kind: policies, error: "403".to_owned() });
+    assert!(!rollout.is_synced(), "they cannot be read");
+    assert!(matches!(rollout.reach().look(later), Some(RegistryState::Unreachable(_))));
+    rollout.observe(now, WatchEvent::NotInstalled { kind: policies });
+    assert!(rollout.is_synced(), "there is none");
+    assert_eq!(rollout.reach().look(later), Some(&RegistryState::Reachable));
 }
 
 #[test]
