@@ -7,6 +7,7 @@ pub mod keyed;
 pub mod objects;
 pub mod pod;
 
+mod clusters;
 mod document;
 mod documents;
 mod gathered;

@@ -11,9 +11,8 @@ use kube_core::{Resource, ResourceExt};
 use super::pod::Pod;
 use super::{ClientService, Key, Objects, RouteRef, Snapshot, Unreadable};
 use crate::api::{
-    ClusterConnection, ClusterConnectionPolicy, EgressGateway, ExportedEndpoints, ExportedService, McsServiceImport,
-    OpenshiftRoute, REGISTRY_NAMESPACE, Route, RouteKind, ServiceExport, ServiceImport, WanCluster, WanClusterSpec,
-    WanPolicy,
+    ClusterConnection, ClusterConnectionPolicy, ExportedEndpoints, ExportedService, McsServiceImport, OpenshiftRoute,
+    REGISTRY_NAMESPACE, Route, RouteKind, ServiceExport, ServiceImport, WanCluster, WanPolicy,
 };
 
 /// An object that a [`Snapshot`] holds.
@@ -163,26 +162,9 @@ impl Snapshot {
                 changed(put(&mut self.exported_endpoints, exported, same), |_| Change::RemoteEndpoints(service.clone()))
             }
             Input::WanCluster(cluster) => self.put_cluster(cluster),
-            Input::ConnectionPolicy(policy) => {
-                let was_unreadable = self.unreadable_policies.remove(&Key::of(&policy.metadata)).is_some();
-                let same = |old: &ClusterConnectionPolicy, new: &ClusterConnectionPolicy| {
-                    // Of several the oldest may hold.
-                    let is_as_old = old.metadata.creation_timestamp == new.metadata.creation_timestamp;
-                    !was_unreadable && is_as_old && old.spec == new.spec
-                };
-                changed(put(&mut self.connection_policies, policy, same), |_| Change::ConnectionPolicies)
-            }
-            Input::UnreadablePolicy(unreadable) => {
-                let key = Key::of(&unreadable.metadata);
-                self.connection_policies.remove(&key);
-                self.unreadable_policies.insert(&key, unreadable);
-                vec![Change::ConnectionPolicies]
-            }
-            Input::ClusterConnection(connection) => {
-                let key = Key::of(&connection.metadata);
-                self.cluster_connections.insert(&key, connection);
-                vec![Change::ConnectionStatus(key.name)]
-            }
+            Input::ConnectionPolicy(policy) => self.put_connection_policy(policy),
+            Input::UnreadablePolicy(unreadable) => self.put_unreadable_policy(unreadable),
+            Input::ClusterConnection(connection) => self.put_connection(connection),
             Input::Service(service) => {
                 let same = |old: &Service, new: &Service| is_same(old, new) && old.spec == new.spec;
                 changed(put(&mut self.services, service, same), Change::Service)
@@ -305,43 +287,17 @@ impl Snapshot {
         self.refused_clusters = refused;
         changes
     }
-
-    fn put_cluster(&mut self, cluster: WanCluster) -> Vec<Change> {
-        let WanCluster { spec: now, metadata } = cluster.clone();
-        let Some(before) = self.wan_clusters.insert(cluster) else {
-            return vec![Change::Everything];
-        };
-        // Since when it is there decides whose exports are the older.
-        let is_moved = before.spec.network != now.network;
-        let is_younger = before.metadata.creation_timestamp != metadata.creation_timestamp;
-        if is_moved || before.spec.tiers != now.tiers || is_younger {
-            return vec![Change::Everything];
-        }
-        let WanClusterSpec { network: _, tiers: _, egress_gateways, cable_drivers, admits, admitted } = before.spec;
-        let name: Arc<str> = metadata.name.unwrap_or_default().into();
-        let is_other = before.metadata.labels != metadata.labels || cable_drivers != now.cable_drivers;
-        let is_told = admits != now.admits || admitted != now.admitted;
-        let differs = |gateways: &[EgressGateway], others: &[EgressGateway]| {
-            let differing: Vec<_> = gateways.iter().filter(|gateway| !others.contains(gateway)).cloned().collect();
-            differing.into_iter().map(|gateway| Change::RemoteEgress(gateway.namespace.into()))
-        };
-        differs(&egress_gateways, &now.egress_gateways)
-            .chain(differs(&now.egress_gateways, &egress_gateways))
-            .chain(is_other.then(|| Change::Cluster(Arc::clone(&name))))
-            .chain(is_told.then(|| Change::Admission(Arc::clone(&name))))
-            .collect()
-    }
 }
 
 /// Puts an object in; gives its key unless it means the same as before.
-fn put<T: Resource>(objects: &mut Objects<T>, object: T, same: impl Fn(&T, &T) -> bool) -> Option<Key> {
+pub(super) fn put<T: Resource>(objects: &mut Objects<T>, object: T, same: impl Fn(&T, &T) -> bool) -> Option<Key> {
     let key = Key::of(object.meta());
     let is_same = objects.get(&key.namespace, &key.name).is_some_and(|old| same(old, &object));
     objects.insert(object);
     (!is_same).then_some(key)
 }
 
-fn changed(key: Option<Key>, change: impl Fn(Key) -> Change) -> Vec<Change> {
+pub(super) fn changed(key: Option<Key>, change: impl Fn(Key) -> Change) -> Vec<Change> {
     key.map(change).into_iter().collect()
 }
 
