@@ -72,11 +72,11 @@ impl Considered {
             (Some(Way::OneLeft), ..) => match_of(one, other),
             (Some(Way::OtherLeft), ..) => match_of(other, one),
             (Some(Way::Either), ..) => "matches either way round: both selectors take both".to_owned(),
-            (None, Taken::Neither, Taken::Neither) => "matches not: neither selector takes one of them".to_owned(),
-            (None, Taken::Neither, _) => "matches not: leftClusterSelector takes neither".to_owned(),
-            (None, _, Taken::Neither) => "matches not: rightClusterSelector takes neither".to_owned(),
-            (None, Taken::One, _) => format!("matches not: neither selector takes {other}"),
-            (None, Taken::Other | Taken::Both, _) => format!("matches not: neither selector takes {one}"),
+            (None, Taken::Neither, Taken::Neither) => "does not match: neither selector takes one of them".to_owned(),
+            (None, Taken::Neither, _) => "does not match: leftClusterSelector takes neither".to_owned(),
+            (None, _, Taken::Neither) => "does not match: rightClusterSelector takes neither".to_owned(),
+            (None, Taken::One, _) => format!("does not match: neither selector takes {other}"),
+            (None, Taken::Other | Taken::Both, _) => format!("does not match: neither selector takes {one}"),
         }
     }
 }
@@ -98,11 +98,11 @@ mod tests {
             (Taken::Both, Taken::One, Some(Way::OtherLeft), swapped.as_str()),
             (Taken::Other, Taken::Both, Some(Way::OtherLeft), swapped.as_str()),
             (Taken::Both, Taken::Both, Some(Way::Either), "matches either way round: both selectors take both"),
-            (Taken::Neither, Taken::Both, None, "matches not: leftClusterSelector takes neither"),
-            (Taken::One, Taken::Neither, None, "matches not: rightClusterSelector takes neither"),
-            (Taken::Neither, Taken::Neither, None, "matches not: neither selector takes one of them"),
-            (Taken::One, Taken::One, None, "matches not: neither selector takes b"),
-            (Taken::Other, Taken::Other, None, "matches not: neither selector takes a"),
+            (Taken::Neither, Taken::Both, None, "does not match: leftClusterSelector takes neither"),
+            (Taken::One, Taken::Neither, None, "does not match: rightClusterSelector takes neither"),
+            (Taken::Neither, Taken::Neither, None, "does not match: neither selector takes one of them"),
+            (Taken::One, Taken::One, None, "does not match: neither selector takes b"),
+            (Taken::Other, Taken::Other, None, "does not match: neither selector takes a"),
         ];
         for (left, right, way, text) in table {
             let considered = Considered { policy: "p".into(), left, right, fault: None };

@@ -31,9 +31,9 @@ pub struct Refusal {
 /// What takes a tier away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// The clusters have not both of them the tier, with one port; nothing else does.
+    /// That the clusters do not both have it, with one port, and nothing else.
     Lists,
-    /// Policies or drivers do, whatever else there is.
+    /// Policies or drivers, whatever else there is.
     Policy,
 }
 

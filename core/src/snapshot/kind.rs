@@ -2,7 +2,7 @@
 
 use super::change::InputKind;
 use crate::api::{self, MCS_GROUP};
-use crate::kind::{KindInfo, OURS};
+use crate::kind::{CLUSTER_CONNECTION, KindInfo, OURS};
 use crate::watched::Watched;
 
 /// What an `apiVersion` and a `kind` stand for.
@@ -37,6 +37,9 @@ pub(super) fn recognize(api_version: &str, kind: &str) -> Recognized {
             api::VERSION
         ))),
         Some((known, _)) if known.is_ours() => misspelt(known),
+        None if group == api::GROUP && version == api::VERSION && kind == CLUSTER_CONNECTION.name => {
+            Recognized::Ignored(Some("a controller writes it: it follows from ClusterConnectionPolicies".to_owned()))
+        }
         None if group == api::GROUP => match similar(kind) {
             Some(known) => misspelt(known),
             None => Recognized::Misspelt(format!("the kinds of {group} are {}", OURS.map(|ours| ours.name).join(", "))),
@@ -95,6 +98,12 @@ mod tests {
                 None => assert!(matches!(found, Recognized::Misspelt(_)), "{message}: {found:?}"),
             }
         }
+    }
+
+    #[test]
+    fn what_mcwan_says_is_ignored_with_a_hint() {
+        let found = recognize("mc-wan.l7mp.io/v1alpha1", "ClusterConnection");
+        assert!(matches!(&found, Recognized::Ignored(Some(_))), "{found:?}");
     }
 
     #[test]
