@@ -55,6 +55,7 @@ fn render(example: &str, data_plane: DataPlane) -> Result<String> {
         trust: Trust::default(),
         front_ends: FrontEnds::default(),
         routes: RouteOptions::default(),
+        cable_drivers: None,
     };
     let settings = Settings {
         cluster,

@@ -51,6 +51,8 @@ pub struct Config {
     pub cluster: String,
     /// The network of its pods; none: one of its own.
     pub network: Option<String>,
+    /// The cable drivers that it supports.
+    pub cable_drivers: Vec<String>,
     /// The controller's own namespace, which holds its Lease and the steering key.
     pub namespace: String,
     /// The name of this replica, which no other one has.
@@ -138,6 +140,7 @@ async fn work(
         trust: config.trust,
         front_ends: config.front_ends,
         routes: config.routes,
+        cable_drivers: Some(config.cable_drivers),
     };
     let settings = Settings {
         cluster: Some(config.cluster),

@@ -4,6 +4,7 @@
 //! A front end (`front_end`) turns its resource into rules in one form;
 //! everything behind it is common to all front ends.
 
+mod admitted;
 mod backend;
 mod clusterset;
 mod export;
@@ -15,6 +16,7 @@ mod import;
 mod merge;
 mod origin;
 mod outgoing;
+mod pairs;
 mod refusal;
 mod route_hosts;
 mod rule;
@@ -24,6 +26,7 @@ mod tier_service;
 mod translator;
 mod trust;
 
+pub use admitted::Admitted;
 pub use clusterset::{Clusterset, DirectPort, clusterset_service};
 pub use export::{Exports, Source, Tier};
 pub use families::Families;
@@ -76,6 +79,8 @@ pub struct Options {
     pub front_ends: FrontEnds,
     /// What holds for all `Route`s of `OpenShift`.
     pub routes: RouteOptions,
+    /// The cable drivers that this cluster supports; none: as the registry has it.
+    pub cable_drivers: Option<Vec<String>>,
 }
 
 /// What the resources mean.

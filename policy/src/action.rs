@@ -99,6 +99,7 @@ impl From<wire::RefuseReason> for Reason {
         match reason {
             wire::RefuseReason::BackendNotFound => Self::BackendNotFound,
             wire::RefuseReason::RefNotPermitted => Self::RefNotPermitted,
+            wire::RefuseReason::TierNotPermitted => Self::TierNotPermitted,
             wire::RefuseReason::UnsupportedFilter => Self::UnsupportedFilter,
             wire::RefuseReason::InvalidFilter => Self::InvalidFilter,
             wire::RefuseReason::InvalidMatch => Self::InvalidMatch,

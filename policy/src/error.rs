@@ -17,6 +17,8 @@ pub enum Reason {
     BackendNotFound,
     /// The backend is in another namespace that does not admit us.
     RefNotPermitted,
+    /// The tier is one that the pair of clusters may not use.
+    TierNotPermitted,
     /// The rule asks for something that mcwan does not do.
     UnsupportedFilter,
     /// The rule asks for something that cannot be.
@@ -41,6 +43,7 @@ impl Reason {
             Self::NoBackend => "NoBackend",
             Self::BackendNotFound => "BackendNotFound",
             Self::RefNotPermitted => "RefNotPermitted",
+            Self::TierNotPermitted => "TierNotPermitted",
             Self::UnsupportedFilter => "UnsupportedFilter",
             Self::InvalidFilter => "InvalidFilter",
             Self::InvalidMatch => "InvalidMatch",
@@ -61,6 +64,7 @@ impl Reason {
             Self::NoBackend
             | Self::BackendNotFound
             | Self::RefNotPermitted
+            | Self::TierNotPermitted
             | Self::UnsupportedFilter
             | Self::InvalidFilter
             | Self::InvalidMatch
@@ -75,6 +79,7 @@ impl Reason {
             Self::NoBackend => "the rule for this request has no backend\n",
             Self::BackendNotFound => "the backend of the rule for this request does not exist\n",
             Self::RefNotPermitted => "the backend of the rule for this request is not permitted\n",
+            Self::TierNotPermitted => "the tier of the rule for this request is not permitted\n",
             Self::UnsupportedFilter => "the rule for this request has an unsupported filter\n",
             Self::InvalidFilter => "the rule for this request has an invalid filter\n",
             Self::InvalidMatch => "a rule of this import has an invalid match\n",

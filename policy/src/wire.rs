@@ -358,6 +358,8 @@ pub enum RefuseReason {
     InvalidFilter,
     /// A match that cannot be read; without it others would match more.
     InvalidMatch,
+    /// The tier that a backendRef names is one that the pair of clusters may not use. An older module does not know it.
+    TierNotPermitted,
     /// No backend takes any request. An older module does not know it: it is there only beside a status of its own.
     NoBackend,
 }

@@ -72,6 +72,7 @@ impl Setup {
             trust: Trust::default(),
             front_ends: FrontEnds::default(),
             routes: RouteOptions::default(),
+            cable_drivers: None,
         };
         let translation = translate::translate(&snapshot, &options);
         let plugin = Plugin::new(&translation.imports, UnknownHosts::Pass)?;

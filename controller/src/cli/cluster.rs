@@ -116,6 +116,7 @@ impl Cluster {
             trust: Trust { import_namespaces: environment.import_namespaces(), ..Trust::default() },
             front_ends: environment.front_ends(),
             routes: environment.routes(),
+            cable_drivers: None,
         };
         if let Some(cluster) = &options.cluster {
             let lease = registry::lease(&registry, cluster).await?;

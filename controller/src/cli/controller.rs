@@ -48,6 +48,10 @@ pub(super) struct Controller {
     /// it, the cluster has one of its own
     #[arg(long, env = "MCWAN_NETWORK", value_name = "NAME")]
     network: Option<String>,
+    /// The cable drivers that this cluster supports, with commas between them: tiers that have one, and policies that ask for
+    /// one, lead to clusters that support it, too
+    #[arg(long, env = "MCWAN_CABLE_DRIVERS", value_name = "NAME,…", value_delimiter = ',')]
+    cable_drivers: Vec<String>,
     /// The filter's module: `oci://HOST/REPOSITORY@sha256:…`, or `https://HOST/PATH` with --module-sha256
     #[arg(long, env = "MCWAN_MODULE", value_name = "URL")]
     module: String,
@@ -187,6 +191,12 @@ impl Controller {
 
     fn config(&self) -> anyhow::Result<Config> {
         anyhow::ensure!(mcwan_policy::is_label(&self.cluster_id), "--cluster-id {} is no DNS label", self.cluster_id);
+        let cable_drivers: Vec<_> = self.cable_drivers.iter().filter(|driver| !driver.is_empty()).cloned().collect();
+        for driver in &cable_drivers {
+            anyhow::ensure!(mcwan_policy::is_label(driver), "--cable-drivers: {driver} is no DNS label");
+        }
+        let most = mcwan_core::api::limits::CABLE_DRIVERS;
+        anyhow::ensure!(cable_drivers.len() <= most, "--cable-drivers: at most {most}");
         if let Some(network) = &self.network {
             anyhow::ensure!(mcwan_policy::is_label(network), "--network {network} is no DNS label");
         }
@@ -198,6 +208,7 @@ impl Controller {
         Ok(Config {
             cluster: self.cluster_id.clone(),
             network: self.network.clone(),
+            cable_drivers,
             namespace: self.namespace.clone(),
             identity: format!("{}_{:016x}", self.replica, fastrand::u64(..)),
             admin: self.admin_address,

@@ -51,6 +51,7 @@ impl Gateway {
             trust: Trust::default(),
             front_ends: FrontEnds::default(),
             routes: RouteOptions::default(),
+            cable_drivers: None,
         }
     }
 

@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn the_cluster_that_holds_the_registry_is_bound_by_the_same_rules() {
-        let [_, _, _, _, policy, _, _, _] = manifests().unwrap();
+        let [_, _, _, _, _, policy, _, _, _] = manifests().unwrap();
         let installed: Vec<Value> = serde_saphyr::from_multiple(include_str!("../../../manifests/mcwan.yaml")).unwrap();
         let host = |kind: &str| {
             let is_it = |object: &&Value| object["kind"] == kind && object["metadata"]["name"] == "mcwan-registry-host";

@@ -61,6 +61,8 @@ pub enum Reason {
     InvalidKind,
     /// A backend is in another namespace that does not admit us.
     RefNotPermitted,
+    /// A tier is one that the pair of clusters may not use.
+    TierNotPermitted,
     /// A rule has no backend, or none that takes requests.
     NoBackend,
     /// Nobody says which tier requests take.
@@ -262,6 +264,7 @@ impl From<mcwan_policy::Reason> for Reason {
             Theirs::NoBackend => Self::NoBackend,
             Theirs::BackendNotFound => Self::BackendNotFound,
             Theirs::RefNotPermitted => Self::RefNotPermitted,
+            Theirs::TierNotPermitted => Self::TierNotPermitted,
             Theirs::UnsupportedFilter => Self::UnsupportedFilter,
             Theirs::InvalidFilter => Self::InvalidFilter,
             Theirs::InvalidMatch => Self::InvalidMatch,
@@ -310,6 +313,7 @@ mod tests {
             Theirs::NoBackend,
             Theirs::BackendNotFound,
             Theirs::RefNotPermitted,
+            Theirs::TierNotPermitted,
             Theirs::UnsupportedFilter,
             Theirs::InvalidFilter,
             Theirs::InvalidMatch,

@@ -159,6 +159,7 @@ spec: {port: 31111}
             trust: Trust::default(),
             front_ends: FrontEnds::default(),
             routes: RouteOptions::default(),
+            cable_drivers: None,
         });
         translator.update(&snapshot, &[Change::Everything]);
         Import::clone(translator.imports().get("secure", "payment").unwrap())

@@ -198,6 +198,7 @@ spec: {cluster: c1, namespace: secure, name: payment, exportedAt: '2026-11-20T08
                 trust: Trust::default(),
                 front_ends: FrontEnds::default(),
                 routes: RouteOptions::default(),
+                cable_drivers: None,
             });
             translator.update(&gathered.snapshot, &[Change::Everything]);
             let route = gathered.snapshot.routes.iter().next().unwrap().clone();

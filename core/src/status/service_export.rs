@@ -256,6 +256,7 @@ metadata: {name: payment, namespace: secure}
             trust: Trust::default(),
             front_ends: FrontEnds::default(),
             routes: RouteOptions::default(),
+            cable_drivers: None,
         });
         translator.update(&gathered.snapshot, &[Change::Everything]);
         let export = gathered.snapshot.service_exports.get("secure", "payment").unwrap();

@@ -54,6 +54,7 @@ mod tests {
             trust: Trust::default(),
             front_ends: FrontEnds::default(),
             routes: RouteOptions::default(),
+            cable_drivers: None,
         });
         translator.update(&gathered.snapshot, &[Change::Everything]);
         let now = Time(Timestamp::UNIX_EPOCH);

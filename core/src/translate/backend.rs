@@ -115,6 +115,7 @@ fn over_tier(
         return Err(Refusal::not_found(message).hint(one_of("the tiers are", &known)));
     }
     let Some(tier) = exports.tier(referrer.namespace, referrer.name, name) else {
+        not_forbidden(referrer.namespace, referrer.name, name, exports)?;
         let message = if exports.sources(referrer.namespace, referrer.name).next().is_none() {
             format!("no cluster exports {}/{}", referrer.namespace, referrer.name)
         } else {
@@ -157,6 +158,7 @@ fn over_default_tier(
         return over_tier(tier, port, referrer, snapshot, exports);
     }
     if exports.tier(namespace, name, tier).is_none() {
+        not_forbidden(namespace, name, tier, exports)?;
         let message =
             format!("no cluster that exports {namespace}/{name} has its default tier {tier} on the same port");
         return Err(Refusal::not_found(message));
@@ -168,6 +170,17 @@ fn over_default_tier(
     }
     let (namespace, name, tier) = (namespace.to_owned(), name.to_owned(), tier.to_owned());
     Ok(Destination::Import { namespace, name, tier, port })
+}
+
+/// Says where policies keep requests for a service from a tier.
+fn not_forbidden(namespace: &str, name: &str, tier: &str, exports: &Exports) -> Result<(), Refusal> {
+    let why = exports.why_not(namespace, name, tier);
+    if why.is_empty() {
+        return Ok(());
+    }
+    let message = format!("requests for {namespace}/{name} may not take tier {tier}: {}", why.join(", "));
+    let hint = "`mcwan clusters` shows which clusters may use which tier";
+    Err(Refusal::new(RefuseReason::TierNotPermitted, message).hint(hint))
 }
 
 fn local_service(

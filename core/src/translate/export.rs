@@ -6,20 +6,25 @@ use std::net::IpAddr;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::api::{ExportedPort, ExportedService, ServiceProperties, WanCluster, validate};
+use crate::connection::Connection;
 use crate::liveness::Liveness;
 use crate::problem::{ObjectRef, Problem, Reason};
+use crate::snapshot::change::Change;
 use crate::snapshot::{Key, Keyed, Snapshot};
 
 use super::merge::{Declared, Precedence};
-use super::tier_service;
+use super::pairs::Pairs;
 use super::trust::{self, Trust};
+use super::{Options, tier_service};
 
 /// The exports of all clusters by service, and the tiers of this one.
 #[derive(Clone, Debug, Default)]
 pub struct Exports {
     tiers: BTreeMap<String, u16>,
-    /// By cluster, the tiers whose port there is the one here.
-    shared_tiers: BTreeMap<String, Vec<String>>,
+    /// Which of them lead to which cluster.
+    pairs: Pairs,
+    /// The clusters that take part.
+    clusters: BTreeSet<String>,
     /// The oldest first.
     services: Keyed<Vec<Export>>,
     /// This cluster, where it has a name.
@@ -97,41 +102,32 @@ impl Tier {
 
 impl Exports {
     /// Knows of no export yet.
-    pub(super) fn none(own_cluster: Option<String>, trust: Trust) -> Self {
-        Self { own_cluster, trust, ..Self::default() }
+    pub(super) fn none(Options { cluster, trust, cable_drivers, .. }: &Options) -> Self {
+        let pairs = Pairs::none(cluster.as_deref(), cable_drivers.as_deref());
+        Self { own_cluster: cluster.clone(), trust: trust.clone(), pairs, ..Self::default() }
     }
 
     /// Everything that clusters export.
-    pub(super) fn new(snapshot: &Snapshot, own_cluster: Option<&str>, trust: Trust) -> Self {
+    pub(super) fn new(snapshot: &Snapshot, options: &Options) -> Self {
+        let none = Self::none(options);
         let (tiers, mut problems) = validate::tiers(snapshot.wan_policies.by_age());
+        let mut pairs = none.pairs;
+        pairs.look(snapshot, &tiers);
         let named = tiers.iter().filter_map(|tier| Some((tier.metadata.name.clone()?, tier.spec.port.get())));
         let tiers: BTreeMap<_, _> = named.collect();
-        let clusters = snapshot.wan_clusters.iter();
-        let shared_tiers = clusters.map(|cluster| {
-            let name = cluster.metadata.name.clone().unwrap_or_default();
-            (name, shared_tiers(cluster, &tiers, &mut problems))
-        });
-        let shared_tiers = shared_tiers.collect();
+        for cluster in snapshot.wan_clusters.iter() {
+            mismatches(cluster, &tiers, &mut problems);
+        }
+        let clusters = snapshot.wan_clusters.iter().filter_map(|cluster| cluster.metadata.name.clone()).collect();
         let stale = snapshot.stale_clusters.clone();
         let api_servers = trust::api_servers(snapshot);
         let joined = snapshot.wan_clusters.iter().filter_map(|WanCluster { metadata, .. }| {
             Some((metadata.name.clone()?, metadata.creation_timestamp.clone()?))
         });
         let (joined, services) = (joined.collect(), Keyed::default());
-        let neighbours = own_cluster.map(|own| neighbours(own, snapshot)).unwrap_or_default();
-        let own_cluster = own_cluster.map(str::to_owned);
-        let mut all = Self {
-            tiers,
-            shared_tiers,
-            services,
-            own_cluster,
-            neighbours,
-            joined,
-            stale,
-            trust,
-            api_servers,
-            problems,
-        };
+        let neighbours = options.cluster.as_deref().map(|own| neighbours(own, snapshot)).unwrap_or_default();
+        let mut all =
+            Self { tiers, pairs, clusters, services, neighbours, joined, stale, api_servers, problems, ..none };
         snapshot.exported_services.iter().for_each(|export| all.add(export));
         all
     }
@@ -155,8 +151,7 @@ impl Exports {
             Liveness::Stale => drop(self.stale.insert(cluster.to_owned())),
         }
         let is_of = |export: &Export| export.source.cluster == cluster;
-        let services = self.services.iter().filter(|(_, exports)| exports.iter().any(is_of));
-        let services: Vec<Key> = services.map(|(key, _)| key).collect();
+        let services = self.exported_by(|known| known == cluster);
         for key in &services {
             let exports = self.services.get_mut(&key.namespace, &key.name).into_iter().flatten();
             exports.filter(|export| is_of(export)).for_each(|export| export.source.liveness = liveness);
@@ -173,7 +168,7 @@ impl Exports {
         let spec = &export.spec;
         let object = ObjectRef::of(export);
         let mut problems = Vec::new();
-        let is_known = self.shared_tiers.contains_key(&spec.cluster);
+        let is_known = self.clusters.contains(&spec.cluster);
         let is_admitted = self.trust.import_namespaces.admits(&spec.namespace);
         let is_own = self.own_cluster.as_ref() == Some(&spec.cluster);
         let is_used = is_known && is_admitted;
@@ -293,14 +288,11 @@ impl Exports {
         self.tiers.iter().map(|(name, port)| (name.as_str(), *port))
     }
 
-    /// A service over a tier; none if this cluster has no such tier, or no source has it on the same port. This cluster's own
-    /// pods need none.
+    /// A service over a tier; none if this cluster has no such tier, or may call no source over it. This cluster's own pods need
+    /// none.
     pub fn tier(&self, namespace: &str, name: &str, tier: &str) -> Option<Tier> {
         let port = *self.tiers.get(tier)?;
-        let has_tier = |source: &&Source| {
-            let shared = self.shared_tiers.get(&source.cluster);
-            source.is_own || shared.is_some_and(|tiers| tiers.iter().any(|known| known == tier))
-        };
+        let has_tier = |source: &&Source| source.is_own || self.pairs.may_call(&source.cluster, tier);
         let sources: Vec<_> = self.sources(namespace, name).filter(has_tier).cloned().collect();
         let service = || tier_service::name(self, namespace, name, tier);
         let import = || Key::new(namespace, name);
@@ -311,6 +303,40 @@ impl Exports {
             port,
             sources,
         })
+    }
+
+    /// Why policies, drivers or gateways there keep requests to the clusters that export a service from a tier, if they do.
+    pub(super) fn why_not(&self, namespace: &str, name: &str, tier: &str) -> Vec<String> {
+        let sources = self.sources(namespace, name).filter(|source| !source.is_own);
+        sources.filter_map(|source| self.pairs.why_not(&source.cluster, tier)).collect()
+    }
+
+    /// What holds between this cluster and another; none where there is no such pair.
+    pub fn connection(&self, cluster: &str) -> Option<&Connection> {
+        self.pairs.connection(cluster)
+    }
+
+    /// What holds between this cluster and each other one, by name.
+    pub fn connections(&self) -> impl Iterator<Item = (&str, &Connection)> {
+        self.pairs.connections()
+    }
+
+    /// Looks again at which tiers lead where. Gives the services of the clusters for which that is otherwise by now, if it is
+    /// for any.
+    pub(super) fn connect(&mut self, snapshot: &Snapshot, change: &Change) -> Option<Vec<Key>> {
+        let clusters = match change {
+            Change::Cluster(cluster) => self.pairs.look_at(cluster, snapshot),
+            Change::ConnectionPolicies => self.pairs.use_policies(snapshot),
+            _ => self.pairs.connect(snapshot),
+        };
+        (!clusters.is_empty()).then(|| self.exported_by(|cluster| clusters.contains(cluster)))
+    }
+
+    /// The services that such clusters export.
+    fn exported_by(&self, is_one: impl Fn(&str) -> bool) -> Vec<Key> {
+        let is_of = |export: &Export| is_one(&export.source.cluster);
+        let services = self.services.iter().filter(|(_, exports)| exports.iter().any(is_of));
+        services.map(|(key, _)| key).collect()
     }
 
     /// The tier of a service that is taken where nobody says which: that of the oldest export that names one.
@@ -347,18 +373,13 @@ fn neighbours(own: &str, snapshot: &Snapshot) -> BTreeSet<String> {
     near.map(|(name, _)| name.to_owned()).collect()
 }
 
-fn shared_tiers(cluster: &WanCluster, own: &BTreeMap<String, u16>, problems: &mut Vec<Problem>) -> Vec<String> {
-    let mut shared = Vec::new();
+/// Tells of tiers that another cluster has on another port.
+fn mismatches(cluster: &WanCluster, own: &BTreeMap<String, u16>, problems: &mut Vec<Problem>) {
     for tier in &cluster.spec.tiers {
-        match own.get(&tier.name) {
-            Some(port) if *port == tier.port.get() => shared.push(tier.name.clone()),
-            Some(port) => {
-                let message = format!("tier {} has port {} there and {port} here: withheld", tier.name, tier.port);
-                let problem = Problem::error(ObjectRef::of(cluster), Reason::TierPortMismatch, message);
-                problems.push(problem.at("spec.tiers"));
-            }
-            None => {}
+        if let Some(port) = own.get(&tier.name).filter(|port| **port != tier.port.get()) {
+            let message = format!("tier {} has port {} there and {port} here: withheld", tier.name, tier.port);
+            let problem = Problem::error(ObjectRef::of(cluster), Reason::TierPortMismatch, message);
+            problems.push(problem.at("spec.tiers"));
         }
     }
-    shared
 }

@@ -1,7 +1,6 @@
 //! Translation that looks again only at what a change may concern.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +14,9 @@ use crate::snapshot::{Key, Keyed, Snapshot, is_from_elsewhere, is_of_hosts, of_h
 
 use super::front_end::{FrontEnd, FrontEnds};
 use super::gateway_pods::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, known_addresses};
-use super::{Exports, Families, Import, Options, Outgoing, RouteHosts, SteeringKey, clusterset, tier_service, trust};
+use super::{
+    Admitted, Exports, Families, Import, Options, Outgoing, RouteHosts, SteeringKey, clusterset, tier_service, trust,
+};
 
 /// What the resources mean, kept up to date.
 #[derive(Debug)]
@@ -51,7 +52,7 @@ impl Translator {
     /// Knows nothing yet.
     pub fn new(options: Options) -> Self {
         Self {
-            exports: Exports::none(options.cluster.clone(), options.trust.clone()),
+            exports: Exports::none(&options),
             hosts: RouteHosts::new(options.routes.clone()),
             options,
             imports: Keyed::default(),
@@ -143,7 +144,7 @@ impl Translator {
     }
 
     fn everything(&mut self, snapshot: &Snapshot) -> Affected {
-        self.exports = Exports::new(snapshot, self.options.cluster.as_deref(), self.options.trust.clone());
+        self.exports = Exports::new(snapshot, &self.options);
         let keys = |keyed: &mut dyn Iterator<Item = Key>| keyed.collect::<BTreeSet<_>>();
         let mut imports = keys(&mut self.imports.iter().map(|(key, _)| key));
         imports.extend(snapshot.service_imports.iter().map(|import| Key::of(&import.metadata)));
@@ -165,9 +166,6 @@ impl Translator {
             Change::Everything
             | Change::ImportStatus(_)
             | Change::McsImportStatus(_)
-            | Change::Cluster(_)
-            | Change::Admission(_)
-            | Change::ConnectionPolicies
             | Change::ConnectionStatus(_)
             | Change::RemoteEndpoints(_)
             | Change::OpenshiftRouteStatus(_)
@@ -188,12 +186,15 @@ impl Translator {
             Change::Liveness(cluster) => {
                 let is_stale = snapshot.stale_clusters.contains(&**cluster);
                 let liveness = if is_stale { Liveness::Stale } else { Liveness::Live };
-                for service in self.exports.judge(cluster, liveness) {
-                    self.referrers_of(&service.namespace, Some(&service.name))
-                        .for_each(|import| affected.import(import));
-                    if self.imports.get(&service.namespace, &service.name).is_some() {
-                        affected.import(service);
-                    }
+                let services = self.exports.judge(cluster, liveness);
+                self.concern_services(services, affected);
+            }
+            Change::Cluster(_) | Change::Admission(_) | Change::ConnectionPolicies => {
+                if let Some(services) = self.exports.connect(snapshot, change) {
+                    self.concern_services(services, affected);
+                    // Whom gateways here admit is told to the others.
+                    affected.ingress.extend(self.outgoing.namespaces().cloned());
+                    affected.cluster = true;
                 }
             }
             Change::Exported { service, export } => {
@@ -248,6 +249,16 @@ impl Translator {
                 if snapshot.openshift_routes.in_namespace(namespace).next().is_some() {
                     affected.import(of_hosts(namespace));
                 }
+            }
+        }
+    }
+
+    /// Where these services lead may be otherwise.
+    fn concern_services(&self, services: Vec<Key>, affected: &mut Affected) {
+        for service in services {
+            self.referrers_of(&service.namespace, Some(&service.name)).for_each(|import| affected.import(import));
+            if self.imports.get(&service.namespace, &service.name).is_some() {
+                affected.import(service);
             }
         }
     }
@@ -348,7 +359,9 @@ impl Translator {
     /// What this cluster tells the registry of itself, but for its network.
     pub fn cluster(&self, snapshot: &Snapshot) -> WanClusterSpec {
         let tiers = self.exports.tier_ports().filter_map(|(name, port)| {
-            Some(ClusterTier { name: name.to_owned(), port: port.try_into().ok()?, cable_driver: None })
+            let policy = snapshot.wan_policies.get("", name)?;
+            let cable_driver = policy.spec.cable_driver.clone();
+            Some(ClusterTier { name: name.to_owned(), port: port.try_into().ok()?, cable_driver })
         });
         // What is over a bound would make the registry refuse all of it.
         let mut egress_gateways = self.egress_gateways(snapshot);
@@ -356,7 +369,12 @@ impl Translator {
         for gateway in &mut egress_gateways {
             gateway.addresses.truncate(limits::ADDRESSES);
         }
-        WanClusterSpec { tiers: tiers.collect(), egress_gateways, ..WanClusterSpec::default() }
+        WanClusterSpec {
+            tiers: tiers.collect(),
+            egress_gateways,
+            cable_drivers: self.options.cable_drivers.clone().unwrap_or_default(),
+            ..WanClusterSpec::default()
+        }
     }
 
     /// What of [`Self::cluster`] the registry is not told, as it is too much: requests from there are refused elsewhere.
@@ -395,19 +413,22 @@ impl Translator {
         gateways.collect()
     }
 
-    /// The addresses that requests for exports of a namespace may come from: those of the egress gateways of that
-    /// namespace in the other clusters, but for clusters that have been silent for too long.
-    pub fn admitted(&self, snapshot: &Snapshot, namespace: &str) -> Vec<IpAddr> {
+    /// From where requests for exports of a namespace are let in: from the egress gateways of that namespace in the other
+    /// clusters, but for clusters that have been silent for too long, on the tiers that the pair of clusters may use.
+    pub fn admitted(&self, snapshot: &Snapshot, namespace: &str) -> Admitted {
         let own = self.options.cluster.as_deref();
-        let others = snapshot.wan_clusters.iter().filter(|cluster| cluster.metadata.name.as_deref() != own);
-        let is_refused = |name: &String| snapshot.refused_clusters.contains(name);
-        let others = others.filter(|cluster| !cluster.metadata.name.as_ref().is_some_and(is_refused));
-        let gateways = others.flat_map(|cluster| &cluster.spec.egress_gateways);
-        let addresses: BTreeSet<_> = gateways
-            .filter(|gateway| gateway.namespace == namespace)
-            .flat_map(|gateway| gateway.addresses.clone())
-            .collect();
-        addresses.into_iter().collect()
+        let others =
+            snapshot.wan_clusters.iter().filter_map(|cluster| Some((cluster.metadata.name.as_deref()?, cluster)));
+        let others = others.filter(|(name, _)| Some(*name) != own && !snapshot.refused_clusters.contains(*name));
+        let others: Vec<_> = others.collect();
+        let of_tier = |(tier, port): (&str, u16)| {
+            let is_refused = |name: &str| self.exports.connection(name).is_some_and(|pair| pair.forbids(tier));
+            let admitted = others.iter().filter(|(name, _)| !is_refused(name));
+            let gateways = admitted.flat_map(|(_, cluster)| &cluster.spec.egress_gateways);
+            let addresses = gateways.filter(|gateway| gateway.namespace == namespace);
+            (port, addresses.flat_map(|gateway| gateway.addresses.iter().copied()).collect())
+        };
+        Admitted::new(self.exports.tier_ports().map(of_tier).collect())
     }
 
     /// What is wrong with tiers, clusters and exports; what is wrong with an import, it tells itself.

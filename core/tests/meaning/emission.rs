@@ -3,6 +3,7 @@
 mod agreement;
 mod bounds;
 mod clusterset;
+mod connections;
 mod consumer_routes;
 mod egress;
 mod families;

@@ -166,6 +166,7 @@ pub(crate) fn mk_options() -> Options {
         trust: Trust::default(),
         front_ends: FrontEnds::default(),
         routes: RouteOptions::default(),
+        cable_drivers: None,
     }
 }
 

@@ -78,6 +78,7 @@ pub(crate) fn options(key: u8) -> Options {
         trust: Trust::default(),
         front_ends: FrontEnds::default(),
         routes: RouteOptions::default(),
+        cable_drivers: None,
     }
 }
 

@@ -85,7 +85,7 @@ impl Told {
 
     /// Where requests of other clusters to a namespace come from.
     pub(crate) fn admitted(&self, namespace: &str) -> BTreeSet<IpAddr> {
-        self.translator.admitted(&self.snapshot, namespace).into_iter().collect()
+        self.translator.admitted(&self.snapshot, namespace).anywhere
     }
 
     /// Somebody has written an object.

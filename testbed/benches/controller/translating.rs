@@ -103,6 +103,7 @@ fn mk_translator() -> Translator {
         trust: Trust::default(),
         front_ends: FrontEnds::default(),
         routes: RouteOptions::default(),
+        cable_drivers: None,
     })
 }
 

@@ -34,6 +34,7 @@ pub(crate) fn numbers() -> Result<Vec<Number>> {
         trust: Trust::default(),
         front_ends: FrontEnds::default(),
         routes: RouteOptions::default(),
+        cable_drivers: None,
     });
     translator.update(&snapshot, &[Change::Everything]);
     let mut whole = Vec::new();

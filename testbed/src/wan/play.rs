@@ -82,6 +82,7 @@ impl Play {
             trust: Trust::default(),
             front_ends: FrontEnds::default(),
             routes: RouteOptions::default(),
+            cable_drivers: None,
         };
         let translation = translate::translate(&gathered.snapshot, &options);
         let plugin = Plugin::new(&translation.imports, UnknownHosts::Pass)?;

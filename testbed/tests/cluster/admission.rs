@@ -175,6 +175,7 @@ fn translation(snapshot: &Snapshot) -> Translation {
         trust: Trust::default(),
         front_ends: FrontEnds::default(),
         routes: RouteOptions::default(),
+        cable_drivers: None,
     };
     translate::translate(snapshot, &options)
 }

@@ -42,6 +42,7 @@ fn unusual(data_plane: DataPlane) -> Vec<Value> {
         trust: Trust::default(),
         front_ends: FrontEnds::default(),
         routes: RouteOptions::default(),
+        cable_drivers: None,
     };
     let settings = Settings {
         cluster: options.cluster.clone(),

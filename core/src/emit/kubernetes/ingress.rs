@@ -9,16 +9,17 @@ use serde_json::{Value, json};
 use crate::emit::object::{Kind, Object, ObjectId};
 use crate::problem::{ObjectRef, Problem, Reason};
 use crate::snapshot::Key;
+use crate::translate::Admitted;
 
 use super::draft::Draft;
 use super::{FilterKind, Settings, gateway, names};
 
 /// The ingress gateway of an exporting namespace with a listener per tier, and who may not use it: everybody but
-/// `admitted`, the egress gateways of the same namespace in the registry's clusters.
+/// those that are `admitted`, egress gateways of the same namespace in the registry's clusters.
 pub fn ingress_objects<'t>(
     namespace: &str,
     tiers: impl IntoIterator<Item = (&'t str, u16)>,
-    admitted: &[IpAddr],
+    admitted: &Admitted,
     settings: &Settings,
 ) -> (Vec<Object>, Vec<Problem>) {
     let (mut listeners, mut problems) = (BTreeSet::new(), Vec::new());
@@ -60,15 +61,11 @@ pub fn guarded_by(id: &ObjectId, filter: FilterKind) -> Option<ObjectId> {
     gateways.find(|gateway| guard_of(gateway, filter).as_ref() == Some(id))
 }
 
-/// It denies, as policies that allow only add up: one of a user's own could open it. A rule without a source denies
-/// everybody; a list of no addresses would deny nobody.
-fn admission(namespace: &str, admitted: &[IpAddr]) -> Object {
-    let admitted: BTreeSet<String> = admitted.iter().map(IpAddr::to_string).collect();
-    let rule = if admitted.is_empty() {
-        Value::Object(serde_json::Map::new())
-    } else {
-        json!({"from": [{"source": {"notIpBlocks": admitted}}]})
-    };
+/// It denies, as policies that allow only add up: one of a user's own could open it. A rule is for all ports, so that none is
+/// open before it is known, and one for each port that fewer may use.
+fn admission(namespace: &str, Admitted { anywhere, fewer }: &Admitted) -> Object {
+    let fewer = fewer.iter().map(|(port, addresses)| denial(addresses, Some(*port)));
+    let rules: Vec<_> = std::iter::once(denial(anywhere, None)).chain(fewer).collect();
     Draft::new(Kind::AuthorizationPolicy, namespace, names::INGRESS_GATEWAY).with(json!({
         "spec": {
             "targetRefs": [{
@@ -77,7 +74,20 @@ fn admission(namespace: &str, admitted: &[IpAddr]) -> Object {
                 "name": names::INGRESS_GATEWAY,
             }],
             "action": "DENY",
-            "rules": [rule],
+            "rules": rules,
         },
     }))
+}
+
+/// Denies everybody but these, on a port or on any. A rule without a source denies everybody; a list of no addresses would
+/// deny nobody.
+fn denial(admitted: &BTreeSet<IpAddr>, port: Option<u16>) -> Value {
+    let mut rule = json!({});
+    if !admitted.is_empty() {
+        rule["from"] = json!([{"source": {"notIpBlocks": admitted}}]);
+    }
+    if let Some(port) = port {
+        rule["to"] = json!([{"operation": {"ports": [port.to_string()]}}]);
+    }
+    rule
 }

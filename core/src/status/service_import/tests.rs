@@ -81,6 +81,7 @@ fn patch_changed(
         trust: Trust::default(),
         front_ends: FrontEnds::default(),
         routes: RouteOptions::default(),
+        cable_drivers: None,
     });
     translator.update(&gathered.snapshot, &[Change::Everything]);
     let subject = Subject::service_import(gathered.snapshot.service_imports.get("secure", "payment").unwrap());

@@ -100,6 +100,7 @@ fn spec_in(cluster: &str, events: &[(usize, Option<Value>)]) -> Value {
         trust: Trust::default(),
         front_ends: FrontEnds::default(),
         routes: RouteOptions::default(),
+        cable_drivers: None,
     });
     let tiers = json!({"tiers": [{"name": "high", "port": 31_111}]});
     let clusters = CLUSTERS.map(|name| (InputKind::WanCluster, mk("WANCluster", "mc-wan-registry", name, &tiers)));

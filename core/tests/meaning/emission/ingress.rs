@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use mcwan_core::api::DataPlane;
 use mcwan_core::emit::kubernetes::{cluster_object, export_objects, ingress_objects};
 use mcwan_core::emit::object::Kind;
+use mcwan_core::translate::Admitted;
 use serde_json::json;
 
 use super::world::{World, at, of_kind, reasons, settings};
@@ -26,6 +27,7 @@ fn only_gateways_of_the_registry_come_in() {
         ),
     ];
     for (admitted, expected, message) in table {
+        let admitted = Admitted::new([(31_111, admitted.into_iter().collect())].into());
         let (objects, _) = ingress_objects("secure", [("high", 31_111)], &admitted, &settings(DataPlane::Wasm));
         let policy = of_kind(&objects, Kind::AuthorizationPolicy)[0].1;
         assert_eq!(at(policy, "/spec/action"), "DENY", "{message}");
@@ -36,7 +38,7 @@ fn only_gateways_of_the_registry_come_in() {
 #[test]
 fn a_tier_on_a_port_of_the_gateways_own_is_told() {
     let tiers = [("high", 31_111), ("health", 15_021)];
-    let (objects, problems) = ingress_objects("secure", tiers, &[], &settings(DataPlane::Wasm));
+    let (objects, problems) = ingress_objects("secure", tiers, &Admitted::default(), &settings(DataPlane::Wasm));
     let gateway = of_kind(&objects, Kind::Gateway)[0].1;
     assert_eq!(at(gateway, "/spec/listeners").as_array().unwrap().len(), 1);
     assert_eq!(reasons(&problems), ["PortConflict spec.port"]);
@@ -45,7 +47,7 @@ fn a_tier_on_a_port_of_the_gateways_own_is_told() {
 
 #[test]
 fn without_tiers_there_is_no_gateway() {
-    let (objects, problems) = ingress_objects("secure", [], &[], &settings(DataPlane::Wasm));
+    let (objects, problems) = ingress_objects("secure", [], &Admitted::default(), &settings(DataPlane::Wasm));
     assert_eq!((objects, problems), (Vec::new(), Vec::new()));
 }
 

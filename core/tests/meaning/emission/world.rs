@@ -69,6 +69,7 @@ pub(crate) fn options() -> Options {
         trust: Trust::default(),
         front_ends: FrontEnds::default(),
         routes: RouteOptions::default(),
+        cable_drivers: None,
     }
 }
 

@@ -81,6 +81,7 @@ fn of_example(number: usize, mut gathered: Gathered, data_plane: DataPlane, filt
         trust: Trust::default(),
         front_ends: FrontEnds::default(),
         routes: RouteOptions::default(),
+        cable_drivers: None,
     };
     let url = format!("oci://registry.example.com/mcwan-filter@sha256:{}", "0".repeat(64));
     let module = Module { url, sha256: None };

@@ -187,7 +187,7 @@ async fn labels_are_given_to_who_joins_and_outlast_what_its_controller_applies()
     // Its controller takes it for its own, and tells more of it.
     let ours = Live::of(&read(&cluster, "c1").await?);
     ensure!(ours.is_ours() && !ours.has_additions, "{ours:?}");
-    let tier = ClusterTier { name: "high".to_owned(), port: 31111.try_into()? };
+    let tier = ClusterTier { name: "high".to_owned(), port: 31111.try_into()?, cable_driver: None };
     let told = cluster_object_of("c1", &WanClusterSpec { tiers: vec![tier], ..WanClusterSpec::default() }).body;
     play(&c1, vec![admitted("what it is", MANAGER, told.to_string())]).await?;
     assert_eq!(labels(&cluster, "c1").await?, given);

@@ -61,6 +61,7 @@ fn refuse() -> impl Strategy<Value = Refuse> + Clone {
     let reasons = &[
         RefuseReason::BackendNotFound,
         RefuseReason::RefNotPermitted,
+        RefuseReason::TierNotPermitted,
         RefuseReason::UnsupportedFilter,
         RefuseReason::InvalidFilter,
         RefuseReason::InvalidMatch,

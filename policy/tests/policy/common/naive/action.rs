@@ -51,6 +51,7 @@ fn refuse_reason(reason: RefuseReason) -> &'static str {
     match reason {
         RefuseReason::BackendNotFound => "BackendNotFound",
         RefuseReason::RefNotPermitted => "RefNotPermitted",
+        RefuseReason::TierNotPermitted => "TierNotPermitted",
         RefuseReason::UnsupportedFilter => "UnsupportedFilter",
         RefuseReason::InvalidFilter => "InvalidFilter",
         RefuseReason::InvalidMatch => "InvalidMatch",

@@ -1,0 +1,134 @@
+//! Which tiers this cluster and each other one may use between them, as this cluster sees it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::api::{Admission, ClusterTier, REGISTRY_NAMESPACE, WanCluster, WanPolicy};
+use crate::connection::{Connection, Connections, Member, Policies};
+use crate::snapshot::Snapshot;
+
+/// This cluster's connections with the others.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pairs {
+    /// This cluster; empty where it has no name.
+    own: String,
+    /// The cable drivers that it supports; none: as the registry has it.
+    cable_drivers: Option<Vec<String>>,
+    connections: Connections,
+    /// By cluster.
+    pairs: BTreeMap<String, Pair>,
+}
+
+/// This cluster and another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Pair {
+    connection: Connection,
+    /// The tiers on which the other one's gateways admit this cluster by now; none: all.
+    admitted: Option<BTreeSet<String>>,
+}
+
+impl Pairs {
+    /// Knows of no cluster yet.
+    pub(super) fn none(own: Option<&str>, cable_drivers: Option<&[String]>) -> Self {
+        let cable_drivers = cable_drivers.map(<[String]>::to_vec);
+        Self { own: own.unwrap_or_default().to_owned(), cable_drivers, ..Self::default() }
+    }
+
+    /// Looks at everything anew. This cluster has these tiers, whatever the registry has heard of it.
+    pub(super) fn look(&mut self, snapshot: &Snapshot, tiers: &[&WanPolicy]) {
+        self.connections = Connections::new(snapshot);
+        let tiers = tiers.iter().filter_map(|policy| {
+            let (name, port) = (policy.metadata.name.clone()?, policy.spec.port);
+            Some(ClusterTier { name, port, cable_driver: policy.spec.cable_driver.clone() })
+        });
+        let tiers: Vec<_> = tiers.collect();
+        let known = known(snapshot, &self.own);
+        let labels = known.and_then(|cluster| cluster.metadata.labels.as_ref());
+        let drivers = self.cable_drivers.as_deref().or(known.map(|cluster| &*cluster.spec.cable_drivers));
+        let own = Member::new(&self.own, labels.into_iter().flatten(), &tiers, drivers.unwrap_or_default());
+        self.connections.put(own);
+        self.connect(snapshot);
+    }
+
+    /// A cluster has other labels or drivers. Gives the clusters with which this one has another connection by now.
+    pub(super) fn look_at(&mut self, cluster: &str, snapshot: &Snapshot) -> BTreeSet<String> {
+        if let Some(known) = known(snapshot, cluster) {
+            let member = Member::of(known);
+            let own = || self.connections.members().find(|member| member.name() == self.own).cloned();
+            // Of this cluster, the registry adds nothing but labels.
+            let member = if cluster == self.own { own().map(|own| own.labelled(&member)) } else { Some(member) };
+            member.map(|member| self.connections.put(member));
+        }
+        self.connect(snapshot)
+    }
+
+    /// There are other policies. Gives the clusters with which this one has another connection by now.
+    pub(super) fn use_policies(&mut self, snapshot: &Snapshot) -> BTreeSet<String> {
+        self.connections.use_policies(Policies::new(snapshot));
+        self.connect(snapshot)
+    }
+
+    /// Works out the pairs. Gives the clusters of those that are others by now.
+    pub(super) fn connect(&mut self, snapshot: &Snapshot) -> BTreeSet<String> {
+        let pair = |(cluster, connection): (&std::sync::Arc<str>, Connection)| {
+            let admits = known(snapshot, cluster).and_then(|cluster| cluster.spec.admits.as_deref());
+            let admitted = admits.map(|admits| tiers_of(admits, &self.own));
+            (cluster.to_string(), Pair { connection, admitted })
+        };
+        let now: BTreeMap<_, _> = self.connections.of(&self.own).map(pair).collect();
+        let before = std::mem::replace(&mut self.pairs, now);
+        let changed = self.pairs.iter().filter(|(cluster, pair)| before.get(*cluster) != Some(*pair));
+        let gone = before.keys().filter(|cluster| !self.pairs.contains_key(*cluster));
+        changed.map(|(cluster, _)| cluster).chain(gone).cloned().collect()
+    }
+
+    /// What holds between this cluster and another; none where there is no such pair.
+    pub(super) fn connection(&self, cluster: &str) -> Option<&Connection> {
+        self.pairs.get(cluster).map(|pair| &pair.connection)
+    }
+
+    /// All of them, by the name of the other cluster.
+    pub(super) fn connections(&self) -> impl Iterator<Item = (&str, &Connection)> {
+        self.pairs.iter().map(|(cluster, pair)| (cluster.as_str(), &pair.connection))
+    }
+
+    /// Whether requests may go to a cluster over a tier: the pair may use it, and the gateways there admit this cluster on
+    /// it by now.
+    pub(super) fn may_call(&self, cluster: &str, tier: &str) -> bool {
+        self.pairs.get(cluster).is_some_and(|pair| {
+            let verdict = pair.connection.tier(tier);
+            verdict.is_some_and(|verdict| verdict.refusal.is_none()) && pair.admits(tier)
+        })
+    }
+
+    /// Why a policy, a driver or the gateways there keep requests to a cluster from a tier, if they do.
+    pub(super) fn why_not(&self, cluster: &str, tier: &str) -> Option<String> {
+        let pair = self.pairs.get(cluster)?;
+        let verdict = pair.connection.tier(tier)?;
+        let Some(refusal) = verdict.refusal.filter(|_| verdict.is_forbidden()) else {
+            let is_to_come = verdict.refusal.is_none() && !pair.admits(tier);
+            return is_to_come.then(|| format!("cluster {cluster} does not admit this one on it yet"));
+        };
+        let by = if pair.connection.conflicting.is_empty() {
+            pair.connection.policy.as_ref().map(|policy| format!(" (ClusterConnectionPolicy {policy})"))
+        } else {
+            Some(format!(" (ClusterConnectionPolicies {})", pair.connection.conflicting.join(", ")))
+        };
+        Some(format!("{} with cluster {cluster}{}", refusal.reason, by.unwrap_or_default()))
+    }
+}
+
+impl Pair {
+    fn admits(&self, tier: &str) -> bool {
+        self.admitted.as_ref().is_none_or(|tiers| tiers.contains(tier))
+    }
+}
+
+fn known<'s>(snapshot: &'s Snapshot, cluster: &str) -> Option<&'s WanCluster> {
+    snapshot.wan_clusters.get(REGISTRY_NAMESPACE, cluster)
+}
+
+/// The tiers on which a cluster is admitted.
+fn tiers_of(admits: &[Admission], cluster: &str) -> BTreeSet<String> {
+    let own = admits.iter().filter(|admission| admission.clusters.iter().any(|known| known == cluster));
+    own.flat_map(|admission| admission.tiers.iter().cloned()).collect()
+}
