@@ -35,22 +35,6 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: lax}
 subjects: [{kind: ServiceAccount, name: c1, namespace: mc-wan-registry}]
 ";
 
-/// The kind of policies, for an API server that does not serve it yet.
-const POLICIES: &str = "
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: clusterconnectionpolicies.mc-wan.l7mp.io}
-spec:
-  group: mc-wan.l7mp.io
-  names: {kind: ClusterConnectionPolicy, plural: clusterconnectionpolicies, singular: clusterconnectionpolicy}
-  scope: Namespaced
-  versions:
-  - name: v1alpha1
-    served: true
-    storage: true
-    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
-";
-
 fn policy(name: &str) -> String {
     format!(
         "---\napiVersion: mc-wan.l7mp.io/v1alpha1\nkind: ClusterConnectionPolicy\nmetadata: {{name: {name}}}\n\
@@ -138,9 +122,6 @@ async fn no_cluster_labels_itself_or_says_who_uses_which_tier() -> Result<()> {
 /// Gives c1 all rights to our kinds, and the API server a policy.
 async fn wrong_rights(cluster: &TestCluster, c1: &Member) -> Result<()> {
     let kind = "customresourcedefinition/clusterconnectionpolicies.mc-wan.l7mp.io";
-    if cluster.kubectl(&["get", kind]).await.is_err() {
-        cluster.apply(POLICIES).await?;
-    }
     cluster.kubectl(&["wait", "--for=condition=Established", kind]).await?;
     cluster.apply(LAX).await?;
     until(SOON, "c1 has the rights, and the kind is served", async || {
