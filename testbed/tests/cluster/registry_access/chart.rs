@@ -84,7 +84,7 @@ async fn the_chart_is_installed_where_the_registry_is() -> Result<()> {
     assert_eq!(rows(&done(&cluster, &["init"]).await?.out, "created"), SHARED.len());
     let helm = Helm::new(&cluster)?;
     helm.install().await?;
-    assert_eq!(managers(&cluster).await?, ["mcwan-registry"; 4]);
+    assert_eq!(managers(&cluster).await?, ["mcwan-registry"; SHARED.len()]);
     let c2 = Member::join(&cluster, "c2").await?;
     c2.publish(&["payment"]).await?;
     helm.run(&format!("upgrade mcwan manifests/chart -n {SYSTEM} --reuse-values --set replicas=1")).await?;
@@ -99,7 +99,7 @@ async fn the_registry_is_prepared_where_the_chart_is_and_a_cluster_moves_there()
     let helm = Helm::new(&cluster)?;
     helm.install().await?;
     assert_eq!(rows(&done(&cluster, &["init"]).await?.out, "unchanged"), SHARED.len());
-    assert_eq!(managers(&cluster).await?, ["Helm"; 4]);
+    assert_eq!(managers(&cluster).await?, ["Helm"; SHARED.len()]);
     let c1 = Member::join(&cluster, "c1").await?;
     c1.publish(&["payment"]).await?;
 
