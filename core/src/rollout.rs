@@ -49,7 +49,7 @@ use crate::moment::Moment;
 use crate::outcome::WriteOutcome;
 use crate::problem::Problem;
 use crate::snapshot::change::Change;
-use crate::snapshot::{Keyed, Snapshot};
+use crate::snapshot::{Key, Keyed, Snapshot};
 use crate::translate::{Options, Translator};
 use conditions::Conditions;
 use egress::Egress;
@@ -179,6 +179,12 @@ impl Rollout {
                     self.update(&[Change::Everything], now);
                 }
             }
+            Event::ReadableSecrets(readable) => {
+                let changes = self.world.snapshot.allow(readable);
+                if !matches!(self.leadership, Leadership::Following) {
+                    self.update(&changes, now);
+                }
+            }
             Event::Answer(answer) => self.answered(answer, now, &mut step),
             Event::Time => {}
         }
@@ -202,7 +208,17 @@ impl Rollout {
 
     /// Whether everything is known. Until then absence means nothing, and it must not lead.
     pub fn is_synced(&self) -> bool {
-        self.world.is_synced()
+        // Until it is told which of their Secrets may be read, `Route`s with TLS could be neither served nor refused.
+        let snapshot = &self.world.snapshot;
+        let names_none = || self.model.translator.routes().named_secrets(snapshot).is_empty();
+        let is_told = || snapshot.readable_secrets.is_some() || names_none();
+        self.world.is_synced() && is_told()
+    }
+
+    /// The Secrets that `Route`s name, if these are all known, and others than when it was last asked.
+    pub fn named_secrets(&mut self) -> Option<BTreeSet<Key>> {
+        let is_news = self.world.is_synced() && std::mem::take(&mut self.world.has_other_routes);
+        is_news.then(|| self.model.translator.routes().named_secrets(&self.world.snapshot))
     }
 
     /// Whether everything in the registry is known.

@@ -54,6 +54,8 @@ pub struct Snapshot {
     pub routes: Routes,
     /// What is asked for hosts that users choose.
     pub openshift_routes: Objects<OpenshiftRoute>,
+    /// Of the Secrets that these name, those that we may read; none: all.
+    pub readable_secrets: Option<BTreeSet<Key>>,
     /// What this cluster exports.
     pub service_exports: Objects<ServiceExport>,
     /// What the clusters export, by the registry.
@@ -122,6 +124,11 @@ impl Snapshot {
         self.namespaces.as_ref().is_none_or(|all| {
             all.get("", name).is_some_and(|namespace| namespace.metadata.deletion_timestamp.is_none())
         })
+    }
+
+    /// Whether we may read a Secret that a `Route` names.
+    pub fn may_read(&self, namespace: &str, secret: &str) -> bool {
+        self.readable_secrets.as_ref().is_none_or(|all| all.contains(&Key::new(namespace, secret)))
     }
 
     /// The slices of a Service.

@@ -169,6 +169,12 @@ impl OpenshiftRoute {
         self.metadata.annotations.as_ref()?.get(key).map(String::as_str)
     }
 
+    /// The Secret with its certificate, if it names one.
+    pub fn named_secret(&self) -> Option<&str> {
+        let secret = self.spec.tls.as_ref()?.external_certificate.as_ref()?;
+        Some(secret.name.as_str()).filter(|name| !name.is_empty())
+    }
+
     /// Whether it asks for the same as another.
     pub fn says(&self, other: &Self) -> bool {
         let (own, others) = (&self.metadata, &other.metadata);

@@ -1,5 +1,6 @@
 //! What the rollout hears of, and what it asks for.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -26,6 +27,8 @@ pub enum Event {
     Module(ModuleVerdict),
     /// The key of steering values is another one.
     SteeringKey(SteeringKey),
+    /// Of the Secrets that `Route`s name, we may read these.
+    ReadableSecrets(BTreeSet<Key>),
     /// A command was carried out.
     Answer(Answer),
     /// Nothing, but time has passed.

@@ -81,7 +81,7 @@ impl Rollout {
                 let import = translator.imports().get(&hosts.namespace, &hosts.name)?;
                 let emitted = import.problems.iter().chain(self.each_problem_of(&hosts));
                 let admitted = (&import.object, import.admissions.get(key)?);
-                status::openshift_route(route, admitted, emitted, translator.router_name(), clock)
+                status::openshift_route(route, admitted, emitted, &translator.routes().router_name, clock)
             }
             Subject::Clusterset(key) => {
                 let written = snapshot.mcs_service_imports.get(&key.namespace, &key.name)?;

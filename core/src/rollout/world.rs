@@ -31,6 +31,8 @@ pub(super) struct World {
     pub(super) has_istiod: bool,
     /// What is known of the `ServiceExport`s of this cluster.
     pub(super) exports: Knowledge,
+    /// Whether `Route`s are others than when it was last asked which Secrets they name.
+    pub(super) has_other_routes: bool,
     /// The objects in the registry that cannot be read.
     pub(super) unreadable: BTreeSet<(Watched, Arc<str>)>,
 }
@@ -70,6 +72,7 @@ impl World {
             unsynced: Watched::all().collect(),
             has_istiod: false,
             exports: Knowledge::Whole,
+            has_other_routes: true,
             unreadable: BTreeSet::new(),
         }
     }
@@ -161,6 +164,7 @@ impl World {
             }
             WatchEvent::McsVersion(version) => news.mcs_version = Some(version),
         }
+        self.has_other_routes |= news.changes.iter().any(|change| matches!(change, Change::OpenshiftRoute(_)));
         news
     }
 

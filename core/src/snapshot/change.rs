@@ -113,6 +113,8 @@ pub enum Change {
     OpenshiftRoute(Key),
     /// What it is told, and nothing else of it.
     OpenshiftRouteStatus(Key),
+    /// Which Secrets of a namespace we may read.
+    Secrets(Arc<str>),
     /// A route, or what it is told; the imports that it has as parents change by themselves.
     Route(RouteRef),
 }
@@ -286,6 +288,13 @@ impl Snapshot {
         let changes = gateways.map(|gateway| Change::RemoteEgress(gateway.namespace.as_str().into())).collect();
         self.refused_clusters = refused;
         changes
+    }
+
+    /// Takes note of which Secrets that `Route`s name we may read.
+    pub fn allow(&mut self, readable: BTreeSet<Key>) -> Vec<Change> {
+        let before = self.readable_secrets.replace(readable);
+        let (Some(before), Some(now)) = (before, &self.readable_secrets) else { return vec![Change::Everything] };
+        before.symmetric_difference(now).map(|secret| Change::Secrets(Arc::clone(&secret.namespace))).collect()
     }
 }
 

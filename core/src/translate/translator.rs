@@ -15,7 +15,8 @@ use crate::snapshot::{Key, Keyed, Snapshot, is_from_elsewhere, is_of_hosts, of_h
 use super::front_end::{FrontEnd, FrontEnds};
 use super::gateway_pods::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, known_addresses};
 use super::{
-    Admitted, Exports, Families, Import, Options, Outgoing, RouteHosts, SteeringKey, clusterset, tier_service, trust,
+    Admitted, Exports, Families, Import, Options, Outgoing, RouteHosts, RouteOptions, SteeringKey, clusterset,
+    tier_service, trust,
 };
 
 /// What the resources mean, kept up to date.
@@ -123,9 +124,9 @@ impl Translator {
         self.options.front_ends
     }
 
-    /// What we are called where `Route`s are told.
-    pub fn router_name(&self) -> &str {
-        &self.options.routes.router_name
+    /// What holds for all `Route`s.
+    pub fn routes(&self) -> &RouteOptions {
+        &self.options.routes
     }
 
     /// The key of the digests in steering values.
@@ -175,6 +176,7 @@ impl Translator {
                     affected.import(of_hosts(&namespace));
                 }
             }
+            Change::Secrets(namespace) => affected.import(of_hosts(namespace)),
             Change::RemoteEgress(namespace) => drop(affected.ingress.insert(Arc::clone(namespace))),
             Change::Import(key) => affected.import(key.clone()),
             Change::Addresses(key) => {

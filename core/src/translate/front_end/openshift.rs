@@ -61,6 +61,14 @@ impl Default for RouteOptions {
     }
 }
 
+impl RouteOptions {
+    /// The Secrets that `Route`s of ours name.
+    pub fn named_secrets(&self, snapshot: &Snapshot) -> BTreeSet<Key> {
+        let routes = snapshot.openshift_routes.iter().filter(|route| self.selector.takes(route));
+        routes.filter_map(|route| Some(Key::new(Key::of(&route.metadata).namespace, route.named_secret()?))).collect()
+    }
+}
+
 impl<'s> FrontEnd<'s> {
     /// What the `Route`s of a namespace ask for, the oldest first; none where there are none.
     pub(super) fn of_routes(

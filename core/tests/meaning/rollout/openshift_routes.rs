@@ -1,14 +1,18 @@
-//! What a thousand `Route`s of `OpenShift` cost: writes, and what they are told.
+//! `Route`s of `OpenShift`: what a thousand cost, what they are told, and which Secrets they may have.
+
+use std::collections::BTreeSet;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use mcwan_core::emit::object::Kind;
-use mcwan_core::rollout::{Event, WatchEvent};
+use mcwan_core::moment::Moment;
+use mcwan_core::rollout::{Event, Rollout, Timing, WatchEvent};
 use mcwan_core::snapshot::Key;
 use mcwan_core::watched::Watched;
 use serde_json::{Value, json};
 
-use super::{Play, mk_input};
+use super::{LEASE, Play, mk_input};
+use crate::translator::{mk_options, mk_settings};
 
 /// How many there are.
 const ROUTES: usize = 1_000;
@@ -22,6 +26,61 @@ fn mk_route(number: usize, path: &str, status: &Value) -> WatchEvent {
             "to": {"kind": "Service", "name": "payment-secure-high"}},
         "status": status});
     mk_input(Watched::OpenshiftRoute, route)
+}
+
+/// The same by TLS, with the certificate of a Secret.
+fn mk_tls_route(secret: &str) -> WatchEvent {
+    let mut event = mk_route(0, "/a", &json!({}));
+    if let WatchEvent::Changed { input: Some(route), .. } = &mut event {
+        route["spec"]["tls"] = json!({"termination": "edge", "externalCertificate": {"name": secret}});
+    }
+    event
+}
+
+fn secrets(names: &[&str]) -> BTreeSet<Key> {
+    names.iter().map(|name| Key::new("secure", *name)).collect()
+}
+
+#[test]
+fn nobody_leads_before_it_is_told_which_named_secrets_may_be_read() {
+    for (route, named) in [(mk_tls_route("a-tls"), &["a-tls"][..]), (mk_route(0, "/a", &json!({})), &[])] {
+        let now = Moment::START;
+        let mut rollout = Rollout::new("own", LEASE, mk_options(), mk_settings(), Timing::default(), 1, now);
+        rollout.observe(now, route);
+        assert_eq!(rollout.named_secrets(), None, "there may be more");
+        for kind in Watched::all() {
+            rollout.observe(now, WatchEvent::Synced { kind });
+        }
+        assert_eq!(rollout.named_secrets(), Some(secrets(named)), "all are known");
+        assert_eq!(rollout.is_synced(), named.is_empty(), "{named:?}: who names none waits for nobody");
+        drop(rollout.step(now, Event::ReadableSecrets(BTreeSet::new())));
+        assert!(rollout.is_synced(), "{named:?}: it is told");
+        assert_eq!(rollout.named_secrets(), None, "nothing changed");
+        rollout.observe(now, mk_tls_route("b-tls"));
+        assert_eq!(rollout.named_secrets(), Some(secrets(&["b-tls"])), "another is named");
+    }
+}
+
+#[test]
+fn a_route_is_told_when_its_secret_may_no_longer_be_read() {
+    let mut play = Play::of_payment_and(vec![mk_tls_route("a-tls")]);
+    play.rollout.set_clock(Time(Timestamp::UNIX_EPOCH));
+    play.pass(300);
+    let has_listener = |play: &Play| {
+        let mut gateways = play.objects.iter().filter(|(id, _)| id.kind == Kind::Gateway);
+        gateways.any(|(_, (gateway, _))| gateway.to_string().contains("a-tls"))
+    };
+    assert!(has_listener(&play));
+    play.written.clear();
+    play.happen(Event::ReadableSecrets(secrets(&["a-tls"])));
+    play.pass(300);
+    assert_eq!(play.written, [], "it may be read, as was taken for granted");
+    play.happen(Event::ReadableSecrets(secrets(&[])));
+    play.pass(300);
+    assert!(!has_listener(&play), "clients are shown no certificate");
+    let (_, status) = play.told.last().expect("it is told");
+    let said = &status["ingress"][0]["conditions"][0];
+    assert_eq!((&said["status"], &said["reason"]), (&json!("False"), &json!("ExtendedValidationFailed")), "{said}");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use mcwan_policy::wire::{Header, HeaderModifier};
 use super::{Refused, RouteOptions};
 use crate::api::{Duration, HeaderAction, OpenshiftRoute, RouteTls, Timeouts};
 use crate::problem::Reason;
+use crate::snapshot::Snapshot;
 use crate::translate::{Forwarding, HeaderChanges};
 
 /// What the annotations that the router knows begin with.
@@ -38,8 +39,9 @@ pub(super) enum Insecure {
 
 impl Asks {
     /// What a route asks for, if it is all done.
-    pub(super) fn of(route: &OpenshiftRoute, options: &RouteOptions) -> Result<Self, Refused> {
-        let tls = route.spec.tls.as_ref().map(|tls| edge(tls, options)).transpose()?;
+    pub(super) fn of(route: &OpenshiftRoute, snapshot: &Snapshot, options: &RouteOptions) -> Result<Self, Refused> {
+        let tls = route.spec.tls.as_ref().map(|tls| edge(tls, route, options)).transpose()?;
+        check_grant(route, snapshot)?;
         let rewrite = rewrite(route)?;
         let request = route.annotation(TIMEOUT).and_then(timeout);
         let done = [(REWRITE, rewrite.is_some()), (TIMEOUT, request.is_some())];
@@ -56,7 +58,7 @@ impl Asks {
     }
 }
 
-fn edge(tls: &RouteTls, options: &RouteOptions) -> Result<(Insecure, String), Refused> {
+fn edge(tls: &RouteTls, route: &OpenshiftRoute, options: &RouteOptions) -> Result<(Insecure, String), Refused> {
     if tls.termination != "edge" {
         return Err((
             Reason::TerminationUnsupported,
@@ -77,10 +79,24 @@ fn edge(tls: &RouteTls, options: &RouteOptions) -> Result<(Insecure, String), Re
             return Err((Reason::ExtendedValidationFailed, message));
         }
     };
-    let named = tls.external_certificate.as_ref().map(|secret| secret.name.clone()).filter(|name| !name.is_empty());
-    let secret = named.or_else(|| options.certificate.clone());
+    let secret = route.named_secret().map(str::to_owned).or_else(|| options.certificate.clone());
     let message = "there is no certificate: name a Secret in tls.externalCertificate";
     Ok((insecure, secret.ok_or_else(|| (Reason::ExtendedValidationFailed, message.to_owned()))?))
+}
+
+/// A Secret that a route names is shown to clients only where we might read it, as the router must.
+fn check_grant(route: &OpenshiftRoute, snapshot: &Snapshot) -> Result<(), Refused> {
+    let namespace = route.metadata.namespace.as_deref().unwrap_or_default();
+    match route.named_secret().filter(|name| !snapshot.may_read(namespace, name)) {
+        None => Ok(()),
+        Some(name) => Err((
+            Reason::ExtendedValidationFailed,
+            format!(
+                "the controller may not read Secret {namespace}/{name}: bind its ServiceAccount to a Role with \
+                 apiGroups: [\"\"], resources: [secrets], resourceNames: [{name}], verbs: [get]"
+            ),
+        )),
+    }
 }
 
 /// What of the router's annotations is not done.

@@ -46,7 +46,7 @@ pub(super) struct Taken {
 impl Served<'_> {
     pub(super) fn of(route: &OpenshiftRoute, host: &str, path: &str, known: Known<'_>, options: &RouteOptions) -> Self {
         let rule = |ports: &[u16], deed| mk_rule(route, host, path, ports, deed);
-        let Asks { tls, rewrite, forwarding, notes } = match Asks::of(route, options) {
+        let Asks { tls, rewrite, forwarding, notes } = match Asks::of(route, known.snapshot, options) {
             Ok(asks) => asks,
             Err(refused) => {
                 let rules = vec![rule(&[], Deed::Shared(Vec::new()))];

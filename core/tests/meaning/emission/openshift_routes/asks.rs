@@ -4,6 +4,7 @@ use mcwan_core::api::DataPlane;
 use mcwan_core::emit::object::Kind;
 use mcwan_core::emit::plugin::Plugin;
 use mcwan_core::explain::{Asked, Explainer};
+use mcwan_core::snapshot::Key;
 use mcwan_core::translate::{FrontEnds, Options, RouteOptions, Steering, translate};
 use mcwan_policy::wire::UnknownHosts;
 use serde_json::{Value, json};
@@ -119,6 +120,38 @@ fn a_route_that_names_no_certificate_has_that_of_the_options() {
     let world = world_with(options, &[route(), mk_service("shop")]);
     assert_eq!(refusal(&world, "secure", "www"), None);
     assert_eq!(hosts(&world).certificates["a.b"], "default-tls");
+}
+
+#[test]
+fn a_secret_that_a_route_names_is_one_that_we_may_read() {
+    let route = |namespace: &str, second: u8, tls: Value| {
+        mk_route_of(namespace, "www", second, &json!({}), json!({"host": "a.b", "tls": tls}))
+    };
+    let named = json!({"termination": "edge", "insecureEdgeTerminationPolicy": "Allow",
+        "externalCertificate": {"name": "a-tls"}});
+    let default = json!({"termination": "edge", "insecureEdgeTerminationPolicy": "Allow"});
+    let table = [
+        (&named, None, None, "of files, nobody knows"),
+        (&named, Some(&["secure/a-tls", "secure/b-tls"][..]), None, "it is granted"),
+        (&named, Some(&["secure/b-tls", "other/a-tls"]), Some("ExtendedValidationFailed"), "others are granted"),
+        (&default, Some(&[]), None, "the default one is the controller's own choice"),
+    ];
+    for (tls, readable, expected, message) in table {
+        let options = RouteOptions { certificate: Some("default-tls".to_owned()), ..RouteOptions::default() };
+        let younger = route("younger", 1, json!({"termination": "edge"}));
+        let mut world = world_with(options, &[route("secure", 0, tls.clone()), younger, mk_service("shop")]);
+        // Granted, taken away, and granted again.
+        for secrets in [readable, readable.map(|_| &[][..]), readable].into_iter().flatten() {
+            let keys = secrets.iter().filter_map(|secret| secret.split_once('/'));
+            let changes = world.gathered.snapshot.allow(keys.map(|(of, name)| Key::new(of, name)).collect());
+            world.translator.update(&world.gathered.snapshot, &changes);
+        }
+        assert_eq!(refusal(&world, "secure", "www").as_deref(), expected, "{message}");
+        let answer = if expected.is_none() { "service.shop:80" } else { "503" };
+        assert_eq!([80, 443].map(|port| ask(&world, "a.b", port, "/")), [answer; 2], "{message}");
+        assert_eq!(hosts(&world).certificates.is_empty(), expected.is_some(), "{message}");
+        assert_eq!(refusal(&world, "younger", "www").as_deref(), Some("HostAlreadyClaimed"), "{message}");
+    }
 }
 
 #[test]
