@@ -34,6 +34,7 @@ use crate::events::Events;
 use crate::gateways::GatewayReader;
 use crate::leader::{self, Candidate, Leader};
 use crate::module::{ModuleCheck, ModuleError, ModuleStatus};
+use crate::readable_secrets::{self, ReadableSecrets};
 use crate::steering_secret;
 use crate::watch::{Source, Watches};
 use executor::Executor;
@@ -87,6 +88,23 @@ pub struct Config {
     pub gateway_stats_port: u16,
 }
 
+impl Config {
+    /// How objects are made.
+    fn settings(&self) -> Settings {
+        Settings {
+            cluster: Some(self.cluster.clone()),
+            wan_cluster: None,
+            network: self.network.clone(),
+            gateway_class: self.gateway_class.clone(),
+            module: Module { url: self.module.module.url(), sha256: self.module.module.sha256() },
+            data_plane: self.data_plane,
+            filter: self.filter,
+            access_log: self.access_log.clone(),
+            has_mcs_imports: false, // as far as is known
+        }
+    }
+}
+
 /// Runs until it is told to end. If we lead then, the lease is let go. `registry`: the API server that is the registry; none:
 /// that of the cluster.
 ///
@@ -132,8 +150,10 @@ async fn work(
     let source = Source::new(client.clone(), registry.unwrap_or_else(|| client.clone()), &config.cluster);
     let source = source.with_routes(config.routes.selector.clone());
     let mut watches = Watches::start(&source, config.front_ends);
+    let mut secrets = ReadableSecrets::start(client.clone(), readable_secrets::PERIOD);
+    let settings = config.settings();
     let options = Options {
-        cluster: Some(config.cluster.clone()),
+        cluster: Some(config.cluster),
         steering_key: steering_keys.borrow_and_update().clone(),
         steering: Steering::RouteHeader,
         mcs_version: McsVersion::default(),
@@ -141,17 +161,6 @@ async fn work(
         front_ends: config.front_ends,
         routes: config.routes,
         cable_drivers: Some(config.cable_drivers),
-    };
-    let settings = Settings {
-        cluster: Some(config.cluster),
-        wan_cluster: None,
-        network: config.network,
-        gateway_class: config.gateway_class,
-        module: Module { url: config.module.module.url(), sha256: config.module.module.sha256() },
-        data_plane: config.data_plane,
-        filter: config.filter,
-        access_log: config.access_log,
-        has_mcs_imports: false, // as far as is known
     };
     let lease = config.cluster_lease;
     let mut registry = Registry::new(&source, place, lease, leading.clone(), Arc::clone(&metrics));
@@ -183,6 +192,10 @@ async fn work(
                 let key = steering_keys.borrow().clone();
                 carry_out(&mut rollout, now(), Event::SteeringKey(key), &mut executor, &metrics);
             }
+            readable = secrets.next() => {
+                let event = Event::ReadableSecrets(readable.context("nobody asks for Secrets any more")?);
+                carry_out(&mut rollout, now(), event, &mut executor, &metrics);
+            }
             () = sleep_until(wake_up) => {}
         }
         while let Some(answer) = executor.try_answer() {
@@ -209,6 +222,9 @@ async fn work(
         registry.follow(&mut rollout, leads, now());
         if rollout.is_registry_synced() {
             health.registry_synced();
+        }
+        if let Some(named) = rollout.named_secrets() {
+            secrets.ask(named);
         }
         if !rollout.is_synced() {
             continue;

@@ -20,6 +20,7 @@ pub mod gateways;
 pub mod leader;
 pub mod listing;
 pub mod module;
+pub mod readable_secrets;
 pub mod registry;
 pub mod steering_secret;
 pub mod watch;

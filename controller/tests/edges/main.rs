@@ -6,6 +6,7 @@ mod cli;
 mod contact;
 mod gateways;
 mod module;
+mod readable_secrets;
 mod rights;
 mod steering;
 mod watch;
