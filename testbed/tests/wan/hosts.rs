@@ -1,5 +1,7 @@
 //! Hosts that `Route`s of `OpenShift` choose: a Service of the cluster, one over a tier, one by TLS, one that two want.
 
+mod changes;
+
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -15,10 +17,15 @@ use crate::scene::{HIGH, Scene, mk_request};
 
 /// What clients call.
 const ROUTER: &str = "mcwan-router";
+/// Whose Routes stay as they are while others change: one of a Service of the cluster, one over a tier.
+const LOCAL: &str = "shop.example.com";
+const TIER: &str = "tier.example.com";
 /// Of whom the certificate is, which nobody signed and no client need trust but ours. It ends in a hundred years.
 const SAFE: &str = "safe.example.com";
 const CERTIFICATE: &str = include_str!("hosts/certificate.pem");
 const KEY: &str = include_str!("hosts/key.pem");
+/// What lets the controller show it.
+const GRANT: &str = "mcwan-safe";
 /// What Envoy answers for a host that nobody has, which the filter passes on.
 const NOBODYS: u16 = 404;
 /// Who wants a host, too.
@@ -27,31 +34,30 @@ const RIVAL: &str = "rival";
 /// Services are those of the protocols; one of the cluster is beside them.
 pub(crate) async fn hosts_that_users_choose(scene: &Scene) -> Result<()> {
     let cluster = scene.wan.cluster(2);
-    let named = |host: &str, service: &str, more: &Value| mk_route(NAMESPACE, host, service, more);
-    let tls = json!({"tls": {"termination": "edge", "insecureEdgeTerminationPolicy": "Redirect",
-        "externalCertificate": {"name": "safe"}}});
+    let tier = mk_route(NAMESPACE, TIER, &mk_tier_service(HIGH.0), &json!({"port": {"targetPort": "http"}}));
     let files = [
         vec![mk_echo(NAMESPACE, "shop", 1), mk_service(NAMESPACE, "shop"), mk_secret()],
-        named("shop.example.com", "shop", &json!({})),
-        named("tier.example.com", &format!("desk-{NAMESPACE}-{}", HIGH.0), &json!({"port": {"targetPort": "http"}})),
-        named(SAFE, "shop", &tls),
+        mk_grant(),
+        mk_route(NAMESPACE, LOCAL, "shop", &json!({})),
+        tier,
     ]
     .concat();
     cluster.apply(&mk_file(&files)).await?;
-    until_answered(scene, NAMESPACE, "shop.example.com", "/").await?;
+    until_answered(scene, NAMESPACE, LOCAL, "/").await?;
 
-    let local = ask(scene, "shop.example.com", "/any").await?;
+    let local = ask(scene, LOCAL, "/any").await?;
     let seen = local.seen().context("the Service of the cluster answers")?;
     let forwarded = seen.headers.iter().find(|(name, _)| name == "x-forwarded-host");
-    ensure!(seen.authority == "shop.example.com", "the Service sees {}", seen.authority);
-    ensure!(forwarded.is_some_and(|(_, host)| host == "shop.example.com"), "it is told {forwarded:?}");
+    ensure!(seen.authority == LOCAL, "the Service sees {}", seen.authority);
+    ensure!(forwarded.is_some_and(|(_, host)| host == LOCAL), "it is told {forwarded:?}");
 
-    until_answered(scene, NAMESPACE, "tier.example.com", "/low").await?;
+    until_answered(scene, NAMESPACE, TIER, "/low").await?;
     let before = scene.wan.traffic();
-    let far = ask(scene, "tier.example.com", "/low").await?;
+    let far = ask(scene, TIER, "/low").await?;
     ensure!(far.status == 200, "over the tier comes {}", far.status);
     ensure_spoken(&scene.wan, &before, Some(HIGH.1), "a request of a Route")?;
 
+    changes::the_others_lose_nothing(scene).await?;
     let redirected = ask(scene, SAFE, "/pay?a=b").await?;
     let to = redirected.values("location").next().map(|to| String::from_utf8_lossy(to).into_owned());
     let is_found = redirected.status == 302 && to.as_deref() == Some("https://safe.example.com/pay?a=b");
@@ -59,32 +65,45 @@ pub(crate) async fn hosts_that_users_choose(scene: &Scene) -> Result<()> {
     scene.wan.until("TLS is spoken", async || Ok(safely(scene).await?.contains("200"))).await?;
     let nobody = ask(scene, "nobody.example.com", "/").await?;
     ensure!(nobody.status == NOBODYS, "an unknown host is answered {}", nobody.status);
+    a_grant_is_taken_back(scene).await?;
     two_claim_a_host(scene).await
+}
+
+/// Without it, clients are shown no certificate.
+async fn a_grant_is_taken_back(scene: &Scene) -> Result<()> {
+    scene.wan.cluster(2).kubectl(&["delete", "rolebinding", GRANT, "-n", NAMESPACE]).await?;
+    let refused = async || Ok(told(scene, NAMESPACE, SAFE, "reason").await? == "ExtendedValidationFailed");
+    scene.wan.until("the Route is refused", refused).await?;
+    until_each(scene, NAMESPACE, SAFE, "/pay", |answer| answer.status == 503).await
 }
 
 /// The older has it until it is gone.
 async fn two_claim_a_host(scene: &Scene) -> Result<()> {
     let cluster = scene.wan.cluster(2);
-    let rival = mk_route(RIVAL, "shop.example.com", "shop", &json!({}));
+    let rival = mk_route(RIVAL, LOCAL, "shop", &json!({}));
     let files = [vec![mk_namespace(RIVAL), mk_echo(RIVAL, "shop", 1), mk_service(RIVAL, "shop")], rival].concat();
     cluster.apply(&mk_file(&files)).await?;
-    let told = async |namespace: &str, reason: &str| {
-        let path = format!(
-            "jsonpath={{.status.ingress[?(@.routerName==\"mcwan\")].conditions[?(@.type==\"Admitted\")].{reason}}}"
-        );
-        cluster.kubectl(&["get", "route.route.openshift.io", "shop.example.com", "-n", namespace, "-o", &path]).await
-    };
-    let lost = async || Ok(told(RIVAL, "reason").await? == "HostAlreadyClaimed");
+    let lost = async || Ok(told(scene, RIVAL, LOCAL, "reason").await? == "HostAlreadyClaimed");
     scene.wan.until("the younger Route is refused", lost).await?;
-    ensure!(told(NAMESPACE, "status").await? == "True", "the older one is told {}", told(NAMESPACE, "status").await?);
-    cluster.kubectl(&["delete", "route.route.openshift.io", "shop.example.com", "-n", NAMESPACE]).await?;
-    scene.wan.until("the younger Route has the host", async || Ok(told(RIVAL, "status").await? == "True")).await?;
-    let left = async || Ok(ask(scene, "shop.example.com", "/").await?.status == NOBODYS);
+    let older = told(scene, NAMESPACE, LOCAL, "status").await?;
+    ensure!(older == "True", "the older one is told {older}");
+    cluster.kubectl(&["delete", "route.route.openshift.io", LOCAL, "-n", NAMESPACE]).await?;
+    let has_it = async || Ok(told(scene, RIVAL, LOCAL, "status").await? == "True");
+    scene.wan.until("the younger Route has the host", has_it).await?;
+    let left = async || Ok(ask(scene, LOCAL, "/").await?.status == NOBODYS);
     scene.wan.until("the namespace of the older one has it no more", left).await?;
-    until_answered(scene, RIVAL, "shop.example.com", "/").await?;
+    until_answered(scene, RIVAL, LOCAL, "/").await?;
     cluster.kubectl(&["delete", "routes.route.openshift.io", "--all", "-n", NAMESPACE]).await?;
     cluster.kubectl(&["delete", "namespace", RIVAL, "--timeout=2m"]).await?;
     Ok(())
+}
+
+/// What a Route is told of whether it is admitted: a field of the condition.
+async fn told(scene: &Scene, namespace: &str, route: &str, field: &str) -> Result<String> {
+    let path =
+        format!("jsonpath={{.status.ingress[?(@.routerName==\"mcwan\")].conditions[?(@.type==\"Admitted\")].{field}}}");
+    let told = ["get", "route.route.openshift.io", route, "-n", namespace, "-o", &path];
+    scene.wan.cluster(2).kubectl(&told).await
 }
 
 async fn router(scene: &Scene, port: u16) -> Result<SocketAddr> {
@@ -96,16 +115,27 @@ async fn ask(scene: &Scene, host: &str, path: &str) -> Result<Response> {
 }
 
 async fn until_answered(scene: &Scene, namespace: &str, host: &str, path: &str) -> Result<()> {
+    until_each(scene, namespace, host, path, |answer| answer.status == 200).await
+}
+
+/// Waits until each gateway of a namespace answers as is meant.
+async fn until_each(
+    scene: &Scene,
+    namespace: &str,
+    host: &str,
+    path: &str,
+    is_meant: impl Fn(&Response) -> bool,
+) -> Result<()> {
     let answered = async || {
         let gateways = scene.wan.cluster(2).endpoints(namespace, ROUTER, 80).await.unwrap_or_default();
         for gateway in &gateways {
-            if !scene.client.send(*gateway, &mk_request("GET", host, path)).await.is_ok_and(|is| is.status == 200) {
+            if !scene.client.send(*gateway, &mk_request("GET", host, path)).await.is_ok_and(|is| is_meant(&is)) {
                 return Ok(false);
             }
         }
         Ok(gateways.len() == 2)
     };
-    scene.wan.until(&format!("{host} answers"), answered).await
+    scene.wan.until(&format!("{host}{path} answers as is meant"), answered).await
 }
 
 /// What a real client of TLS has of the certificate and the answer.
@@ -128,6 +158,29 @@ fn mk_route(namespace: &str, host: &str, service: &str, more: &Value) -> Vec<Val
     vec![json!({"apiVersion": "route.openshift.io/v1", "kind": "Route",
         "metadata": {"namespace": namespace, "name": host, "labels": {"mc-wan.l7mp.io/router": "mcwan"}},
         "spec": spec})]
+}
+
+/// The one by TLS.
+fn mk_safe() -> Vec<Value> {
+    let tls = json!({"termination": "edge", "insecureEdgeTerminationPolicy": "Redirect",
+        "externalCertificate": {"name": "safe"}});
+    mk_route(NAMESPACE, SAFE, "shop", &json!({"tls": tls}))
+}
+
+/// The service of the protocols over a tier, as a backend.
+fn mk_tier_service(tier: &str) -> String {
+    format!("desk-{NAMESPACE}-{tier}")
+}
+
+/// Lets the controller's account read the Secret, which is why a Route may name it.
+fn mk_grant() -> Vec<Value> {
+    let group = "rbac.authorization.k8s.io";
+    let mk = |kind: &str| json!({"apiVersion": format!("{group}/v1"), "kind": kind, "metadata": {"namespace": NAMESPACE, "name": GRANT}});
+    let (mut role, mut binding) = (mk("Role"), mk("RoleBinding"));
+    role["rules"] = json!([{"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["safe"], "verbs": ["get"]}]);
+    binding["roleRef"] = json!({"apiGroup": group, "kind": "Role", "name": GRANT});
+    binding["subjects"] = json!([{"kind": "ServiceAccount", "name": "mcwan", "namespace": "mc-wan-system"}]);
+    vec![role, binding]
 }
 
 fn mk_secret() -> Value {
