@@ -5,15 +5,16 @@ mod overlay;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Context;
 use clap::Args;
-use mcwan_core::emit::kubernetes::{Module, Settings, everything};
-use mcwan_core::emit::object::Object;
+use mcwan_core::emit::kubernetes::{IMPORT_LABEL, Module, Settings, everything};
+use mcwan_core::emit::object::{Kind, Object};
 use mcwan_core::problem::Problem;
 use mcwan_core::snapshot::Snapshot;
 use mcwan_core::snapshot::change::Change as Input;
-use mcwan_core::translate::Translator;
+use mcwan_core::translate::{Import, Origin, Translator};
 use serde::Serialize;
 
 use super::cluster::{Cluster, World};
@@ -66,7 +67,7 @@ impl Diff {
             writeln!(log, "nothing is compared: the objects that cannot be read might matter")?;
             return Ok(ExitCode::from(super::UNKNOWN));
         }
-        let World { live, options, translator, environment } = self.cluster.world(&client).await?;
+        let World { live, options, translator: now, environment } = self.cluster.world(&client).await?;
         let settings = Settings {
             cluster: options.cluster.clone(),
             wan_cluster: None,
@@ -81,13 +82,13 @@ impl Diff {
             access_log: environment.access_log(),
             has_mcs_imports: !live.missing.contains(&&mcwan_core::kind::MCS_SERVICE_IMPORT),
         };
-        let (before, known) = outcome(&translator, &live.snapshot, &settings);
+        let (before, known) = outcome(&now, &live.snapshot, &settings);
         let Overlay { snapshot, mut changes } =
             Overlay::new(live, &gathered.snapshot).context("the files do not fit")?;
-        let mut translator = Translator::new(options);
-        translator.update(&snapshot, &[Input::Everything]);
-        let (after, mut problems) = outcome(&translator, &snapshot, &settings);
-        changes.extend(change::emitted(&before, &after));
+        let mut then = Translator::new(options);
+        then.update(&snapshot, &[Input::Everything]);
+        let (after, mut problems) = outcome(&then, &snapshot, &settings);
+        changes.extend(change::emitted(&before, &after, |object| rules_of(object, &now, &then)));
         problems.retain(|problem| !known.contains(problem));
         let findings = Findings::new(&gathered, problems);
         match self.output {
@@ -103,6 +104,25 @@ impl Diff {
         }
         Ok(if changes.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
+}
+
+/// Where the rules were written that a plugin or a route is made of: for a plugin, those of the imports that change.
+fn rules_of(object: &Object, now: &Translator, then: &Translator) -> Vec<String> {
+    let namespace = &object.id.key.namespace;
+    let is_plugin = matches!(object.id.kind, Kind::WasmPlugin | Kind::TrafficExtension);
+    let label = object.body.pointer("/metadata/labels").and_then(|labels| labels.get(IMPORT_LABEL)?.as_str());
+    let is_route_of = |import: &Import| object.id.kind == Kind::HttpRoute && label == Some(&*import.key.name);
+    let is_changed = |import: &Import| {
+        let before = now.imports().get(namespace, &import.key.name);
+        before.is_none_or(|before| before.wire != import.wire || before.targets != import.targets)
+    };
+    let imports = then.imports().in_namespace(namespace);
+    let imports = imports.filter(|import| if is_plugin { is_changed(import) } else { is_route_of(import) });
+    let places = |import: &Arc<Import>| {
+        let places = Origin::places(&import.rules).into_iter();
+        places.map(|place| format!("{}: {place}", import.key)).collect::<Vec<_>>()
+    };
+    imports.flat_map(places).collect()
 }
 
 /// What the controller makes of a snapshot, and everything that is wrong with it.

@@ -8,18 +8,18 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
+pub(crate) type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
 
 /// What a command printed, and its exit status.
 #[derive(Debug)]
-struct Ran {
-    status: Option<i32>,
-    out: String,
-    log: String,
+pub(crate) struct Ran {
+    pub(crate) status: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) log: String,
 }
 
 /// Runs `mcwan` with something on its standard input.
-fn mcwan(arguments: &[&str], stdin: &str) -> Result<Ran> {
+pub(crate) fn mcwan(arguments: &[&str], stdin: &str) -> Result<Ran> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mcwan"));
     command.args(arguments).env_remove("MCWAN_STEERING_KEY");
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;

@@ -8,5 +8,6 @@ mod gateways;
 mod module;
 mod readable_secrets;
 mod rights;
+mod status;
 mod steering;
 mod watch;

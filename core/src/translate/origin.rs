@@ -23,6 +23,13 @@ impl Origin {
         format!("{}, {}", self.object, self.field)
     }
 
+    /// Several, for people, a line for each object: `HTTPRoute secure/pay, spec.rules[0], spec.rules[1]`.
+    pub fn places(origins: &[Self]) -> Vec<String> {
+        let runs = origins.chunk_by(|one, next| one.object == next.object);
+        let fields = |run: &[Self]| run.iter().map(|origin| origin.field.to_string()).collect::<Vec<_>>().join(", ");
+        runs.filter_map(|run| Some(format!("{}, {}", run.first()?.object, fields(run)))).collect()
+    }
+
     /// The group and kind of the object, as `ReferenceGrant`s name them.
     pub fn referrer(&self) -> (&str, &str) {
         (self.group, &self.object.kind)
@@ -36,5 +43,27 @@ impl Origin {
     /// Whether a problem is of the rule, or of a part of it.
     pub fn has(&self, problem: &Problem) -> bool {
         problem.object == *self.object && problem.field.is_within(&self.field)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::GATEWAY_API_GROUP;
+
+    #[test]
+    fn several_are_told_by_object() {
+        let mk_origin = |route: &str, index| Origin {
+            name: None,
+            object: Arc::new(ObjectRef::namespaced("HTTPRoute", "secure", route)),
+            group: GATEWAY_API_GROUP,
+            field: FieldPath::from("spec.rules").index(index),
+        };
+        let places = Origin::places(&[mk_origin("pay", 0), mk_origin("pay", 1), mk_origin("new", 0)]);
+        assert_eq!(
+            places,
+            ["HTTPRoute secure/pay, spec.rules[0], spec.rules[1]", "HTTPRoute secure/new, spec.rules[0]"]
+        );
+        assert_eq!(Origin::places(&[]), [""; 0], "nobody wrote any");
     }
 }

@@ -130,6 +130,7 @@ async fn status_leads_from_an_empty_cluster_to_one_that_works() -> Result<()> {
         "ok      plugin        WasmPlugin secure/mcwan has 1 rules of it",
         "ok      gateway       1 of 1 pods of Gateway secure/mcwan-egress are ready",
         "ok      service       secure/payment-clusterset has 10.",
+        "ok      rules         ServiceImport secure/payment, spec.http.rules[0]",
         "ok      status        Programmed is True (Programmed): fine",
         "secure/payment works",
     ] {
@@ -210,6 +211,7 @@ async fn diff_shows_what_applying_files_would_change() -> Result<()> {
         "+++ files/ServiceImport/secure/payment",
         "-          value: /payment",
         "+          value: /pay",
+        "# rules of secure/payment: ServiceImport secure/payment, spec.http.rules[0]",
         "--- now/WasmPlugin/secure/mcwan",
     ] {
         assert!(ran.out.lines().any(|known| known == line), "{line}\n{}", ran.out);

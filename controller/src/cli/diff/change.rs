@@ -40,6 +40,8 @@ pub(super) struct Change {
     before: Option<Value>,
     /// None: it goes.
     after: Option<Value>,
+    /// Where the rules were written that it is made of, a line for each object of each import.
+    rules: Vec<String>,
 }
 
 impl Change {
@@ -57,10 +59,11 @@ impl Change {
             name: text("/metadata/name").unwrap_or_default(),
             before,
             after,
+            rules: Vec::new(),
         })
     }
 
-    /// Prints it as a unified diff.
+    /// Prints it as a unified diff, below what its rules are made of.
     pub(super) fn text(&self, out: &mut impl Write) -> anyhow::Result<()> {
         let yaml = |object: &Option<Value>| object.as_ref().map(yaml::document).transpose();
         let (before, after) = (yaml(&self.before)?, yaml(&self.after)?);
@@ -79,21 +82,27 @@ impl Change {
         let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
         let diff = TextDiff::from_lines(&before, &after);
         let diff = diff.unified_diff().header(&headers.0, &headers.1).to_string();
-        diff.lines().try_for_each(|line| colored(out, line))?;
+        let rules = self.rules.iter().map(|place| format!("# rules of {place}"));
+        rules.chain(diff.lines().map(str::to_owned)).try_for_each(|line| colored(out, &line))?;
         Ok(())
     }
 }
 
-/// What changes of what the controller makes.
-pub(super) fn emitted(before: &[Object], after: &[Object]) -> Vec<Change> {
-    let mut states: BTreeMap<_, (Option<Value>, Option<Value>)> = BTreeMap::new();
+/// What changes of what the controller makes; `rules` says where the rules were written that an object is made of.
+pub(super) fn emitted(before: &[Object], after: &[Object], rules: impl Fn(&Object) -> Vec<String>) -> Vec<Change> {
+    let mut states: BTreeMap<_, (Option<&Object>, Option<&Object>)> = BTreeMap::new();
     for object in before {
-        states.entry(&object.id).or_default().0 = Some(object.body.clone());
+        states.entry(&object.id).or_default().0 = Some(object);
     }
     for object in after {
-        states.entry(&object.id).or_default().1 = Some(object.body.clone());
+        states.entry(&object.id).or_default().1 = Some(object);
     }
-    states.into_values().filter_map(|(before, after)| Change::between(By::Controller, before, after)).collect()
+    let body = |object: Option<&Object>| object.map(|object| object.body.clone());
+    let change = |(before, after): (Option<&Object>, Option<&Object>)| {
+        let change = Change::between(By::Controller, body(before), body(after))?;
+        Some(Change { rules: after.or(before).map(&rules).unwrap_or_default(), ..change })
+    };
+    states.into_values().filter_map(change).collect()
 }
 
 fn colored(out: &mut impl Write, line: &str) -> io::Result<()> {

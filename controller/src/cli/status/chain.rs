@@ -14,7 +14,7 @@ use mcwan_core::problem::Reason;
 use mcwan_core::snapshot::{Key, viewed};
 use mcwan_core::status::Subject;
 use mcwan_core::translate::gateway_pods::{gateway_of, is_over, is_ready};
-use mcwan_core::translate::{Destination, Import};
+use mcwan_core::translate::{Attachment, Destination, Import, Origin};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -73,6 +73,7 @@ impl Chain {
         }
         steps.push(pods(world, &found, namespace, gateway));
         steps.extend(name_and_address(world, &found, import));
+        steps.extend(Origin::places(&import.rules).into_iter().map(|place| Step::ok("rules", place)));
         steps.extend(conditions(world, import));
         let ok = steps.iter().all(|step| step.ok);
         Ok(Self { namespace: namespace.to_string(), name: name.to_string(), ok, steps })
@@ -287,7 +288,16 @@ fn conditions(world: &World, import: &Import) -> Vec<Step> {
     let service = viewed(&import.key);
     let of_routes = routes.all_below(&service).filter(|route| route.key.namespace == import.key.namespace);
     let of_routes = of_routes.filter_map(|route| routes.get(route)).flat_map(|route| of_route(route, import));
-    of_export.into_iter().flatten().chain(of_import).chain(of_routes).collect()
+    let from_elsewhere = import.attachments.iter().filter_map(|attached| not_admitted(attached, import));
+    of_export.into_iter().flatten().chain(of_import).chain(of_routes).chain(from_elsewhere).collect()
+}
+
+/// Why the rules of a route of another namespace hold nowhere, if they do not. The import is none the worse for it: its
+/// owners admit whom they like.
+fn not_admitted(Attachment { route, parent: _, verdict }: &Attachment, import: &Import) -> Option<Step> {
+    let (reason, message) = verdict.as_ref().err().filter(|_| route.key.namespace != import.key.namespace)?;
+    let kind = route.kind.info().name;
+    Some(Step::ok("route", format!("{kind} {}, which is refused: {message} ({reason})", route.key)))
 }
 
 /// What the controller says of a route that has the import as its parent.
