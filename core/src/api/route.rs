@@ -151,10 +151,13 @@ impl Route {
         self.told.iter().any(is_ours)
     }
 
-    /// Whether one of its rules leads over a tier by name: then it is meant for us, whatever its parents are.
+    /// Whether one of its rules leads over a tier by name, even one that cannot be read: then it is meant for us, whatever
+    /// its parents are.
     pub fn names_tier(&self) -> bool {
-        let backends = self.rules.iter().flat_map(|RouteRule { rule, .. }| &rule.backend_refs);
-        backends.into_iter().any(|backend| backend.group == GROUP && backend.kind == "WANPolicy")
+        let rules = self.spec.rules.iter().flatten();
+        let backends = rules.filter_map(|rule| rule.get("backendRefs")?.as_array()).flatten();
+        let has = |backend: &Value, field, text| backend.get(field).and_then(Value::as_str) == Some(text);
+        backends.into_iter().any(|backend| has(backend, "group", GROUP) && has(backend, "kind", "WANPolicy"))
     }
 
     /// The imports that it may name as parents, by namespace and name: a parent may be there more than once.
