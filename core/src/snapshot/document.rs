@@ -191,12 +191,18 @@ impl Collected {
 
     /// Adds a route, if all of its rules can be read.
     fn add_route(&mut self, kind: RouteKind, object: &ObjectRef) {
-        let Some(document) = self.parsed::<RouteDocument>(object, typed::read) else { return };
-        let mut route = Route::new(kind, document);
-        route.metadata.namespace.clone_from(&object.namespace);
-        let problems = validate::route(&route);
-        if problems.iter().all(|problem| problem.severity < Severity::Error) {
-            self.snapshot.put(Input::Route(route));
+        let mut problems = Vec::new();
+        let document = self.parsed::<RouteDocument>(object, |object, mut json| {
+            problems.extend(slip::without_dash(object, "spec.rules", json.pointer_mut("/spec/rules")));
+            typed::read(object, json)
+        });
+        if let Some(document) = document {
+            let mut route = Route::new(kind, document);
+            route.metadata.namespace.clone_from(&object.namespace);
+            problems.extend(validate::route(&route));
+            if problems.iter().all(|problem| problem.severity < Severity::Error) {
+                self.snapshot.put(Input::Route(route));
+            }
         }
         self.findings.extend(problems.into_iter().map(|problem| self.places.locate(problem)));
     }
@@ -233,7 +239,7 @@ impl Collected {
     fn parsed<T>(
         &mut self,
         object: &ObjectRef,
-        read: fn(&ObjectRef, serde_json::Value) -> Result<T, Vec<Problem>>,
+        read: impl FnOnce(&ObjectRef, serde_json::Value) -> Result<T, Vec<Problem>>,
     ) -> Option<T> {
         let item = self.places.get(object)?;
         match read(object, item.node.to_json()) {
@@ -408,8 +414,8 @@ mod tests {
             ),
             (
                 mk_route("ServiceImport", "  rules:\n    backendRefs: [{name: a}]\n"),
-                vec![(8, "spec.rules", "InvalidValue")],
-                "rules that are no list",
+                vec![(8, "spec.rules", "InvalidValue"), (9, "spec.rules[0].backendRefs[0]", "MissingField")],
+                "rules that are no list, and what is wrong with the one that is meant",
             ),
             (
                 mk_route("ServiceImport", "  rules:\n  - matches: [{path: {type: Prefix}}]\n"),

@@ -1,6 +1,7 @@
-//! The slip of the dash without a space: ` -name: x` where `- name: x` was meant.
+//! Slips of the dash: ` -name: x` where `- name: x` was meant, and `name: x`.
 
 use super::yaml::{Node, Value};
+use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 
 /// How far above the line of a syntax error the slip is looked for: the error shows where the next line does not fit.
 const LINES_ABOVE: usize = 3;
@@ -24,6 +25,18 @@ pub(super) fn in_tree(node: &Node) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
     collect(node, &mut found);
     found
+}
+
+/// A mapping where a list is meant becomes its only item, so that what else is wrong is found, too.
+pub(super) fn without_dash(
+    object: &ObjectRef,
+    field: impl Into<FieldPath>,
+    list: Option<&mut serde_json::Value>,
+) -> Option<Problem> {
+    let list = list.filter(|list| list.is_object())?;
+    *list = vec![list.take()].into();
+    let problem = Problem::error(object.clone(), Reason::InvalidValue, "expected a list, found a mapping");
+    Some(problem.at(field).hint("begin each item with `- `"))
 }
 
 fn collect<'n>(node: &'n Node, found: &mut Vec<(usize, &'n str)>) {

@@ -198,6 +198,8 @@ impl Node {
                     Some(item) => (item.line, item),
                     None => return line,
                 },
+                // A mapping without the dash of an item is read as the only one.
+                (Segment::Index(0), Value::Map(_)) => (node.line, node),
                 (Segment::Index(_), _) => return line,
             };
         }

@@ -60,7 +60,12 @@ pub fn route<'i>(
         let place =
             route.told.iter().position(|entry| is_ours(entry) && entry.get("parentRef") == Some(&named.written));
         let before = route.conditions_of(named);
-        let sayings = sayings(route, index, &key, parent);
+        let mut sayings = sayings(route, index, &key, parent);
+        if route.has_hostnames()
+            && let Some(accepted) = sayings.first_mut()
+        {
+            accepted.message.push_str("; `hostnames` are not looked at");
+        }
         let subject = Subject { metadata: &route.metadata, conditions: &before };
         let (said, _) = subject.said(StatusKind::Route(route.kind), &OURS, sayings, now);
         news.extend(said.news);
@@ -125,8 +130,7 @@ fn sayings(route: &Route, index: usize, key: &Key, parent: Option<RouteParent<'_
     sayings.push(if is_accepted {
         let ports = lost.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
         let lost = if lost.is_empty() { String::new() } else { format!("; on {ports} those of GRPCRoutes do") };
-        let hostnames = if route.has_hostnames() { "; `hostnames` are not looked at" } else { "" };
-        Saying::new(ACCEPTED, true, Reason::Accepted, format!("its rules hold for {key}{lost}{hostnames}"))
+        Saying::new(ACCEPTED, true, Reason::Accepted, format!("its rules hold for {key}{lost}"))
     } else {
         Saying::new(ACCEPTED, false, Reason::UnsupportedValue, told(&refusals))
     });
@@ -269,6 +273,18 @@ spec: {cluster: c1, namespace: secure, name: payment, exportedAt: '2026-11-20T08
         assert_eq!(named(&told), ["payment", "exported", "other"], "nobody else knows a tier");
         let left = Scene::new(&json!([service("other")]), &local, &json!([told[2]]));
         assert_eq!(left.told(), [json!(null); 0], "what we said before is removed");
+    }
+
+    #[test]
+    fn hostnames_are_told_of_whatever_becomes_of_the_route() {
+        let mut scene = Scene::new(&json!([parent("payment"), parent("nobody")]), &rule(&high()), &json!([]));
+        let odd = json!({"metadata": scene.route.metadata, "spec": {"hostnames": ["a.example"],
+            "parentRefs": [parent("payment"), parent("nobody")]}});
+        scene.route = Route::new(RouteKind::Http, serde_json::from_value(odd).unwrap());
+        for entry in scene.told() {
+            let accepted = conditions(&entry).remove(0);
+            assert!(accepted.message.ends_with("; `hostnames` are not looked at"), "{accepted:?}");
+        }
     }
 
     #[test]
