@@ -68,7 +68,7 @@ pub(super) async fn a_stream_of_answers_crosses(scene: &Scene) -> Result<()> {
     for status in [ServingStatus::Serving, ServingStatus::NotServing] {
         ensure!(seen.contains(&status), "{status:?} is not among {seen:?}");
     }
-    ensure_spoken(&scene.wan, &before, Some(HIGH.1), "a watch")
+    ensure_spoken(&scene.wan, &before, Some(LOW.1), "a watch, which another rule matches than a check,")
 }
 
 pub(super) async fn streams_both_ways_take_turns(scene: &Scene) -> Result<()> {

@@ -117,12 +117,16 @@ async fn apply(wan: &TestWan) -> Result<()> {
     let to_desk = json!({"group": "multicluster.x-k8s.io", "kind": "ServiceImport", "name": "desk", "port": DESK_HTTP});
     let to_desk = json!({"matches": [{"path": {"type": "PathPrefix", "value": "/desk"}}], "backendRefs": [to_desk]});
     let line = json!([rule("/upgrade", HIGH.0), rule("/high", HIGH.0), rule("/low", LOW.0), to_desk]);
-    let service = |service: &str, tier: &str| {
-        json!({"matches": [{"method": {"service": service}}],
+    let call = |method: Value, tier: &str| {
+        json!({"matches": [{"method": method}],
             "backendRefs": [{"group": "mc-wan.l7mp.io", "kind": "WANPolicy", "name": tier}]})
     };
-    let calls =
-        json!([service("grpc.health.v1.Health", HIGH.0), service("grpc.reflection.v1.ServerReflection", LOW.0)]);
+    // Two methods of one service, one of them by its name alone.
+    let calls = json!([
+        call(json!({"service": "grpc.health.v1.Health", "method": "Check"}), HIGH.0),
+        call(json!({"method": "Watch"}), LOW.0),
+        call(json!({"service": "grpc.reflection.v1.ServerReflection"}), LOW.0),
+    ]);
     let waiting = json!({"apiVersion": "mc-wan.l7mp.io/v1alpha1", "kind": "ServiceImport",
         "metadata": {"namespace": NAMESPACE, "name": "desk"}, "spec": {"http": {"noMatch": {"status": 403}}}});
     let rules = [
@@ -148,7 +152,8 @@ fn mk_desk_route(kind: &str, name: &str, port: Option<&str>, rules: &Value) -> V
 pub(super) fn mk_lost() -> Value {
     let (name, value) = LOST;
     let lost = json!({
-        "matches": [{"method": {"service": "grpc.health.v1.Health"}, "headers": [{"name": name, "value": value}]}],
+        "matches": [{"method": {"service": "grpc.health.v1.Health", "method": "Check"},
+            "headers": [{"name": name, "value": value}]}],
         "backendRefs": [{"name": "lost", "port": 80}],
     });
     mk_desk_route("GRPCRoute", "lost", Some("grpc"), &json!([lost]))
