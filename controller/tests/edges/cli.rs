@@ -52,7 +52,7 @@ const TO_HIGH: &str = "backendRefs: [{group: mc-wan.l7mp.io, kind: WANPolicy, na
 
 #[test]
 fn the_examples_are_valid() -> Result {
-    for name in ["payment", "canary", "split", "rewrite", "export"] {
+    for name in ["payment", "routes", "canary", "split", "rewrite", "export"] {
         let ran = mcwan(&["validate", &example(name)], "")?;
         assert_eq!((ran.status, ran.out.as_str()), (Some(0), "all is well\n"), "{name}");
     }

@@ -19,7 +19,7 @@ const OTHER_FILTER: &str = "trafficextension/mcwan";
 async fn every_request_takes_the_tier_that_the_rules_give() -> Result<()> {
     let _turn = half_machine().await;
     let mut wan = TestWan::start(Plan::default().arguments(&["--lease-seconds", "5"])).await?;
-    for example in ["canary", "split", "rewrite"] {
+    for example in ["canary", "split", "rewrite", "routes"] {
         plays(&wan, example).await?;
         analyze::all_is_well(&wan).await?;
     }

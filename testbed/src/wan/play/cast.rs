@@ -67,6 +67,10 @@ impl Cast {
             import.as_object_mut().and_then(|fields| fields.remove("status"));
             importer.push(import);
         }
+        for route in snapshot.routes.iter() {
+            let info = route.kind.info();
+            importer.push(mk(&info.api_version(), info.name, "", "", &serde_json::to_value(route)?));
+        }
         let [everywhere, exporter, importer] = [everywhere, exporter, importer].map(|objects| file(&objects));
         Ok(Self { everywhere, exporter, importer, tiers, foreign, services })
     }
