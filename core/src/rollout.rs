@@ -56,7 +56,7 @@ use egress::Egress;
 use import::ImportState;
 use objects::Objects;
 use queue::WorkQueue;
-use statuses::Subject;
+use statuses::StatusKey;
 use version::StageProgress;
 use world::World;
 
@@ -116,7 +116,7 @@ enum Work {
     /// Delete an object if it is ours and nobody wants it.
     Prune(ObjectId),
     /// Say in a status what has become of an object.
-    Report(Subject),
+    Report(StatusKey),
     /// Say that a cluster is stale and will be refused.
     Warn(Arc<str>),
 }

@@ -51,11 +51,11 @@ impl RouteTable {
     /// is not for the request path.
     pub fn explain<R: Request>(&self, request: &R, draw: impl FnOnce() -> u64) -> Result<Explanation<'_>, R::Error> {
         let decision = self.decide(request, draw)?;
-        let considered = self.consider(request)?;
+        let considered = self.verdicts(request)?;
         Ok(Explanation { decision, considered })
     }
 
-    fn consider<R: Request>(&self, request: &R) -> Result<Vec<Considered<'_>>, R::Error> {
+    fn verdicts<R: Request>(&self, request: &R) -> Result<Vec<Considered<'_>>, R::Error> {
         let authority = request.authority()?;
         let import = authority.as_deref().and_then(request_host).and_then(|host| self.imports.find(&host));
         let path = request.path()?;

@@ -27,8 +27,8 @@ enum Try {
     Conflict,
 }
 
-/// The lease as it was last seen.
-struct Seen {
+/// The lease as it was last observed.
+struct Observation {
     spec: LeaseSpec,
     /// When it was first seen so, by our own clock.
     since: Instant,
@@ -37,12 +37,12 @@ struct Seen {
 pub(super) struct Campaign {
     api: Api<Lease>,
     candidate: Candidate,
-    seen: Option<Seen>,
+    observed: Option<Observation>,
 }
 
 impl Campaign {
     pub(super) fn new(client: Client, candidate: Candidate) -> Self {
-        Self { api: Api::namespaced(client, &candidate.namespace), candidate, seen: None }
+        Self { api: Api::namespaced(client, &candidate.namespace), candidate, observed: None }
     }
 
     /// Once `able` is over, follows, leads, follows again, until `stop` says so or is dropped.
@@ -69,7 +69,7 @@ impl Campaign {
             };
             leading.send_replace(false);
             if stopped {
-                if !matches!(timeout(self.candidate.timing.renew, self.let_go()).await, Ok(Ok(()))) {
+                if !matches!(timeout(self.candidate.timing.renew, self.release()).await, Ok(Ok(()))) {
                     warn!(lease = self.candidate.lease, "the lease could not be released; it runs out by itself");
                 }
                 return;
@@ -150,7 +150,7 @@ impl Campaign {
     fn written(&mut self, result: kube::Result<Lease>) -> kube::Result<Try> {
         match result {
             Ok(lease) => {
-                self.see(lease.spec.unwrap_or_default());
+                self.observe(lease.spec.unwrap_or_default());
                 Ok(Try::Held)
             }
             Err(Error::Api(status)) if status.code == CONFLICT => Ok(Try::Conflict),
@@ -160,17 +160,17 @@ impl Campaign {
 
     /// Whether somebody else holds the lease and has shown that he lives.
     fn is_theirs(&mut self, spec: &LeaseSpec) -> bool {
-        let since = self.see(spec.clone());
+        let since = self.observe(spec.clone());
         let held = !self.is_ours(spec) && spec.holder_identity.as_deref().is_some_and(|holder| !holder.is_empty());
         let lasts = spec.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or_default();
         held && since.elapsed() < Duration::from_secs(lasts)
     }
 
     /// Remembers the lease; returns when it was first seen as it is.
-    fn see(&mut self, spec: LeaseSpec) -> Instant {
-        match &self.seen {
-            Some(seen) if seen.spec == spec => seen.since,
-            _ => self.seen.insert(Seen { spec, since: Instant::now() }).since,
+    fn observe(&mut self, spec: LeaseSpec) -> Instant {
+        match &self.observed {
+            Some(observed) if observed.spec == spec => observed.since,
+            _ => self.observed.insert(Observation { spec, since: Instant::now() }).since,
         }
     }
 
@@ -193,8 +193,8 @@ impl Campaign {
         }
     }
 
-    /// Lets the lease go if it is still ours.
-    async fn let_go(&self) -> kube::Result<()> {
+    /// Releases the lease if it is still ours.
+    async fn release(&self) -> kube::Result<()> {
         let Some(mut lease) = self.api.get_opt(&self.candidate.lease).await? else { return Ok(()) };
         let Some(spec) = lease.spec.as_mut().filter(|spec| self.is_ours(spec)) else { return Ok(()) };
         spec.holder_identity = None;

@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use super::condition_counts::ConditionCounts;
 use super::event::{Command, ModuleVerdict};
 use super::key::{Part, ReconcileKey};
-use super::statuses::{Subject, remember};
+use super::statuses::{StatusKey, remember};
 use super::version::{Stage, Versions};
 use super::{Leadership, Rollout, Work};
 use crate::api::{McsVersion, Route};
@@ -41,7 +41,7 @@ pub(super) struct Conditions {
     /// What all imports and exports share and the API server does not take, as was said of them.
     pub(super) refused: BTreeSet<ObjectId>,
     /// Those that are being written.
-    pub(super) under_way: BTreeSet<Subject>,
+    pub(super) under_way: BTreeSet<StatusKey>,
 }
 
 impl Rollout {
@@ -53,18 +53,18 @@ impl Rollout {
     /// Changes may have changed what is said.
     pub(super) fn report_affected(&mut self, changes: &[Change], affected: &Affected) {
         let touched = changes.iter().filter_map(|change| match change {
-            Change::ImportStatus(key) => Some(Subject::Import(key.clone())),
-            Change::Route(route) => Some(Subject::Route(route.clone())),
+            Change::ImportStatus(key) => Some(StatusKey::Import(key.clone())),
+            Change::Route(route) => Some(StatusKey::Route(route.clone())),
             Change::OpenshiftRoute(key) | Change::OpenshiftRouteStatus(key) => {
-                Some(Subject::OpenshiftRoute(key.clone()))
+                Some(StatusKey::OpenshiftRoute(key.clone()))
             }
-            Change::McsImportStatus(key) | Change::Addresses(key) => Some(Subject::Clusterset(key.clone())),
+            Change::McsImportStatus(key) | Change::Addresses(key) => Some(StatusKey::Clusterset(key.clone())),
             _ => None,
         });
         let below = affected.exports.iter().flat_map(|export| self.world.snapshot.routes.all_below(export));
-        let below = below.map(|route| Subject::Route(route.clone()));
+        let below = below.map(|route| StatusKey::Route(route.clone()));
         let touched: Vec<_> =
-            touched.chain(affected.exports.iter().cloned().map(Subject::Export)).chain(below).collect();
+            touched.chain(affected.exports.iter().cloned().map(StatusKey::Export)).chain(below).collect();
         self.report_later(touched);
         if changes.contains(&Change::Everything) {
             // Of a route that is below nothing, no part speaks.
@@ -82,22 +82,22 @@ impl Rollout {
             Part::Common | Part::Cluster => {}
             Part::Slices(name) => {
                 let name = named(name);
-                self.report_later([Subject::Clusterset(name.clone()), Subject::Export(name)]);
+                self.report_later([StatusKey::Clusterset(name.clone()), StatusKey::Export(name)]);
             }
             Part::Import(name) if is_of_hosts(&named(name)) => self.report_openshift_routes(&key.namespace),
             Part::Import(name) => {
                 let name = named(name);
-                let shown = [Subject::Clusterset(name.clone()), Subject::Export(name.clone())];
+                let shown = [StatusKey::Clusterset(name.clone()), StatusKey::Export(name.clone())];
                 let import = viewed(&name);
                 let routes = self.world.snapshot.routes.all_below(&import);
-                let routes: Vec<_> = routes.map(|route| Subject::Route(route.clone())).collect();
-                self.report_later(shown.into_iter().chain(routes).chain([Subject::Import(name)]));
+                let routes: Vec<_> = routes.map(|route| StatusKey::Route(route.clone())).collect();
+                self.report_later(shown.into_iter().chain(routes).chain([StatusKey::Import(name)]));
             }
-            Part::Export(name) => self.report_later([Subject::Export(named(name))]),
+            Part::Export(name) => self.report_later([StatusKey::Export(named(name))]),
             Part::Egress => self.report_namespace(&key.namespace),
             Part::Ingress => {
                 let exports = self.world.snapshot.service_exports.in_namespace(&key.namespace);
-                let exports: Vec<_> = exports.map(|export| Subject::Export(Key::of(&export.metadata))).collect();
+                let exports: Vec<_> = exports.map(|export| StatusKey::Export(Key::of(&export.metadata))).collect();
                 self.report_later(exports);
                 self.report_policies();
             }
@@ -109,10 +109,10 @@ impl Rollout {
         let snapshot = &self.world.snapshot;
         let readable = snapshot.service_imports.in_namespace(namespace).map(|import| &import.metadata);
         let unreadable = snapshot.unreadable_imports.in_namespace(namespace).map(|import| &import.metadata);
-        let imports = readable.chain(unreadable).map(Key::of).map(Subject::Import);
+        let imports = readable.chain(unreadable).map(Key::of).map(StatusKey::Import);
         let clustersets = snapshot.mcs_service_imports.in_namespace(namespace).map(|import| &import.metadata);
-        let routes = snapshot.routes.in_namespace(namespace).map(|route| Subject::Route(RouteRef::of(route)));
-        let clustersets = clustersets.map(Key::of).map(Subject::Clusterset);
+        let routes = snapshot.routes.in_namespace(namespace).map(|route| StatusKey::Route(RouteRef::of(route)));
+        let clustersets = clustersets.map(Key::of).map(StatusKey::Clusterset);
         let subjects: Vec<_> = imports.chain(clustersets).chain(routes).collect();
         self.report_later(subjects);
         self.report_openshift_routes(namespace);
@@ -123,8 +123,8 @@ impl Rollout {
         let snapshot = &self.world.snapshot;
         let readable = snapshot.service_imports.iter().map(|import| &import.metadata);
         let unreadable = snapshot.unreadable_imports.values().map(|import| &import.metadata);
-        let imports = readable.chain(unreadable).map(Key::of).map(Subject::Import);
-        let clustersets = snapshot.mcs_service_imports.iter().map(|(key, _)| Subject::Clusterset(key));
+        let imports = readable.chain(unreadable).map(Key::of).map(StatusKey::Import);
+        let clustersets = snapshot.mcs_service_imports.iter().map(|(key, _)| StatusKey::Clusterset(key));
         let subjects: Vec<_> = imports.chain(clustersets).collect();
         self.report_later(subjects);
         self.report_routes();
@@ -134,39 +134,39 @@ impl Rollout {
     pub(super) fn report_all(&mut self) {
         self.report_imports();
         let exports = self.world.snapshot.service_exports.iter();
-        let exports: Vec<_> = exports.map(|export| Subject::Export(Key::of(&export.metadata))).collect();
+        let exports: Vec<_> = exports.map(|export| StatusKey::Export(Key::of(&export.metadata))).collect();
         self.report_later(exports);
     }
 
     fn report_routes(&mut self) {
         let routes = self.world.snapshot.routes.iter();
-        let routes: Vec<_> = routes.map(|route| Subject::Route(RouteRef::of(route))).collect();
+        let routes: Vec<_> = routes.map(|route| StatusKey::Route(RouteRef::of(route))).collect();
         self.report_later(routes);
         let routes = self.world.snapshot.openshift_routes.iter();
-        let routes: Vec<_> = routes.map(|route| Subject::OpenshiftRoute(Key::of(&route.metadata))).collect();
+        let routes: Vec<_> = routes.map(|route| StatusKey::OpenshiftRoute(Key::of(&route.metadata))).collect();
         self.report_later(routes);
     }
 
     fn report_openshift_routes(&mut self, namespace: &str) {
         let routes = self.world.snapshot.openshift_routes.in_namespace(namespace);
-        let routes: Vec<_> = routes.map(|route| Subject::OpenshiftRoute(Key::of(&route.metadata))).collect();
+        let routes: Vec<_> = routes.map(|route| StatusKey::OpenshiftRoute(Key::of(&route.metadata))).collect();
         self.report_later(routes);
     }
 
     fn report_policies(&mut self) {
         let policies = self.world.snapshot.wan_policies.iter();
-        let policies: Vec<_> = policies.map(|policy| Subject::Policy(Key::of(&policy.metadata))).collect();
+        let policies: Vec<_> = policies.map(|policy| StatusKey::Policy(Key::of(&policy.metadata))).collect();
         self.report_later(policies);
     }
 
-    fn report_later(&mut self, subjects: impl IntoIterator<Item = Subject>) {
+    fn report_later(&mut self, subjects: impl IntoIterator<Item = StatusKey>) {
         for subject in subjects {
             self.queue.add(Work::Report(subject));
         }
     }
 
     /// Writes a status where it is to be another one, unless it will soon be yet another.
-    pub(super) fn report(&mut self, subject: &Subject, now: Moment, out: &mut Vec<Command>) {
+    pub(super) fn report(&mut self, subject: &StatusKey, now: Moment, out: &mut Vec<Command>) {
         if let Some(then) = self.settles(subject, now) {
             if then > now {
                 self.queue.add_at(Work::Report(subject.clone()), then);
@@ -195,12 +195,12 @@ impl Rollout {
         out: &mut Vec<Command>,
     ) {
         let subject = match patch.kind {
-            StatusKind::ServiceImport => Subject::Import(patch.key.clone()),
-            StatusKind::WanPolicy => Subject::Policy(patch.key.clone()),
-            StatusKind::ServiceExport(_) => Subject::Export(patch.key.clone()),
-            StatusKind::McsServiceImport(_) => Subject::Clusterset(patch.key.clone()),
-            StatusKind::Route(kind) => Subject::Route(RouteRef { kind, key: patch.key.clone() }),
-            StatusKind::OpenshiftRoute => Subject::OpenshiftRoute(patch.key.clone()),
+            StatusKind::ServiceImport => StatusKey::Import(patch.key.clone()),
+            StatusKind::WanPolicy => StatusKey::Policy(patch.key.clone()),
+            StatusKind::ServiceExport(_) => StatusKey::Export(patch.key.clone()),
+            StatusKind::McsServiceImport(_) => StatusKey::Clusterset(patch.key.clone()),
+            StatusKind::Route(kind) => StatusKey::Route(RouteRef { kind, key: patch.key.clone() }),
+            StatusKind::OpenshiftRoute => StatusKey::OpenshiftRoute(patch.key.clone()),
         };
         self.conditions.under_way.remove(&subject);
         let wait = match result {
@@ -230,7 +230,7 @@ impl Rollout {
 
     /// Until when it is to be waited with a status, as what it tells is about to change. None: it may be written. A time
     /// that is past: something else brings it here again.
-    fn settles(&self, subject: &Subject, now: Moment) -> Option<Moment> {
+    fn settles(&self, subject: &StatusKey, now: Moment) -> Option<Moment> {
         let is_due = |key: &ReconcileKey| self.queue.is_due(&Work::Reconcile(key.clone()));
         let is_unseen = |key: &ReconcileKey| match &self.leadership {
             Leadership::TakingOver(unseen) => unseen.contains(key),
@@ -242,21 +242,21 @@ impl Rollout {
         };
         let is_moving = |key: &ReconcileKey| is_due(key) || is_unseen(key) || is_sent(key);
         match subject {
-            Subject::Policy(_) => None,
-            Subject::Route(route) => {
+            StatusKey::Policy(_) => None,
+            StatusKey::Route(route) => {
                 let imports = self.world.snapshot.routes.get(route).into_iter().flat_map(Route::imports);
                 let seen = |(namespace, name)| view(&route.key.namespace, &Key::new(namespace, name));
-                let imports = imports.map(seen).map(Subject::Import);
+                let imports = imports.map(seen).map(StatusKey::Import);
                 imports.filter_map(|import| self.settles(&import, now)).max()
             }
-            Subject::OpenshiftRoute(key) => self.settles(&Subject::Import(of_hosts(&key.namespace)), now),
-            Subject::Export(key) => {
+            StatusKey::OpenshiftRoute(key) => self.settles(&StatusKey::Import(of_hosts(&key.namespace)), now),
+            StatusKey::Export(key) => {
                 let keys = [ReconcileKey::export(key), ReconcileKey::ingress(&key.namespace)];
                 let is_told = !self.announcements.contains_key(&keys[0])
                     || self.objects_of_keys(&keys).iter().any(|id| self.objects.failure(id).is_some());
                 (!is_told || keys.iter().any(is_moving)).then_some(Moment::START)
             }
-            Subject::Import(key) | Subject::Clusterset(key) => {
+            StatusKey::Import(key) | StatusKey::Clusterset(key) => {
                 let own = ReconcileKey::import(key);
                 let egress = ReconcileKey::egress(&key.namespace);
                 if [&own, &egress].into_iter().any(is_moving) {

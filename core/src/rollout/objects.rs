@@ -32,7 +32,7 @@ pub(super) struct Objects {
     /// What is to be.
     pub(super) desired: Desired,
     /// What is under way.
-    requests: HashMap<ObjectId, Request>,
+    requests: HashMap<ObjectId, InFlight>,
     /// How many requests of a part are under way: when none is, it is looked at again.
     under_way: HashMap<ReconcileKey, usize>,
     failures: HashMap<ObjectId, Failure>,
@@ -43,9 +43,9 @@ pub(super) struct Objects {
     rng: Rng,
 }
 
-/// Something that is under way.
+/// A request that is not answered yet.
 #[derive(Debug)]
-struct Request {
+struct InFlight {
     /// What is to be written; none: it is to be read or deleted.
     wanted: Option<Digest>,
     /// Who waits for it.
@@ -209,7 +209,7 @@ impl Objects {
         if let Some(until) = self.is_left_alone(id, None, now) {
             return WriteState::Failed(until);
         }
-        self.requests.insert(id.clone(), Request { wanted: None, key: None, deleted: None });
+        self.requests.insert(id.clone(), InFlight { wanted: None, key: None, deleted: None });
         out.push(Command::Delete { id: id.clone(), live });
         WriteState::Sent
     }
@@ -314,7 +314,7 @@ impl Objects {
     }
 
     fn begin(&mut self, id: &ObjectId, wanted: Option<Digest>, key: &ReconcileKey) {
-        self.requests.insert(id.clone(), Request { wanted, key: Some(key.clone()), deleted: None });
+        self.requests.insert(id.clone(), InFlight { wanted, key: Some(key.clone()), deleted: None });
         *self.under_way.entry(key.clone()).or_default() += 1;
     }
 

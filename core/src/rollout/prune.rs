@@ -72,8 +72,8 @@ impl Rollout {
         }
         self.leadership = Leadership::Leading;
         let grace = self.timing.grace;
-        let strays: Vec<_> = Kind::ALL.into_iter().flat_map(|kind| self.objects.observed.ours(kind)).collect();
-        for id in strays.into_iter().filter(|id| self.objects.desired.owner_of(id).is_none()) {
+        let unwanted: Vec<_> = Kind::ALL.into_iter().flat_map(|kind| self.objects.observed.ours(kind)).collect();
+        for id in unwanted.into_iter().filter(|id| self.objects.desired.owner_of(id).is_none()) {
             let waits = is_behind_a_filter(id.kind) && self.has(Safeguard::Prune);
             let then = if waits { now + grace } else { now };
             self.queue.add_at(Work::Prune(id), then);

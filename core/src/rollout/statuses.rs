@@ -11,12 +11,12 @@ use crate::api::mcs_service_import::McsServiceImportStatus;
 use crate::api::{DataPlane, ServiceImportStatus, WanPolicyStatus};
 use crate::emit::object::Kind;
 use crate::snapshot::{Key, RouteRef, Snapshot, is_from_elsewhere, of_hosts, view};
-use crate::status::{self, RouteParent, Shape, StatusKind, StatusPatch, Subject as Said};
+use crate::status::{self, RouteParent, Shape, StatusKind, StatusPatch, Subject};
 use crate::translate::Import;
 
 /// An object that has a status.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Subject {
+pub(super) enum StatusKey {
     Policy(Key),
     Import(Key),
     /// The `ServiceImport` of the Multi-Cluster Services API for an import.
@@ -29,31 +29,31 @@ pub(super) enum Subject {
 
 impl Rollout {
     /// What changes in what an object is told.
-    pub(super) fn patch(&self, subject: &Subject) -> Option<StatusPatch> {
+    pub(super) fn patch(&self, subject: &StatusKey) -> Option<StatusPatch> {
         let (snapshot, translator, clock) =
             (&self.world.snapshot, &self.model.translator, self.conditions.clock.as_ref()?);
         let exports = translator.exports();
         match subject {
-            Subject::Policy(key) => {
+            StatusKey::Policy(key) => {
                 let policy = snapshot.wan_policies.get(&key.namespace, &key.name)?;
                 let emitted: Vec<_> = self.model.problems.values().flatten().cloned().collect();
-                status::wan_policy(Said::wan_policy(policy), exports, &emitted, clock)
+                status::wan_policy(Subject::wan_policy(policy), exports, &emitted, clock)
             }
-            Subject::Import(key) => {
+            StatusKey::Import(key) => {
                 let unreadable = snapshot.unreadable_imports.get(&key.namespace, &key.name);
                 let readable = snapshot.service_imports.get(&key.namespace, &key.name);
-                let said = match (readable, unreadable) {
-                    (Some(import), _) => Said::service_import(import),
+                let subject = match (readable, unreadable) {
+                    (Some(import), _) => Subject::service_import(import),
                     (None, Some(unreadable)) => {
-                        Said { metadata: &unreadable.metadata, conditions: &unreadable.conditions }
+                        Subject { metadata: &unreadable.metadata, conditions: &unreadable.conditions }
                     }
                     (None, None) => return None,
                 };
                 let import = translator.imports().get(&key.namespace, &key.name)?;
                 let delivery = self.delivery_of_import(import);
-                status::service_import(said, import, exports, &self.problems_of(key), &delivery, clock)
+                status::service_import(subject, import, exports, &self.problems_of(key), &delivery, clock)
             }
-            Subject::Route(route) => {
+            StatusKey::Route(route) => {
                 let parent = |key: &Key| {
                     let imports = translator.imports();
                     let seen = view(&route.key.namespace, key);
@@ -75,7 +75,7 @@ impl Rollout {
                 let is_exported = |key: &Key| snapshot.service_exports.get(&key.namespace, &key.name).is_some();
                 status::route(route, parent, is_exported, clock)
             }
-            Subject::OpenshiftRoute(key) => {
+            StatusKey::OpenshiftRoute(key) => {
                 let route = snapshot.openshift_routes.get(&key.namespace, &key.name)?;
                 let hosts = of_hosts(&key.namespace);
                 let import = translator.imports().get(&hosts.namespace, &hosts.name)?;
@@ -83,7 +83,7 @@ impl Rollout {
                 let admitted = (&import.object, import.admissions.get(key)?);
                 status::openshift_route(route, admitted, emitted, &translator.routes().router_name, clock)
             }
-            Subject::Clusterset(key) => {
+            StatusKey::Clusterset(key) => {
                 let written = snapshot.mcs_service_imports.get(&key.namespace, &key.name)?;
                 let import = translator.imports().get(&key.namespace, &key.name)?;
                 let delivery = self.delivery_to_clients(import);
@@ -98,12 +98,12 @@ impl Rollout {
                 };
                 status::mcs_service_import(written, self.conditions.mcs_version, import, &delivery, shape, clock)
             }
-            Subject::Export(key) => {
+            StatusKey::Export(key) => {
                 let export = snapshot.service_exports.get(&key.namespace, &key.name)?;
                 let outgoing = translator.outgoing().get(&key.namespace, &key.name)?;
                 let delivery = self.delivery(self.needs_of_export(key));
-                let said = Said::service_export(export);
-                status::service_export(said, self.conditions.mcs_version, outgoing, exports, &delivery, clock)
+                let subject = Subject::service_export(export);
+                status::service_export(subject, self.conditions.mcs_version, outgoing, exports, &delivery, clock)
             }
         }
     }

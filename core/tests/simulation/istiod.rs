@@ -86,8 +86,8 @@ impl Address {
 }
 
 impl Istiod {
-    /// Hears of everything of a kind. Gives the routes that are news.
-    pub(crate) fn hear(&mut self, kind: Kind, api: &ApiServer) -> Vec<(Key, Box<str>, i64)> {
+    /// Takes in everything that has happened to a kind. Gives the routes that are news.
+    pub(crate) fn sync(&mut self, kind: Kind, api: &ApiServer) -> Vec<(Key, Box<str>, i64)> {
         let log = api.log(Watched::Emitted(kind));
         let cursor = self.cursors.entry(kind).or_default();
         let known = self.known.entry(kind).or_default();

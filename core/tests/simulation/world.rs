@@ -56,8 +56,8 @@ enum Happening {
     /// A replica hears which the key of steering values is.
     Key(usize, u32),
     Wake(usize, u32),
-    /// Istiod hears of a kind.
-    Hear(Kind),
+    /// What istiod knows of a kind is brought up to date.
+    Sync(Kind),
     /// Istiod tells gateways of routes.
     Push,
     Observe(Key, Box<str>, i64),
@@ -87,12 +87,12 @@ pub(crate) struct World {
     pub(crate) lack: Lack,
     pub(crate) now: Moment,
     rng: Rng,
-    agenda: BTreeMap<(Moment, u64), Happening>,
+    queue: BTreeMap<(Moment, u64), Happening>,
     number: u64,
     pub(crate) api: ApiServer,
     pub(crate) told: Told,
     istiod: Istiod,
-    hearing: BTreeSet<Kind>,
+    syncing: BTreeSet<Kind>,
     is_pushing: bool,
     pushed: BTreeMap<(&'static str, &'static str), Arc<Routes>>,
     pub(crate) pods: BTreeMap<u32, Pod>,
@@ -131,12 +131,12 @@ impl World {
             lack,
             now,
             rng: Rng::with_seed(script.seed ^ 0x5eed),
-            agenda: BTreeMap::new(),
+            queue: BTreeMap::new(),
             number: 0,
             api: ApiServer::default(),
             told: Told::new(replica::options(0)),
             istiod: Istiod::default(),
-            hearing: BTreeSet::new(),
+            syncing: BTreeSet::new(),
             is_pushing: false,
             pushed: BTreeMap::new(),
             pods: BTreeMap::new(),
@@ -177,7 +177,7 @@ impl World {
         }
         self.api.news.clear();
         for kind in istiod::KINDS {
-            self.istiod.hear(kind, &self.api);
+            self.istiod.sync(kind, &self.api);
         }
         self.start(0);
         self.start(1);
@@ -193,7 +193,7 @@ impl World {
 
     /// Lets everything happen. Gives what must not have.
     pub(crate) fn run(&mut self) -> Result<(), String> {
-        while let Some(((then, _), happening)) = self.agenda.pop_first() {
+        while let Some(((then, _), happening)) = self.queue.pop_first() {
             if self.quiet.is_some_and(|quiet| quiet + QUIET < then) {
                 break;
             }
@@ -219,7 +219,7 @@ impl World {
 
     fn at_moment(&mut self, then: Moment, happening: Happening) {
         self.number += 1;
-        self.agenda.insert((then.max(self.now), self.number), happening);
+        self.queue.insert((then.max(self.now), self.number), happening);
     }
 
     pub(crate) fn note(&mut self, what: impl FnOnce() -> String) {
@@ -290,14 +290,14 @@ impl World {
             }
             if let Watched::Emitted(emitted) = kind {
                 self.check.stale(emitted);
-                if istiod::KINDS.contains(&emitted) && self.hearing.insert(emitted) {
+                if istiod::KINDS.contains(&emitted) && self.syncing.insert(emitted) {
                     let delay = match emitted {
                         Kind::WasmPlugin => self.channel(2_000, 20_000),
                         // Who has never heard of istiod waits for the lead, and no longer.
                         Kind::HttpRoute if self.istiod.has_spoken => self.channel(5_000, 40_000),
                         _ => self.channel(300, 6_000),
                     };
-                    self.at(delay, Happening::Hear(emitted));
+                    self.at(delay, Happening::Sync(emitted));
                 }
             }
         }
@@ -349,7 +349,7 @@ impl World {
             | Happening::Wake(..)
             | Happening::Module(..)
             | Happening::Key(..) => {}
-            Happening::Hear(kind) => self.hear(kind),
+            Happening::Sync(kind) => self.sync_istiod(kind),
             Happening::Push => self.push(),
             Happening::Observe(key, uid, generation) => self.api.observe(&key, &uid, generation),
             Happening::Connect(number) => self.connect(number),

@@ -36,8 +36,8 @@ impl Court {
     /// One that has listed all Leases, of which there are none but our own, and knows of the clusters.
     fn with(clusters: &[&str]) -> Self {
         let mut court = Self::new();
-        court.hear(0, &Renewal(OWN, 0));
-        court.hear(0, &Listed);
+        court.handle(0, &Renewal(OWN, 0));
+        court.handle(0, &Listed);
         for cluster in clusters {
             court.judge.join(cluster, court.start);
         }
@@ -48,7 +48,7 @@ impl Court {
         self.start + Duration::from_millis(100) * tenths
     }
 
-    fn hear(&mut self, tenths: u32, event: &Event) {
+    fn handle(&mut self, tenths: u32, event: &Event) {
         let now = self.at(tenths);
         match event {
             Renewal(cluster, number) => drop(self.judge.observe(cluster, mk_lease(*number), now)),
@@ -63,7 +63,7 @@ impl Court {
     fn renew(&mut self, from: u32, to: u32, others: &[&'static str]) {
         for second in (from..=to).step_by(10) {
             for cluster in others.iter().copied().chain([OWN]) {
-                self.hear(second * 10, &Renewal(cluster, 1_000 + u64::from(second)));
+                self.handle(second * 10, &Renewal(cluster, 1_000 + u64::from(second)));
             }
         }
     }
@@ -90,9 +90,9 @@ fn it_is_back_at_its_first_renewal() {
     let mut court = Court::with(&["c1"]);
     court.renew(10, 100, &[]);
     assert_eq!(court.stale(), ["c1"]);
-    court.hear(1010, &Renewal("c1", 1));
+    court.handle(1010, &Renewal("c1", 1));
     assert_eq!(court.stale(), [""; 0]);
-    court.hear(1020, &Renewal("c1", 1));
+    court.handle(1020, &Renewal("c1", 1));
     court.renew(110, 130, &[]);
     assert_eq!(court.stale(), [""; 0], "29 seconds");
     court.renew(140, 140, &[]);
@@ -103,12 +103,12 @@ fn it_is_back_at_its_first_renewal() {
 fn a_cluster_that_never_had_a_lease_is_stale_after_a_full_lease_time() {
     let mut court = Court::with(&[]);
     court.renew(10, 55, &[]);
-    court.hear(550, &Join("late"));
+    court.handle(550, &Join("late"));
     court.renew(60, 80, &[]);
     assert_eq!(court.stale(), [""; 0], "25 seconds");
     court.renew(90, 90, &[]);
     assert_eq!(court.stale(), ["late"]);
-    court.hear(950, &Leave("late"));
+    court.handle(950, &Leave("late"));
     assert_eq!(court.stale(), [""; 0], "it is no cluster of the registry any more");
 }
 
@@ -119,7 +119,7 @@ fn nobody_is_judged_before_a_full_lease_time_after_a_break() {
         court.renew(10, 20, &["c1"]);
         court.renew(30, 40, &[]);
         for event in breaks {
-            court.hear(450, event);
+            court.handle(450, event);
         }
         // Our renewal at 50 is the first that is seen again.
         court.renew(50, 70, &[]);
@@ -133,7 +133,7 @@ fn nobody_is_judged_before_a_full_lease_time_after_a_break() {
 fn nothing_is_judged_while_our_own_renewals_are_not_seen() {
     let mut court = Court::with(&["c1"]);
     court.renew(10, 20, &["c1"]);
-    (20..1_000_u32).for_each(|second| court.hear(second * 10, &Renewal("c2", second.into())));
+    (20..1_000_u32).for_each(|second| court.handle(second * 10, &Renewal("c2", second.into())));
     assert_eq!(court.stale(), [""; 0], "others' renewals prove nothing of ours");
     court.renew(1_000, 1_020, &[]);
     assert_eq!(court.stale(), [""; 0], "20 seconds after the gap");
@@ -153,10 +153,10 @@ fn a_restart_does_not_bring_a_stale_cluster_back() {
             let lease = Lease { stale: stale.iter().map(|name| (*name).to_owned()).collect(), ..mk_lease(7) };
             court.judge.observe(name, lease, court.start);
         }
-        court.hear(0, &Listed);
-        court.hear(0, &Join("c3"));
+        court.handle(0, &Listed);
+        court.handle(0, &Join("c3"));
         assert_eq!(court.stale(), ["c1", "c3"], "what our own Lease says, in the order {order:?}");
-        court.hear(50, &Renewal("c1", 8));
+        court.handle(50, &Renewal("c1", 8));
         assert_eq!(court.stale(), ["c3"], "it has renewed");
     }
 }
@@ -173,9 +173,9 @@ fn who_is_stale_for_too_long_is_refused_and_the_registrys_absence_does_not_count
     assert_eq!(refused(&court), [""; 0], "what was not seen does not count");
     court.renew(2_010, 2_010, &[]);
     assert_eq!(refused(&court), ["c1", "c2"], "60 seconds in all");
-    court.hear(20_150, &Renewal("c1", 1));
+    court.handle(20_150, &Renewal("c1", 1));
     assert_eq!(refused(&court), ["c2"], "it is back");
-    court.hear(20_160, &Leave("c2"));
+    court.handle(20_160, &Leave("c2"));
     assert_eq!(refused(&court), [""; 0], "it is no cluster any more");
     let mut patient = Court::with(&["c1"]);
     patient.renew(10, 5_000, &[]);
@@ -186,13 +186,13 @@ fn who_is_stale_for_too_long_is_refused_and_the_registrys_absence_does_not_count
 fn a_restart_does_not_admit_a_refused_cluster_again() {
     let mut court = Court::new();
     court.judge = court.judge.refusing_after(Some(Duration::from_mins(1)));
-    court.hear(0, &Join("c1"));
+    court.handle(0, &Join("c1"));
     let [stale, refused] = [&["c1", "c2", "c3"][..], &["c1", "c2"]].map(|all| all.iter().map(|of| (*of).to_owned()));
     let lease = Lease { stale: stale.collect(), refused: refused.collect(), ..mk_lease(7) };
     court.judge.observe(OWN, lease, court.start);
-    court.hear(0, &Listed);
-    court.hear(0, &Join("c2"));
-    court.hear(0, &Join("c3"));
+    court.handle(0, &Listed);
+    court.handle(0, &Join("c2"));
+    court.handle(0, &Join("c3"));
     assert_eq!(court.judge.refused().into_iter().collect::<Vec<_>>(), ["c1", "c2"]);
     assert_eq!(court.stale(), ["c1", "c2", "c3"]);
 }
@@ -234,7 +234,7 @@ fn verdicts(history: &[(u32, Event)], lease: impl Fn(u64) -> Lease) -> Vec<(u32,
         tenths += wait;
         match event {
             Renewal(cluster, number) => drop(court.judge.observe(cluster, lease(*number), court.at(tenths))),
-            other => court.hear(tenths, other),
+            other => court.handle(tenths, other),
         }
         verdicts.push((tenths, court.stale()));
     }
@@ -255,7 +255,7 @@ struct Witness {
 }
 
 impl Witness {
-    fn hear(&mut self, now: u32, event: &Event) {
+    fn handle(&mut self, now: u32, event: &Event) {
         match event {
             Renewal(cluster, number) => {
                 let is_renewal = self.known.insert(cluster, *number) != Some(*number);
@@ -301,7 +301,7 @@ proptest! {
         let mut before: &[String] = &[];
         let verdicts = verdicts(&history, mk_lease);
         for ((now, stale), (_, event)) in verdicts.iter().zip(&history) {
-            witness.hear(*now, event);
+            witness.handle(*now, event);
             for cluster in stale.iter().filter(|cluster| !before.contains(cluster)) {
                 prop_assert!(matches!(event, Renewal(OWN, _)), "{} by {:?}", cluster, event);
                 prop_assert!(now - witness.of[&**cluster] >= 300, "{} has shown itself lately", cluster);
@@ -318,15 +318,15 @@ proptest! {
     ) {
         // Beside whatever happens, `steady` renews every ten seconds.
         let mut court = Court::new();
-        court.hear(0, &Join("steady"));
+        court.handle(0, &Join("steady"));
         let (mut tenths, mut renewals) = (0, 0_u32);
         for (wait, event) in &history {
             tenths += wait;
             while phase + renewals * 100 <= tenths {
-                court.hear(phase + renewals * 100, &Renewal("steady", renewals.into()));
+                court.handle(phase + renewals * 100, &Renewal("steady", renewals.into()));
                 renewals += 1;
             }
-            court.hear(tenths, event);
+            court.handle(tenths, event);
             prop_assert!(!court.stale().contains(&"steady".to_owned()), "after {:?} at {}", event, tenths);
         }
     }
@@ -349,14 +349,14 @@ proptest! {
     #[test]
     fn who_is_never_heard_of_is_stale_in_the_end(history in history()) {
         let mut court = Court::new();
-        court.hear(0, &Join("silent"));
+        court.handle(0, &Join("silent"));
         let mut tenths = 0;
         for (wait, event) in &history {
             tenths += wait;
-            court.hear(tenths, event);
+            court.handle(tenths, event);
         }
         for renewal in 0..=4 {
-            court.hear(tenths + 100 * renewal, &Renewal(OWN, 1_000 + u64::from(renewal)));
+            court.handle(tenths + 100 * renewal, &Renewal(OWN, 1_000 + u64::from(renewal)));
         }
         prop_assert!(court.stale().contains(&"silent".to_owned()));
     }

@@ -13,7 +13,7 @@ use crate::translator::{mk, mk_cluster_scoped};
 const CLUSTERS: [&str; 3] = ["c1", "c2", "c3"];
 
 /// What becomes of an export: it is made, or made and changed, or made and deleted.
-type Fate = Vec<Option<Value>>;
+type History = Vec<Option<Value>>;
 
 #[test]
 fn in_every_order_every_cluster_shows_the_same() {
@@ -21,9 +21,9 @@ fn in_every_order_every_cluster_shows_the_same() {
     for times in [["08:00:00", "08:00:01", "08:00:02"], ["08:00:00"; 3]] {
         for changed in 0..3 {
             for deleted in (0..3).filter(|deleted| *deleted != changed) {
-                let fates = [0, 1, 2].map(|cluster| fate(cluster, times[cluster], changed, deleted));
+                let histories = [0, 1, 2].map(|cluster| history(cluster, times[cluster], changed, deleted));
                 let mut first = None;
-                interleave(&fates, &mut [0; 3], &mut Vec::new(), &mut |events| {
+                interleave(&histories, &mut [0; 3], &mut Vec::new(), &mut |events| {
                     for cluster in CLUSTERS {
                         let spec = spec_in(cluster, events);
                         let expected = first.get_or_insert_with(|| spec.clone());
@@ -37,15 +37,15 @@ fn in_every_order_every_cluster_shows_the_same() {
     assert_eq!(shown, 2 * 6 * 30 * 3, "each of the orders in which one object's changes keep theirs");
 }
 
-fn fate(cluster: usize, time: &str, changed: usize, deleted: usize) -> Fate {
-    let mut fate = vec![Some(export(cluster, time, 8_080))];
+fn history(cluster: usize, time: &str, changed: usize, deleted: usize) -> History {
+    let mut history = vec![Some(export(cluster, time, 8_080))];
     if cluster == changed {
-        fate.push(Some(export(cluster, time, 9_090)));
+        history.push(Some(export(cluster, time, 9_090)));
     }
     if cluster == deleted {
-        fate.push(None);
+        history.push(None);
     }
-    fate
+    history
 }
 
 /// An export that differs from those of all other clusters in everything.
@@ -70,19 +70,19 @@ fn export(cluster: usize, time: &str, port: u16) -> Value {
 
 /// Visits every order of events in which those of each object keep their own.
 fn interleave(
-    fates: &[Fate; 3],
+    histories: &[History; 3],
     done: &mut [usize; 3],
     events: &mut Vec<(usize, Option<Value>)>,
     visit: &mut impl FnMut(&[(usize, Option<Value>)]),
 ) {
-    if (0..3).all(|cluster| done[cluster] == fates[cluster].len()) {
+    if (0..3).all(|cluster| done[cluster] == histories[cluster].len()) {
         return visit(events);
     }
     for cluster in 0..3 {
-        if let Some(event) = fates[cluster].get(done[cluster]) {
+        if let Some(event) = histories[cluster].get(done[cluster]) {
             done[cluster] += 1;
             events.push((cluster, event.clone()));
-            interleave(fates, done, events, visit);
+            interleave(histories, done, events, visit);
             events.pop();
             done[cluster] -= 1;
         }

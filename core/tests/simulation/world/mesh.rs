@@ -15,9 +15,9 @@ use crate::istiod::Plugin;
 use crate::script::NAMESPACES;
 
 impl World {
-    pub(super) fn hear(&mut self, kind: Kind) {
-        self.hearing.remove(&kind);
-        for (key, uid, generation) in self.istiod.hear(kind, &self.api) {
+    pub(super) fn sync_istiod(&mut self, kind: Kind) {
+        self.syncing.remove(&kind);
+        for (key, uid, generation) in self.istiod.sync(kind, &self.api) {
             let delay =
                 if std::mem::replace(&mut self.istiod.has_spoken, true) { self.delay(600) } else { self.delay(100) };
             self.at(delay, Happening::Observe(key, uid, generation));

@@ -85,7 +85,7 @@ impl World {
     /// Requests of one who leads no more are given up: their connections end. What the API server has by then, it carries out.
     fn give_up(&mut self, place: usize) {
         let by_then = self.now + CARRIED_OUT;
-        self.agenda.retain(|(then, _), happening| {
+        self.queue.retain(|(then, _), happening| {
             !matches!(happening, Happening::Request(from, ..) if *from == place) || *then <= by_then
         });
     }

@@ -285,7 +285,7 @@ impl World {
     }
 
     pub(super) fn sweep(&mut self, namespace: &'static str) {
-        let is_last = self.agenda.values().filter(|other| matches!(other, Happening::Sweep(_))).count() == 0;
+        let is_last = self.queue.values().filter(|other| matches!(other, Happening::Sweep(_))).count() == 0;
         for kind in Watched::all() {
             let keys: Vec<_> =
                 self.api.list(kind).map(|(key, _)| key.clone()).filter(|key| *key.namespace == *namespace).collect();

@@ -73,7 +73,7 @@ impl Edge {
         let wait = async {
             while !condition(self) {
                 let Some(event) = self.watches.next().await else { bail!("a watch has ended") };
-                self.hear(event);
+                self.handle(event);
             }
             Ok(())
         };
@@ -134,7 +134,7 @@ impl Edge {
         }
     }
 
-    fn hear(&mut self, event: WatchEvent) {
+    fn handle(&mut self, event: WatchEvent) {
         match event {
             WatchEvent::Changed { kind, key, live, input } => {
                 if let (Some(emitted), Some(live)) = (kind.emitted(), live) {
