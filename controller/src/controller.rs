@@ -1,4 +1,4 @@
-//! The controller: watches, and keeps what is there as it is to be.
+//! The controller: watches, and keeps the cluster in the wanted state.
 //!
 //! Gather, translate, compare, apply, report: level-triggered, so that neither the order of events nor a restart
 //! matters. All replicas watch; the one that leads writes.

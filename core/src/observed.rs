@@ -28,16 +28,16 @@ struct Entry {
     live: Live,
     /// What we applied, where the API server made something else of it. An apply of the same would change nothing.
     settled: Option<Digest>,
-    /// Whether it is known from before the list that is under way, or is to come: that is later, whatever its version.
+    /// Whether it is known from before the list that is under way, or comes next: that is later, whatever its version.
     is_unlisted: bool,
 }
 
-/// How an object that is to be compares with what is there.
+/// How a wanted object compares with what is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Comparison {
     /// Nothing of that name is there.
     Missing,
-    /// What is there is as it is to be.
+    /// What is there is what is wanted.
     Same,
     /// What is there is ours, and otherwise.
     Different {
@@ -125,7 +125,7 @@ impl Observed {
         there.filter(move |(_, entry)| is_for(&entry.live)).map(move |(key, _)| ObjectId { kind, key })
     }
 
-    /// Compares an object that is to be, by its digest, with what is there.
+    /// Compares a wanted object, by its digest, with what is there.
     pub fn compare(&self, id: &ObjectId, desired: Digest) -> Comparison {
         let Some(entry) = self.kinds.get(&id.kind).and_then(|known| known.get(&id.key.namespace, &id.key.name)) else {
             return Comparison::Missing;
@@ -148,12 +148,12 @@ impl Observed {
         Some(&self.kinds.get(&id.kind)?.get(&id.key.namespace, &id.key.name)?.live)
     }
 
-    /// Whether what is there of an object is as it is to be.
+    /// Whether an object is in the wanted state.
     pub fn is_same(&self, object: &Object) -> bool {
         self.compare(&object.id, Digest::of_desired(&object.body)) == Comparison::Same
     }
 
-    /// Our objects of a kind that are not about to go, in order: what of them is not to be is to be deleted.
+    /// Our objects of a kind that are not about to go, in order: those that nobody wants are deleted.
     pub fn ours(&self, kind: Kind) -> impl Iterator<Item = ObjectId> {
         let known = self.kinds.get(&kind).into_iter().flat_map(Keyed::iter);
         known

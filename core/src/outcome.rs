@@ -1,4 +1,4 @@
-//! What became of an object that was to be written or deleted.
+//! What became of writing or deleting an object.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ impl WriteError {
     }
 }
 
-/// What became of an object that was to be written or deleted.
+/// What became of writing or deleting an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriteOutcome {
     /// It is as it is to be, and nothing was sent.
@@ -77,7 +77,7 @@ pub enum WriteOutcome {
 pub const REFUSED_WAIT: Duration = Duration::from_secs(30);
 
 impl WriteOutcome {
-    /// Whether it will not be as it is to be unless somebody does something.
+    /// Whether the wanted state is not reached unless somebody does something.
     pub fn is_lasting(&self) -> bool {
         matches!(self, Self::Conflict | Self::Refused { .. })
     }

@@ -1,4 +1,4 @@
-//! The rollout: from what happens to what is to be done, so that no request is lost or takes a tier that nobody named.
+//! The rollout: from events to commands, so that no request is lost or takes a tier that nobody named.
 //!
 //! A pure machine: [`Rollout::step`] takes what has happened and the time, and gives commands, whose answers are events.
 //! Routes, the filter's configuration and the registry reach gateways by channels that know nothing of each other, so
@@ -109,7 +109,7 @@ enum Leadership {
 /// A piece of work.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Work {
-    /// Make a part of what is emitted as it is to be.
+    /// Bring a part of what is emitted into the wanted state.
     Reconcile(ReconcileKey),
     /// Ask the gateway pods of a namespace what they do.
     Ask(Arc<str>),
@@ -124,9 +124,9 @@ enum Work {
 /// What has happened in a step, for those who count.
 #[derive(Debug, Default)]
 pub struct Step {
-    /// What is to be done.
+    /// What the edge carries out.
     pub commands: Vec<Command>,
-    /// What became of objects that were to be written or deleted.
+    /// What became of objects that were written or deleted.
     pub outcomes: Vec<(ObjectId, WriteOutcome)>,
     /// How many parts were reconciled.
     pub reconciled: usize,
@@ -253,7 +253,7 @@ impl Rollout {
         &mut self.world.reach
     }
 
-    /// What users are to be told of the registry.
+    /// What users are told of the registry.
     pub fn say_of_registry(&mut self, registry: RegistryState) {
         if self.conditions.registry != registry {
             self.conditions.registry = registry;

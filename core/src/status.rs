@@ -1,5 +1,5 @@
 //! What the controller says of the user's objects: conditions, as Gateway API and the Multi-Cluster Services API have
-//! them. Pure: from what is known to what is to be patched.
+//! them. Pure: from what is known to patches.
 //!
 //! A condition's transition time moves only when its status flips, and there is no patch where nothing would change.
 //! Conditions of other writers are not in the patch: server-side apply leaves them alone.

@@ -1,4 +1,4 @@
-//! What is to be done with one request.
+//! What is done with one request.
 
 use crate::{HeaderLine, Import, Reason, Target};
 
@@ -15,7 +15,7 @@ pub const FORWARDED_HOST_HEADER: &str = "x-forwarded-host";
 /// The response header that tells why mcwan answered itself.
 pub const REASON_HEADER: &str = "x-mcwan-reason";
 
-/// What is to be done with one request.
+/// What is done with one request.
 #[derive(Clone, Debug)]
 pub enum Decision<'t> {
     /// The host is none of ours: remove the steering header and let it go on.

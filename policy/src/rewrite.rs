@@ -9,7 +9,7 @@ pub enum RewriteError {
     /// The new path is none.
     #[error("{0:?} cannot stand in a path: want `/`, and then ASCII without spaces, `?` and `#`")]
     Replacement(String),
-    /// A prefix is to be replaced, but the rule does not match by prefix alone.
+    /// A prefix is replaced, but the rule does not match by prefix alone.
     #[error("a prefix can be replaced only where every match of the rule is by path prefix")]
     NoPrefix,
 }

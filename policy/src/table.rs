@@ -67,7 +67,7 @@ impl RouteTable {
         self.revision
     }
 
-    /// Decides what is to be done with a request. `draw` gives a uniform number; it is asked only
+    /// Decides what is done with a request. `draw` gives a uniform number; it is asked only
     /// where weights need one.
     ///
     /// # Errors

@@ -50,7 +50,7 @@ impl Setup {
         Self::new(gathered.snapshot, mode).with_context(|| format!("example {}", example.name))
     }
 
-    /// Takes an address and works out what is to run there.
+    /// Takes an address and works out what runs there.
     ///
     /// # Errors
     /// No address is free, the module is missing, the filter would refuse its configuration, or two

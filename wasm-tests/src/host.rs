@@ -10,7 +10,7 @@ use crate::trace::VmKind;
 use crate::vm::Vm;
 use crate::{Effects, Failure, Fault, LogLevel, Metrics, Module, Request, Trace};
 
-/// What a host is to be like, before it loads a plugin.
+/// The settings of a host, before it loads a plugin.
 #[derive(Clone)]
 pub struct HostBuilder {
     module: Module,

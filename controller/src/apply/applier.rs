@@ -1,4 +1,4 @@
-//! Carries out what is to be written, one request after the other or all at once.
+//! Writes and deletes objects, one request after the other or all at once.
 
 use mcwan_core::emit::object::Object;
 use mcwan_core::observed::Live;

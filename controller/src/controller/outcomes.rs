@@ -6,7 +6,7 @@ use mcwan_core::problem::Reason;
 
 use crate::admin::Metrics;
 
-/// Counts what became of an object that was to be written, read or deleted.
+/// Counts what became of writing, reading or deleting an object.
 pub(super) fn count(metrics: &Metrics, id: &ObjectId, outcome: &WriteOutcome) {
     let (kind, key) = (id.kind.title(), &id.key);
     match outcome {

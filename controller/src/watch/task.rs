@@ -80,7 +80,7 @@ impl Task {
                 Err(_) => return self.failed(WatchError::Timeout).await,
                 Ok(None) => return Ok(()),
                 Ok(Some(Ok(event))) => {
-                    // The first event says only that a list is to come.
+                    // The first event says only that a list follows.
                     if !matches!(event, watcher::Event::Init) {
                         backoff.succeeded();
                     }

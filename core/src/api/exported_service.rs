@@ -135,7 +135,7 @@ pub struct ServiceProperties {
     /// Which pods clients of the cluster reach.
     #[serde(default, skip_serializing_if = "is_default")]
     pub internal_traffic_policy: TrafficPolicy,
-    /// Which pods are to be preferred, as a Service has it.
+    /// Which pods are preferred, as a Service has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63))]
     pub traffic_distribution: Option<String>,

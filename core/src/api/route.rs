@@ -1,4 +1,4 @@
-//! `HTTPRoute` and `GRPCRoute` (Gateway API v1.5), as others write them: where their rules are to hold, these rules, and
+//! `HTTPRoute` and `GRPCRoute` (Gateway API v1.5), as others write them: where their rules hold, these rules, and
 //! what they are told.
 
 use std::borrow::Cow;
@@ -36,7 +36,7 @@ pub struct Route {
     /// Its metadata.
     pub metadata: ObjectMeta,
     spec: Spec,
-    /// Where its rules are to hold.
+    /// Where its rules hold.
     #[serde(skip)]
     pub parents: Vec<ParentRef>,
     /// Its rules.
@@ -69,7 +69,7 @@ pub struct Fault {
     pub is_of_match: bool,
 }
 
-/// Where the rules of a route are to hold (Gateway API, `ParentReference`).
+/// Where the rules of a route hold (Gateway API, `ParentReference`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ParentRef {
     /// The API group of the parent.

@@ -24,7 +24,7 @@ use crate::translate::{Destination, Import, Steering, Translation};
 
 use super::plugin::Plugin;
 
-/// How the configuration is to be.
+/// What the configuration depends on.
 #[derive(Clone, Debug)]
 pub struct EnvoyOptions {
     /// Who applies the rules of imports that do not say.

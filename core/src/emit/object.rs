@@ -38,7 +38,7 @@ pub struct ObjectId {
     pub key: Key,
 }
 
-/// An object as it is to be.
+/// The wanted state of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Object {
     /// Which one.

@@ -19,7 +19,7 @@ use crate::problem::{Problem, Reason};
 use crate::snapshot::Key;
 use crate::translate::Import;
 
-/// What gateways are to be told.
+/// What gateways are told.
 #[derive(Debug, Default)]
 struct Carried {
     imports: Vec<Arc<Import>>,
@@ -27,7 +27,7 @@ struct Carried {
     held: BTreeSet<Key>,
 }
 
-/// A filter as it is to be sent.
+/// A filter that is ready to be sent.
 #[derive(Debug)]
 struct Composition {
     /// The object; none: it is as what is there.
@@ -140,7 +140,7 @@ impl Rollout {
         versions.all(|versions| versions.newest().is_none_or(|newest| newest.stage == Stage::Ready))
     }
 
-    /// What gateways are to be told of each import whose rules the filter applies, and the imports that go on with what
+    /// What gateways are told of each import whose rules the filter applies, and the imports that go on with what
     /// they were told before: a host that moves is with the one that loses it until the one that gains it is ready.
     fn carried(&self, imports: &[Key]) -> Carried {
         let mut carried = Carried::default();
@@ -192,7 +192,7 @@ impl Rollout {
     }
 }
 
-/// The imports that go on with what they were told before, as another one is to have a host of theirs and is not ready, or
+/// The imports that go on with what they were told before, as another one wants a host of theirs and is not ready, or
 /// goes on with what it was told before itself.
 fn held<'a>(imports: &[(&'a Key, &Versions)]) -> BTreeSet<&'a Key> {
     let awaited = imports.iter().filter_map(|(import, versions)| Some((*import, versions.awaited_hosts()?)));

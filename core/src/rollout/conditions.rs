@@ -165,7 +165,7 @@ impl Rollout {
         }
     }
 
-    /// Writes a status where it is to be another one, unless it will soon be yet another.
+    /// Writes a status where it differs, unless it will soon be yet another.
     pub(super) fn report(&mut self, subject: &StatusKey, now: Moment, out: &mut Vec<Command>) {
         if let Some(then) = self.settles(subject, now) {
             if then > now {
@@ -228,7 +228,7 @@ impl Rollout {
         self.queue.add_at(Work::Report(subject), now + wait);
     }
 
-    /// Until when it is to be waited with a status, as what it tells is about to change. None: it may be written. A time
+    /// Until when a status waits, as what it tells is about to change. None: it may be written. A time
     /// that is past: something else brings it here again.
     fn settles(&self, subject: &StatusKey, now: Moment) -> Option<Moment> {
         let is_due = |key: &ReconcileKey| self.queue.is_due(&Work::Reconcile(key.clone()));
@@ -274,7 +274,7 @@ impl Rollout {
         }
     }
 
-    /// Until when it is to be waited for an import to come into force before that is told.
+    /// Until when a status waits for an import to come into force.
     fn settles_at(&self, namespace: &str, versions: &Versions) -> Option<Moment> {
         let newest = versions.newest()?;
         let egress = self.egresses.get(namespace);

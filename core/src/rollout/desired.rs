@@ -1,11 +1,11 @@
-//! What is to be, and why.
+//! The wanted objects, and whose they are.
 
 use std::collections::{BTreeSet, HashMap};
 
 use super::key::ReconcileKey;
 use crate::emit::object::ObjectId;
 
-/// The objects that are to be, by what they belong to.
+/// The wanted objects, by what they belong to.
 #[derive(Debug, Default)]
 pub(super) struct Desired {
     objects: HashMap<ReconcileKey, Vec<ObjectId>>,
@@ -14,7 +14,7 @@ pub(super) struct Desired {
     contested: HashMap<ObjectId, BTreeSet<ReconcileKey>>,
 }
 
-/// What has changed of what is to be.
+/// What has changed of the wanted objects.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Replaced {
     /// Objects that nobody wants any more.

@@ -28,11 +28,11 @@ use crate::translate::Import;
 #[derive(Debug)]
 pub(super) struct Egress {
     pub(super) filter: Filter,
-    /// The ports that its gateways are to listen on, and those that they do.
+    /// The ports that its gateways should listen on, and those that they do.
     listeners: [BTreeSet<u16>; 2],
     /// Since when the routes of native imports are written; none: they are not.
     pub(super) native_written: Option<Moment>,
-    /// Whether the filter that is there has another module than it is to have, or it is not known.
+    /// Whether the filter that is there has another module than the wanted one, or it is not known.
     pub(super) has_other_module: bool,
 }
 
@@ -41,7 +41,7 @@ impl Egress {
         Self { filter: Filter::new(seed), listeners: Default::default(), native_written: None, has_other_module: true }
     }
 
-    /// Whether the gateways listen for requests to a port, as far as they are to.
+    /// Whether the gateways listen for requests to a port, as far as they should.
     pub(super) fn listens(&self, port: u16) -> bool {
         let port = listener_port(port);
         let [wanted, there] = &self.listeners;

@@ -305,7 +305,7 @@ impl Rollout {
         states.filter(|istiod| self.world.has_istiod || *istiod != Istiod::Silent).min().unwrap_or(Istiod::UpToDate)
     }
 
-    /// Whether the API server has not answered when routes of a part were to be written.
+    /// Whether the API server has not answered writes of a part's routes.
     fn is_unanswered(&self, key: &ReconcileKey) -> bool {
         let routes = self.objects.desired.objects_of(key).iter().filter(|id| id.kind == Kind::HttpRoute);
         let mut failures = routes.filter_map(|id| self.objects.failure(id));
@@ -319,7 +319,7 @@ impl Rollout {
         newest.is_some_and(|newest| self.model.settings.data_plane(newest) == DataPlane::Native)
     }
 
-    /// Whether the gateway listens on every port of an import that it is to listen on.
+    /// Whether the gateway listens on every port of an import that it should.
     fn has_listeners(&self, import: &Key) -> bool {
         let Some(state) = self.imports.get(&import.namespace, &import.name) else { return true };
         let Some(newest) = state.versions.newest().and_then(|newest| newest.import.as_ref()) else { return true };
@@ -329,7 +329,7 @@ impl Rollout {
 }
 
 impl Versions {
-    /// Takes in how far the objects are. Returns whether other ones are to be there now.
+    /// Takes in how far the objects are. Returns whether other ones are wanted now.
     fn look(&mut self, written: Written, istiod: Istiod, now: Moment) -> bool {
         let Written { backing, routes, client } = written;
         let mut is_other = false;

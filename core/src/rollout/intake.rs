@@ -1,4 +1,4 @@
-//! From what watches saw to what is to be done.
+//! From what watches saw to work.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ impl Rollout {
         self.update(&news.changes, now);
     }
 
-    /// Looks at an object again: for whom it belongs to, or whether it is to go by now.
+    /// Looks at an object again: for whom it belongs to, or whether nobody wants it by now.
     pub(super) fn look_at(&mut self, id: ObjectId) {
         match self.objects.desired.owner_of(&id) {
             Some(key) => self.queue.add(Work::Reconcile(key.clone())),

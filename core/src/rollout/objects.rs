@@ -24,12 +24,12 @@ const ADDITION_LONGEST: Duration = Duration::from_mins(10);
 /// When it is looked again whether an object is gone, if no event says so.
 const DELETING_WAIT: Duration = Duration::from_secs(10);
 
-/// The objects that are to be, and how far they are.
+/// The wanted objects, and how far they are.
 #[derive(Debug)]
 pub(super) struct Objects {
     /// What the API server has of the kinds that we write.
     pub(super) observed: Observed,
-    /// What is to be.
+    /// What is wanted.
     pub(super) desired: Desired,
     /// What is under way.
     requests: HashMap<ObjectId, InFlight>,
@@ -46,7 +46,7 @@ pub(super) struct Objects {
 /// A request that is not answered yet.
 #[derive(Debug)]
 struct InFlight {
-    /// What is to be written; none: it is to be read or deleted.
+    /// What is written; none: it is read or deleted.
     wanted: Option<Digest>,
     /// Who waits for it.
     key: Option<ReconcileKey>,
@@ -57,7 +57,7 @@ struct InFlight {
 /// What did not work.
 #[derive(Debug)]
 struct Failure {
-    /// What was to be written; none: it was to be read or deleted.
+    /// What could not be written; none: it could not be read or deleted.
     wanted: Option<Digest>,
     backoff: Backoff,
     /// It is left alone until then.
@@ -70,7 +70,7 @@ struct Failure {
 /// How far an object is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WriteState {
-    /// It is there as it is to be.
+    /// It is in the wanted state.
     Written,
     /// It has just been sent.
     Sent,
@@ -112,7 +112,7 @@ impl Objects {
         self.requests.contains_key(id)
     }
 
-    /// Sends an object where it is not there as it is to be.
+    /// Sends an object where it is not in the wanted state.
     pub(super) fn write(
         &mut self,
         key: &ReconcileKey,
@@ -151,8 +151,8 @@ impl Objects {
         WriteState::Sent
     }
 
-    /// Sends an object of which others have made more than it is to be: what is sent takes that away. It is written all the
-    /// same, and nobody waits for it.
+    /// Sends an object to which others have added something: what is sent takes that away. It counts as written, and nobody
+    /// waits for it.
     fn undo_additions(
         &mut self,
         key: &ReconcileKey,
@@ -293,7 +293,7 @@ impl Objects {
         self.desired = Desired::default();
     }
 
-    /// What is wrong with an object that is to be, or to go.
+    /// What is wrong with an object that is wanted, or goes.
     pub(super) fn failure(&self, id: &ObjectId) -> Option<&WriteOutcome> {
         self.failures.get(id).map(|failure| &failure.outcome)
     }
@@ -303,7 +303,7 @@ impl Objects {
         self.failures.is_empty()
     }
 
-    /// An object is not to be any more, nor to go: of it nothing is wrong.
+    /// An object is neither wanted any more nor there: of it nothing is wrong.
     pub(super) fn forget(&mut self, id: &ObjectId) {
         self.failures.remove(id);
     }

@@ -1,4 +1,4 @@
-//! The work queue: what is to be done, and when. All delays are here.
+//! The work queue: what is due, and when. All delays are here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -22,7 +22,7 @@ impl<W> Default for WorkQueue<W> {
 }
 
 impl<W: Clone + Ord> WorkQueue<W> {
-    /// Work is to be done as soon as may be.
+    /// Adds work that is due at once.
     pub(super) fn add(&mut self, work: W) {
         if let Some(then) = self.later.remove(&work) {
             self.by_time.remove(&(then, work.clone()));
@@ -30,14 +30,14 @@ impl<W: Clone + Ord> WorkQueue<W> {
         self.now.insert(work);
     }
 
-    /// Work is to be done as soon as may be, unless it is planned for later.
+    /// Adds work that is due at once, unless it is planned for later.
     pub(super) fn add_unplanned(&mut self, work: W) {
         if !self.later.contains_key(&work) {
             self.now.insert(work);
         }
     }
 
-    /// Work is to be done then, if not before.
+    /// Adds work that is due then, if not before.
     pub(super) fn add_at(&mut self, work: W, then: Moment) {
         if self.now.contains(&work) {
             return;
@@ -71,7 +71,7 @@ impl<W: Clone + Ord> WorkQueue<W> {
         Some(work)
     }
 
-    /// Whether work is to be done now.
+    /// Whether work is due now.
     pub(super) fn is_due(&self, work: &W) -> bool {
         self.now.contains(work)
     }

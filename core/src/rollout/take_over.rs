@@ -42,7 +42,7 @@ pub(super) enum Found {
 
 impl Rollout {
     /// Whether it is known what the live routes of an import say; sees to it that it will be. They are read once, where they
-    /// are not as they are to be.
+    /// are not in the wanted state.
     pub(super) fn look_at_live_routes(&mut self, import: &Key, now: Moment, out: &mut Vec<Command>) -> bool {
         let key = ReconcileKey::import(import);
         if !self.has(Safeguard::Recovery) {

@@ -30,7 +30,7 @@ pub(super) struct Versions {
 /// One version of an import.
 #[derive(Debug)]
 pub(super) struct Version {
-    /// The import; none: there is to be none.
+    /// The import; none: nobody wants it any more.
     pub(super) import: Option<Arc<Import>>,
     pub(super) stage: Stage,
     /// The first configuration of the filter that carries it, by its number.
@@ -94,7 +94,7 @@ impl Version {
         Self { import, stage: Stage::Ready, first: Some(0), missing: BTreeSet::new() }
     }
 
-    /// Whether its routes are to be there.
+    /// Whether its routes are wanted.
     fn is_routed(&self) -> bool {
         matches!(self.stage, Stage::Routed(_) | Stage::Ready | Stage::Closing)
     }

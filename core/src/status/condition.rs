@@ -55,7 +55,7 @@ pub struct News {
     pub message: String,
 }
 
-/// What a condition is to say.
+/// What a condition says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Saying {
     pub(super) condition: &'static str,
@@ -89,7 +89,7 @@ impl<'o> Subject<'o> {
         Self { metadata: &import.metadata, conditions: &import.status.conditions }
     }
 
-    /// What changes where the conditions of types `ours` are to say this and nothing else.
+    /// What changes until the conditions of types `ours` say this and nothing else.
     pub(super) fn patch(
         self,
         kind: StatusKind,

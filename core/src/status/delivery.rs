@@ -1,4 +1,4 @@
-//! How far what is to be has come.
+//! How far the wanted state is reached.
 
 use super::condition::{PROGRAMMED, Saying};
 use super::message;

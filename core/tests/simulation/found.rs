@@ -64,7 +64,7 @@ fn a_deletion_without_an_answer_keeps_nothing_from_being_written() {
     holds(Pace::Kept, &steps);
 }
 
-/// Routes that are as they are to be stay, though the filter that a new leader finds is an older one.
+/// Routes in the wanted state stay, though the filter that a new leader finds is an older one.
 #[test]
 fn who_takes_over_keeps_routes_that_are_ahead_of_the_filter() {
     let rules = [

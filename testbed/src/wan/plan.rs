@@ -1,4 +1,4 @@
-//! What is to be started.
+//! What a stage consists of.
 
 /// A plan of clusters.
 #[derive(Clone, Debug)]

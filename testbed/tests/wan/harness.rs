@@ -41,8 +41,8 @@ async fn until_two_are_ready(wan: &TestWan) -> Result<()> {
     wan.until("two pods of the gateway are ready", two).await
 }
 
-/// Waits until the registry has them too, and nothing else is to be written. A write that is still under way when the API server is killed would be made
-/// again, and refused: one that has just started does not know its roles.
+/// Waits until the registry has them too, and nothing else will be written. A write that is still under way when the API
+/// server is killed would be made again, and refused: one that has just started does not know its roles.
 async fn until_both_are_exported(wan: &TestWan) -> Result<()> {
     let export = "get exportedservice cluster-1.secure.payment --namespace mc-wan-registry --ignore-not-found --output \
                   jsonpath={.spec.gateways[*]}";

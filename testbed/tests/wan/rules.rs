@@ -130,7 +130,7 @@ pub(crate) fn port(request: &Seen) -> Option<u16> {
     match mark.split('-').next()? {
         "High" => Some(HIGH.1),
         "Low" | "fixed" => Some(LOW.1),
-        // It is to stay in its cluster.
+        // It stays in its cluster.
         _ => Some(0),
     }
 }

@@ -1,7 +1,7 @@
 //! The endpoints of a service of several clusters: this cluster's pods, and those of the clusters on its network.
 //!
-//! The Multi-Cluster Services API has slices of its own, by which DNS knows the pods of a headless service. Nobody is to be
-//! led to pods by them, as requests pass the egress gateway: they belong to no Service. Connections that are no requests go
+//! The Multi-Cluster Services API has slices of its own, by which DNS knows the pods of a headless service. They lead
+//! nobody to pods, as requests pass the egress gateway: they belong to no Service. Connections that are no requests go
 //! straight to pods: for these, the Service that clients call has slices of ours beside Kubernetes'.
 
 use std::collections::BTreeSet;

@@ -118,7 +118,7 @@ fn taking_part<'t>(import: &Import, tier: &'t Tier) -> impl Iterator<Item = &'t 
 
 /// The Services that requests for a port are shared between over a tier, by the pods behind them. Clusters without the
 /// port take no part; stale ones only where no other has a ready pod and an address, and clusters without these only
-/// where none has them. What is to stay close goes elsewhere only where this cluster has no ready pod.
+/// where none has them. What prefers this cluster goes elsewhere only where this cluster has no ready pod.
 pub(super) fn shares(import: &Import, tier: &Tier, port: u16) -> Vec<(Service, u32)> {
     let has_port = |source: &Source| source.ports.contains(&port);
     let ready = |source: &Source| {

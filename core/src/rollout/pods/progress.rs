@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::rollout::event::GatewayReport;
 
-/// Between two looks at pods that are to load a configuration.
+/// Between two looks at pods that have a configuration to load.
 const AWAITED: Duration = Duration::from_secs(1);
 /// Between two looks at pods that could not be asked: they may never answer, and be well.
 const UNKNOWN: Duration = Duration::from_secs(10);

@@ -11,8 +11,8 @@ use crate::rollout::event::{GatewayPod, GatewayReport};
 pub(in super::super) struct Record(BTreeMap<Arc<str>, u64>);
 
 impl Record {
-    /// What these pods say, but for failures from before they last had the configuration that they were to have: by now,
-    /// the one with this revision.
+    /// What these pods say, but for failures from before they last had the configuration that was wanted: by now, the
+    /// one with this revision.
     pub(in super::super) fn since_success(
         &mut self,
         revision: u64,

@@ -135,7 +135,7 @@ fn rewrite(route: &OpenshiftRoute) -> Result<Option<String>, Refused> {
     Ok(Some(path.to_owned()))
 }
 
-/// Checks a path that is to be matched, or to replace what is.
+/// Checks a path that is matched, or that replaces one.
 pub(super) fn check_path(path: &str) -> Result<(), String> {
     mcwan_policy::check_path(path).map_err(|error| error.to_string())?;
     let most = limits::PATH_BYTES;

@@ -5,7 +5,7 @@ use mcwan_policy::wire::PathMatch;
 use super::Candidate;
 use super::matching::{distinct_headers, distinct_query_params, without_trailing_slash};
 
-/// Whether the first is to be taken rather than the second.
+/// Whether the first goes before the second.
 pub(super) fn outranks(one: &Candidate<'_>, other: &Candidate<'_>) -> bool {
     let (path, other_path) = (path_rank(one), path_rank(other));
     if path != other_path {
