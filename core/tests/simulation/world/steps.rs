@@ -107,19 +107,7 @@ impl World {
                 self.put(inputs::own_export("a", OWN[service]));
             }
             Step::NoOwnExport(service) => self.remove(Watched::ServiceExport, &Key::new("a", OWN[service])),
-            Step::Key(key) => {
-                let is_other = std::mem::replace(&mut self.key, key) != key;
-                self.rotated = Some(self.now);
-                if is_other && self.terms > 1 && self.now.since(self.led) < LONG {
-                    self.check.pardon(self.now);
-                }
-                let changed = self.told.rotate(replica::steering_key(key));
-                self.check.told(&changed);
-                for place in 0..2 {
-                    let (life, delay) = (self.replicas[place].life, self.delay(500));
-                    self.at(delay, Happening::Key(place, life));
-                }
-            }
+            Step::Key(key) => self.rotate(key),
             Step::Namespace(place) => self.terminate(NAMESPACES[usize::from(place)]),
             Step::Refuse(kind, service, long) => {
                 let import = service.map(|service| Key::new(SERVICES[service].0, SERVICES[service].1));
@@ -156,6 +144,20 @@ impl World {
             | Step::Endpoints
             | Step::OpenshiftRoute
             | Step::OwnExport(_) => {}
+        }
+    }
+
+    fn rotate(&mut self, key: u8) {
+        let is_other = std::mem::replace(&mut self.key, key) != key;
+        self.rotated = Some(self.now);
+        if is_other && self.terms > 1 && self.now.since(self.led) < LONG {
+            self.check.pardon(self.now);
+        }
+        let changed = self.told.rotate(replica::steering_key(key));
+        self.check.told(&changed);
+        for place in 0..2 {
+            let (life, delay) = (self.replicas[place].life, self.delay(500));
+            self.at(delay, Happening::Key(place, life));
         }
     }
 
