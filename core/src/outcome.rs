@@ -44,8 +44,6 @@ impl WriteError {
 /// What became of writing or deleting an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriteOutcome {
-    /// It is as it is to be, and nothing was sent.
-    Same,
     /// It was written.
     Applied,
     /// It is gone, or about to go.

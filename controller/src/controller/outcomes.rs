@@ -18,7 +18,7 @@ pub(super) fn count(metrics: &Metrics, id: &ObjectId, outcome: &WriteOutcome) {
         WriteOutcome::Conflict => metrics.reconcile_failed(Reason::Conflict),
         WriteOutcome::Applied => metrics.applied(kind),
         WriteOutcome::Deleted => metrics.pruned(kind),
-        WriteOutcome::Same | WriteOutcome::NotLeading => {}
+        WriteOutcome::NotLeading => {}
     }
 }
 
@@ -44,7 +44,6 @@ mod tests {
             (retry, vec![errors("Timeout"), rounds("Timeout")], "what may work later"),
             (refused, vec![errors("Forbidden"), rounds("Forbidden")], "what is refused"),
             (WriteOutcome::Conflict, vec![rounds("Conflict")], "another's object is in the way"),
-            (WriteOutcome::Same, vec![], "nothing to do"),
             (WriteOutcome::Applied, vec![], "a write"),
             (WriteOutcome::Deleted, vec![], "a deletion"),
             (WriteOutcome::NotLeading, vec![], "another leads"),

@@ -186,7 +186,7 @@ impl Rollout {
                 }
                 Some(WriteOutcome::Retry { .. } | WriteOutcome::NotLeading) => delivery.pending.push(id.clone()),
                 None if self.objects.is_on_its_way(id) => delivery.pending.push(id.clone()),
-                Some(WriteOutcome::Same | WriteOutcome::Applied | WriteOutcome::Deleted) | None => {}
+                Some(WriteOutcome::Applied | WriteOutcome::Deleted) | None => {}
             }
         }
         delivery

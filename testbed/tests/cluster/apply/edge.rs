@@ -83,11 +83,11 @@ impl Edge {
         })?
     }
 
-    /// Applies one object.
+    /// Applies one object that is not there as it is wanted.
     pub(crate) async fn apply(&mut self, object: &Object) -> WriteOutcome {
         let desired = Digest::of_desired(&object.body);
         let uid = match self.observed.compare(&object.id, desired) {
-            Comparison::Same => return WriteOutcome::Same,
+            Comparison::Same => panic!("{:?} is there as it is wanted", object.id),
             Comparison::Foreign => return WriteOutcome::Conflict,
             Comparison::Deleting => return outcome_of(WriteError::passing(Reason::Deleting, "it is going")),
             Comparison::Missing => None,
@@ -106,9 +106,9 @@ impl Edge {
 
     /// Applies one object until that works, and fails if it is refused.
     pub(crate) async fn apply_until_done(&mut self, object: &Object) -> Result<()> {
-        loop {
+        while !self.observed.is_same(object) {
             match self.apply(object).await {
-                WriteOutcome::Applied | WriteOutcome::Same => return Ok(()),
+                WriteOutcome::Applied => break,
                 WriteOutcome::Retry { after, .. } => {
                     // While we wait, the watches go on.
                     let _ = timeout(after, self.until("never", |_| false)).await;
@@ -116,6 +116,7 @@ impl Edge {
                 outcome => bail!("{:?}: {outcome:?}", object.id),
             }
         }
+        Ok(())
     }
 
     /// Deletes one object.
