@@ -73,6 +73,8 @@ pub enum WriteOutcome {
 /// How long what was refused is left alone. Nothing tells us when a policy or a quota changes, and an API server that has
 /// just started refuses everything until it knows its roles.
 pub const REFUSED_WAIT: Duration = Duration::from_secs(30);
+/// How long what was not sent, as we do not lead, is left alone: the rollout hears of that a moment later, and forgets it.
+pub const NOT_LEADING_WAIT: Duration = Duration::from_secs(1);
 
 impl WriteOutcome {
     /// Whether the wanted state is not reached unless somebody does something.

@@ -15,7 +15,7 @@ use crate::api::{McsVersion, Route};
 use crate::emit::object::ObjectId;
 use crate::liveness::RegistryState;
 use crate::moment::Moment;
-use crate::outcome::{REFUSED_WAIT, WriteError};
+use crate::outcome::{NOT_LEADING_WAIT, REFUSED_WAIT, WriteError};
 use crate::snapshot::change::Change;
 use crate::snapshot::{Key, RouteRef, is_of_hosts, of_hosts, view, viewed};
 use crate::status::{StatusKind, StatusPatch};
@@ -26,7 +26,6 @@ use crate::translate::Affected;
 const SETTLING: Duration = Duration::from_secs(10);
 /// When a status that could not be written is tried again.
 const STATUS_WAIT: Duration = Duration::from_secs(5);
-
 /// When what a route is told is tried again after somebody else has told it something.
 const ROUTE_WAIT: Duration = Duration::from_secs(1);
 
@@ -223,7 +222,7 @@ impl Rollout {
             Err(WriteError::Conflict | WriteError::NotFound { .. }) => return,
             Err(WriteError::Passing { after, .. }) => (*after).unwrap_or(STATUS_WAIT),
             Err(WriteError::Lasting { .. }) => REFUSED_WAIT,
-            Err(WriteError::NotLeading) => Duration::from_secs(1),
+            Err(WriteError::NotLeading) => NOT_LEADING_WAIT,
         };
         self.queue.add_at(Work::Report(subject), now + wait);
     }

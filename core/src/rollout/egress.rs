@@ -256,7 +256,8 @@ impl Rollout {
         }
         self.queue.add_at(Work::Ask(Arc::clone(namespace)), now + progress.look_again_after());
         self.queue.add(Work::Reconcile(ReconcileKey::egress(namespace)));
-        if before != Some(progress) || progress.look_again_after() < std::time::Duration::from_secs(5) {
+        // While pods are waited for, a status may wait for nothing but time.
+        if before != Some(progress) || progress.is_awaited() {
             self.report_namespace(namespace);
         }
     }

@@ -12,7 +12,7 @@ use crate::backoff::Backoff;
 use crate::emit::object::{Kind, Object, ObjectId};
 use crate::moment::Moment;
 use crate::observed::{Comparison, Digest, Live, Observed};
-use crate::outcome::{REFUSED_WAIT, WriteError, WriteOutcome};
+use crate::outcome::{NOT_LEADING_WAIT, REFUSED_WAIT, WriteError, WriteOutcome};
 use crate::problem::Reason;
 
 /// The waits after failures.
@@ -360,7 +360,7 @@ impl Objects {
             }
             WriteError::Lasting { reason, message } => (WriteOutcome::Refused { reason, message }, REFUSED_WAIT),
             WriteError::Conflict => (WriteOutcome::Conflict, REFUSED_WAIT),
-            WriteError::NotLeading => (WriteOutcome::NotLeading, Duration::from_secs(1)),
+            WriteError::NotLeading => (WriteOutcome::NotLeading, NOT_LEADING_WAIT),
         };
         let failure = Failure { wanted, backoff, until: now + wait, was_asked: true, outcome: outcome.clone() };
         self.failures.insert(id.clone(), failure);

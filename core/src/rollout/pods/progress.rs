@@ -42,11 +42,18 @@ impl Progress {
 
     /// When to look again.
     pub(in super::super) fn look_again_after(self) -> Duration {
-        match self {
-            Self { awaited: 0, failing: 0, unknown: 0, .. } => DONE,
-            Self { awaited: 0, failing: 0, .. } => UNKNOWN,
-            _ => AWAITED,
+        if self.is_awaited() {
+            AWAITED
+        } else if self.unknown > 0 {
+            UNKNOWN
+        } else {
+            DONE
         }
+    }
+
+    /// Whether a pod that answers has something else in force.
+    pub(in super::super) fn is_awaited(self) -> bool {
+        self.awaited + self.failing > 0
     }
 }
 
