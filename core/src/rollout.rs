@@ -320,7 +320,7 @@ impl Rollout {
         for namespace in namespaces {
             self.queue.add(Work::Reconcile(ReconcileKey::egress(&namespace)));
         }
-        self.report_imports();
+        self.report_imports(None);
     }
 
     fn work(&mut self, now: Moment, step: &mut Step) {

@@ -8,6 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use super::condition_counts::ConditionCounts;
 use super::event::{Command, ModuleVerdict};
 use super::key::{Part, ReconcileKey};
+use super::queue::WorkQueue;
 use super::statuses::{StatusKey, remember};
 use super::version::{Stage, Versions};
 use super::{Leadership, Rollout, Work};
@@ -43,6 +44,13 @@ pub(super) struct Conditions {
     pub(super) under_way: BTreeSet<StatusKey>,
 }
 
+impl WorkQueue<Work> {
+    /// What is said of these objects may have changed.
+    fn report(&mut self, subjects: impl IntoIterator<Item = StatusKey>) {
+        subjects.into_iter().for_each(|subject| self.add(Work::Report(subject)));
+    }
+}
+
 impl Rollout {
     /// The time of the clock by now, which conditions tell.
     pub fn set_clock(&mut self, clock: Time) {
@@ -62,12 +70,11 @@ impl Rollout {
         });
         let below = affected.exports.iter().flat_map(|export| self.world.snapshot.routes.all_below(export));
         let below = below.map(|route| StatusKey::Route(route.clone()));
-        let touched: Vec<_> =
-            touched.chain(affected.exports.iter().cloned().map(StatusKey::Export)).chain(below).collect();
-        self.report_later(touched);
+        self.queue.report(touched.chain(affected.exports.iter().cloned().map(StatusKey::Export)).chain(below));
         if changes.contains(&Change::Everything) {
             // Of a route that is below nothing, no part speaks.
-            self.report_routes();
+            self.report_routes(None);
+            self.report_openshift_routes(None);
         }
         if affected.tiers {
             self.report_policies();
@@ -81,87 +88,62 @@ impl Rollout {
             Part::Common | Part::Cluster => {}
             Part::Slices(name) => {
                 let name = named(name);
-                self.report_later([StatusKey::Clusterset(name.clone()), StatusKey::Export(name)]);
+                self.queue.report([StatusKey::Clusterset(name.clone()), StatusKey::Export(name)]);
             }
-            Part::Import(name) if is_of_hosts(&named(name)) => self.report_openshift_routes(&key.namespace),
+            Part::Import(name) if is_of_hosts(&named(name)) => self.report_openshift_routes(Some(&key.namespace)),
             Part::Import(name) => {
                 let name = named(name);
                 let shown = [StatusKey::Clusterset(name.clone()), StatusKey::Export(name.clone())];
                 let import = viewed(&name);
                 let routes = self.world.snapshot.routes.all_below(&import);
-                let routes: Vec<_> = routes.map(|route| StatusKey::Route(route.clone())).collect();
-                self.report_later(shown.into_iter().chain(routes).chain([StatusKey::Import(name)]));
+                let routes = routes.map(|route| StatusKey::Route(route.clone()));
+                self.queue.report(shown.into_iter().chain(routes).chain([StatusKey::Import(name)]));
             }
-            Part::Export(name) => self.report_later([StatusKey::Export(named(name))]),
-            Part::Egress => self.report_namespace(&key.namespace),
+            Part::Export(name) => self.queue.report([StatusKey::Export(named(name))]),
+            Part::Egress => self.report_imports(Some(&key.namespace)),
             Part::Ingress => {
-                let exports = self.world.snapshot.service_exports.in_namespace(&key.namespace);
-                let exports: Vec<_> = exports.map(|export| StatusKey::Export(Key::of(&export.metadata))).collect();
-                self.report_later(exports);
+                self.report_exports(Some(&key.namespace));
                 self.report_policies();
             }
         }
     }
 
-    /// What is said of the imports of a namespace may have changed.
-    pub(super) fn report_namespace(&mut self, namespace: &str) {
+    /// What is said of the imports of a namespace may have changed; none: of all.
+    pub(super) fn report_imports(&mut self, namespace: Option<&str>) {
         let snapshot = &self.world.snapshot;
-        let readable = snapshot.service_imports.in_namespace(namespace).map(|import| &import.metadata);
-        let unreadable = snapshot.unreadable_imports.in_namespace(namespace).map(|import| &import.metadata);
-        let imports = readable.chain(unreadable).map(Key::of).map(StatusKey::Import);
-        let clustersets = snapshot.mcs_service_imports.in_namespace(namespace).map(|import| &import.metadata);
-        let routes = snapshot.routes.in_namespace(namespace).map(|route| StatusKey::Route(RouteRef::of(route)));
-        let clustersets = clustersets.map(Key::of).map(StatusKey::Clusterset);
-        let subjects: Vec<_> = imports.chain(clustersets).chain(routes).collect();
-        self.report_later(subjects);
+        let readable = snapshot.service_imports.within(namespace).map(|import| &import.metadata);
+        let unreadable = snapshot.unreadable_imports.within(namespace).map(|import| &import.metadata);
+        let clustersets = snapshot.mcs_service_imports.within(namespace).map(|import| &import.metadata);
+        self.queue.report(readable.chain(unreadable).map(Key::of).map(StatusKey::Import));
+        self.queue.report(clustersets.map(Key::of).map(StatusKey::Clusterset));
+        self.report_routes(namespace);
         self.report_openshift_routes(namespace);
-    }
-
-    /// What is said of every import may have changed.
-    pub(super) fn report_imports(&mut self) {
-        let snapshot = &self.world.snapshot;
-        let readable = snapshot.service_imports.iter().map(|import| &import.metadata);
-        let unreadable = snapshot.unreadable_imports.values().map(|import| &import.metadata);
-        let imports = readable.chain(unreadable).map(Key::of).map(StatusKey::Import);
-        let clustersets = snapshot.mcs_service_imports.iter().map(|(key, _)| StatusKey::Clusterset(key));
-        let subjects: Vec<_> = imports.chain(clustersets).collect();
-        self.report_later(subjects);
-        self.report_routes();
     }
 
     /// What is said of every import and export may have changed.
     pub(super) fn report_all(&mut self) {
-        self.report_imports();
-        let exports = self.world.snapshot.service_exports.iter();
-        let exports: Vec<_> = exports.map(|export| StatusKey::Export(Key::of(&export.metadata))).collect();
-        self.report_later(exports);
+        self.report_imports(None);
+        self.report_exports(None);
     }
 
-    fn report_routes(&mut self) {
-        let routes = self.world.snapshot.routes.iter();
-        let routes: Vec<_> = routes.map(|route| StatusKey::Route(RouteRef::of(route))).collect();
-        self.report_later(routes);
-        let routes = self.world.snapshot.openshift_routes.iter();
-        let routes: Vec<_> = routes.map(|route| StatusKey::OpenshiftRoute(Key::of(&route.metadata))).collect();
-        self.report_later(routes);
+    fn report_routes(&mut self, namespace: Option<&str>) {
+        let routes = self.world.snapshot.routes.within(namespace);
+        self.queue.report(routes.map(RouteRef::of).map(StatusKey::Route));
     }
 
-    fn report_openshift_routes(&mut self, namespace: &str) {
-        let routes = self.world.snapshot.openshift_routes.in_namespace(namespace);
-        let routes: Vec<_> = routes.map(|route| StatusKey::OpenshiftRoute(Key::of(&route.metadata))).collect();
-        self.report_later(routes);
+    fn report_openshift_routes(&mut self, namespace: Option<&str>) {
+        let routes = self.world.snapshot.openshift_routes.within(namespace);
+        self.queue.report(routes.map(|route| StatusKey::OpenshiftRoute(Key::of(&route.metadata))));
+    }
+
+    fn report_exports(&mut self, namespace: Option<&str>) {
+        let exports = self.world.snapshot.service_exports.within(namespace);
+        self.queue.report(exports.map(|export| StatusKey::Export(Key::of(&export.metadata))));
     }
 
     fn report_policies(&mut self) {
         let policies = self.world.snapshot.wan_policies.iter();
-        let policies: Vec<_> = policies.map(|policy| StatusKey::Policy(Key::of(&policy.metadata))).collect();
-        self.report_later(policies);
-    }
-
-    fn report_later(&mut self, subjects: impl IntoIterator<Item = StatusKey>) {
-        for subject in subjects {
-            self.queue.add(Work::Report(subject));
-        }
+        self.queue.report(policies.map(|policy| StatusKey::Policy(Key::of(&policy.metadata))));
     }
 
     /// Writes a status where it differs, unless it will soon be yet another.

@@ -258,7 +258,7 @@ impl Rollout {
         self.queue.add(Work::Reconcile(ReconcileKey::egress(namespace)));
         // While pods are waited for, a status may wait for nothing but time.
         if before != Some(progress) || progress.is_awaited() {
-            self.report_namespace(namespace);
+            self.report_imports(Some(namespace));
         }
     }
 

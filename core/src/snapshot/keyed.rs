@@ -121,6 +121,12 @@ impl<V> Keyed<V> {
         self.namespaces.get(namespace).into_iter().flat_map(BTreeMap::values)
     }
 
+    /// The values of one namespace, or of all, in the order of their keys.
+    pub fn within(&self, namespace: Option<&str>) -> impl Iterator<Item = &V> {
+        let one = namespace.and_then(|namespace| self.namespaces.get(namespace)).into_iter();
+        one.chain(self.namespaces.values().filter(move |_| namespace.is_none())).flat_map(BTreeMap::values)
+    }
+
     /// The keys and values of one namespace, in order.
     pub fn named_in(&self, namespace: &str) -> impl Iterator<Item = (Key, &V)> {
         self.namespaces.get_key_value(namespace).into_iter().flat_map(|(namespace, names)| {

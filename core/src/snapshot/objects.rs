@@ -86,6 +86,11 @@ impl<T: Resource> Objects<T> {
         self.by_key.in_namespace(namespace).map(|known| &known.object)
     }
 
+    /// Those of a namespace, or all, by namespace and name.
+    pub fn within(&self, namespace: Option<&str>) -> impl Iterator<Item = &T> {
+        self.by_key.within(namespace).map(|known| &known.object)
+    }
+
     /// Those of a namespace whose names begin so, by name.
     pub fn beginning(&self, namespace: &str, prefix: &str) -> impl Iterator<Item = &T> {
         self.by_key.beginning(namespace, prefix).map(|known| &known.object)

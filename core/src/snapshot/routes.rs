@@ -68,6 +68,11 @@ impl Routes {
         RouteKind::ALL.into_iter().flat_map(move |kind| self.of(kind).in_namespace(namespace))
     }
 
+    /// Those of a namespace, or all, by kind, namespace and name.
+    pub fn within(&self, namespace: Option<&str>) -> impl Iterator<Item = &Route> {
+        RouteKind::ALL.into_iter().flat_map(move |kind| self.of(kind).within(namespace))
+    }
+
     /// Those of a kind that have an import as a parent, the oldest first, of the same age by namespace and name (Gateway
     /// API, `HTTPRouteRule.matches`, `GRPCRouteRule.matches`).
     pub fn below(&self, import: &Key, kind: RouteKind) -> Vec<&Route> {
