@@ -44,6 +44,8 @@ use registry::{Place, Registry};
 pub const LEASE: &str = "mcwan";
 /// How many events are looked at before something is done about them.
 const EVENTS: usize = 4_096;
+/// Between two counts of what imports are told: one of ten thousand takes milliseconds, and changes come by the hundred.
+const COUNT_WAIT: Duration = Duration::from_secs(1);
 
 /// How a controller runs.
 #[derive(Clone, Debug)]
@@ -173,10 +175,12 @@ async fn work(
     let seed = fastrand::u64(..);
     let mut rollout = Rollout::new(&source.cluster, lease, options, settings, config.timing, seed, now());
     let mut leads = false;
+    let mut counted: Option<Instant> = None;
     loop {
         health.turned(Instant::now());
         let wake_up = rollout.next(now()).map(|then| start + then.since_start());
-        let wake_up = wake_up.into_iter().chain([Instant::now() + IDLE_TURN]).min();
+        let idle = if leads { COUNT_WAIT } else { IDLE_TURN };
+        let wake_up = wake_up.into_iter().chain([Instant::now() + idle]).min();
         let mut happened = Vec::new();
         tokio::select! {
             biased;
@@ -236,8 +240,9 @@ async fn work(
         }
         metrics.leader(leads);
         carry_out(&mut rollout, now(), Event::Leading(leads), &mut executor, &metrics);
-        if leads {
+        if leads && counted.is_none_or(|then| then.elapsed() >= COUNT_WAIT) {
             metrics.imports(rollout.condition_counts());
+            counted = Some(Instant::now());
         }
     }
 }

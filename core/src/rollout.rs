@@ -7,7 +7,6 @@
 
 mod answer;
 mod composition;
-mod condition_counts;
 mod conditions;
 mod delivery;
 mod desired;
@@ -262,8 +261,14 @@ impl Rollout {
     }
 
     /// How many imports have which status of which condition: its type, its status, their number.
-    pub fn condition_counts(&self) -> impl Iterator<Item = (&str, &str, u64)> {
-        self.conditions.counts.numbers()
+    /// Every import is looked at, of which there may be many.
+    pub fn condition_counts(&self) -> BTreeMap<(&str, &str), u64> {
+        let statuses = self.world.snapshot.service_imports.iter().filter_map(|import| import.status.as_ref());
+        let mut counts = BTreeMap::new();
+        for condition in statuses.flat_map(|status| &status.conditions) {
+            *counts.entry((&*condition.type_, &*condition.status)).or_default() += 1;
+        }
+        counts
     }
 
     /// How much of this cluster the registry is not told, as it is too much.

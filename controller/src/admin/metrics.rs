@@ -126,9 +126,9 @@ impl Metrics {
     }
 
     /// How many imports have which status of which condition.
-    pub fn imports<'c>(&self, counts: impl IntoIterator<Item = (&'c str, &'c str, u64)>) {
+    pub fn imports<'c>(&self, counts: impl IntoIterator<Item = ((&'c str, &'c str), u64)>) {
         self.imports.clear();
-        for (condition, status, count) in counts {
+        for ((condition, status), count) in counts {
             let labels = [("condition", condition.to_owned()), ("status", status.to_owned())];
             self.imports.get_or_create(&labels).set(count);
         }
@@ -231,7 +231,7 @@ mod tests {
         metrics.applied("HTTPRoute");
         metrics.applied("HTTPRoute");
         metrics.pruned("Service");
-        metrics.imports([("Accepted", "True", 3)]);
+        metrics.imports([(("Accepted", "True"), 3)]);
         metrics.configs([100, 300, 200]);
         metrics.leader(true);
         metrics.watch_restarted("Service");

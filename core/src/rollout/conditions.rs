@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::condition_counts::ConditionCounts;
 use super::event::{Command, ModuleVerdict};
 use super::key::{Part, ReconcileKey};
 use super::queue::WorkQueue;
@@ -35,7 +34,6 @@ const ROUTE_WAIT: Duration = Duration::from_secs(1);
 pub(super) struct Conditions {
     pub(super) mcs_version: McsVersion,
     pub(super) registry: RegistryState,
-    pub(super) counts: ConditionCounts,
     /// The time of the clock, for transition times.
     pub(super) clock: Option<Time>,
     /// What all imports and exports share and the API server does not take, as was said of them.
@@ -189,10 +187,6 @@ impl Rollout {
                 // There may be more to say meanwhile.
                 self.queue.add(Work::Report(subject));
                 remember(&mut self.world.snapshot, &patch);
-                let changes = [Change::ImportStatus(patch.key.clone())];
-                if matches!(patch.kind, StatusKind::ServiceImport) {
-                    self.conditions.counts.update(&changes, &self.world.snapshot);
-                }
                 out.push(Command::Tell { patch });
                 return;
             }

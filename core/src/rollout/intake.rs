@@ -53,7 +53,6 @@ impl Rollout {
             return Vec::new();
         }
         let affected = self.model.translator.update(&self.world.snapshot, changes);
-        self.conditions.counts.update(changes, &self.world.snapshot);
         self.report_affected(changes, &affected);
         for change in changes {
             match change {
