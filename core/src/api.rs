@@ -19,6 +19,7 @@ pub mod limits;
 pub mod mcs_service_import;
 pub mod openshift_route;
 pub mod pattern;
+mod resource;
 pub mod route;
 pub mod route_selector;
 pub mod service_export;

@@ -2,14 +2,13 @@
 //!
 //! The definition is laxer than `OpenShift`'s API server: hosts and paths are checked by the front end.
 
-use std::borrow::Cow;
-
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use kube_core::{ObjectMeta, Resource};
+use kube_core::ObjectMeta;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use super::resource::resource;
 use crate::kind;
 use crate::problem::ObjectRef;
 
@@ -224,34 +223,7 @@ impl HeaderAction {
     }
 }
 
-impl Resource for OpenshiftRoute {
-    type DynamicType = ();
-    type Scope = kube_core::NamespaceResourceScope;
-
-    fn kind((): &()) -> Cow<'_, str> {
-        kind::OPENSHIFT_ROUTE.name.into()
-    }
-
-    fn group((): &()) -> Cow<'_, str> {
-        kind::OPENSHIFT_ROUTE.group.into()
-    }
-
-    fn version((): &()) -> Cow<'_, str> {
-        "v1".into()
-    }
-
-    fn plural((): &()) -> Cow<'_, str> {
-        kind::OPENSHIFT_ROUTE.plural.into()
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
+resource!(OpenshiftRoute as (), |()| kind::OPENSHIFT_ROUTE, |()| "v1");
 
 #[cfg(test)]
 mod tests {

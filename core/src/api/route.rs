@@ -1,14 +1,14 @@
 //! `HTTPRoute` and `GRPCRoute` (Gateway API v1.5), as others write them: where their rules hold, these rules, and
 //! what they are told.
 
-use std::borrow::Cow;
 use std::num::NonZeroU16;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube_core::{ObjectMeta, Resource};
+use kube_core::ObjectMeta;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::resource::resource;
 use super::{BackendRef, FilterType, GROUP, GrpcMatch, HttpFilter, HttpRule, MCS_GROUP, validate};
 use crate::kind::{self, KindInfo};
 use crate::problem::{FieldPath, ObjectRef};
@@ -322,34 +322,7 @@ struct GrpcRule {
     session_persistence: Option<Value>,
 }
 
-impl Resource for Route {
-    type DynamicType = RouteKind;
-    type Scope = kube_core::NamespaceResourceScope;
-
-    fn kind(kind: &RouteKind) -> Cow<'_, str> {
-        kind.info().name.into()
-    }
-
-    fn group(kind: &RouteKind) -> Cow<'_, str> {
-        kind.info().group.into()
-    }
-
-    fn version(_: &RouteKind) -> Cow<'_, str> {
-        "v1".into()
-    }
-
-    fn plural(kind: &RouteKind) -> Cow<'_, str> {
-        kind.info().plural.into()
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
+resource!(Route as RouteKind, RouteKind::info, |_| "v1");
 
 #[cfg(test)]
 mod tests {

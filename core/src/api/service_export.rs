@@ -1,13 +1,11 @@
 //! `ServiceExport` of the Multi-Cluster Services API (KEP-1645), as far as mcwan reads it.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
-use kube_core::Resource;
 use serde::{Deserialize, Serialize};
 
+use super::resource::resource;
 use crate::kind;
 
 /// The API group of the Multi-Cluster Services API.
@@ -88,38 +86,12 @@ impl ServiceExport {
     }
 }
 
-/// Of the version that is served.
-impl Resource for ServiceExport {
-    type DynamicType = McsVersion;
-    type Scope = NamespaceResourceScope;
-
-    fn kind(_: &McsVersion) -> Cow<'_, str> {
-        Self::KIND.into()
-    }
-
-    fn group(_: &McsVersion) -> Cow<'_, str> {
-        MCS_GROUP.into()
-    }
-
-    fn version(version: &McsVersion) -> Cow<'_, str> {
-        version.as_str().into()
-    }
-
-    fn plural(_: &McsVersion) -> Cow<'_, str> {
-        kind::SERVICE_EXPORT.plural.into()
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
+// Of the version that is served.
+resource!(ServiceExport as McsVersion, |_| kind::SERVICE_EXPORT, McsVersion::as_str);
 
 #[cfg(test)]
 mod tests {
+    use kube_core::Resource;
     use serde_json::json;
 
     use super::*;
