@@ -17,6 +17,7 @@ mod merge;
 mod origin;
 mod outgoing;
 mod pairs;
+mod ports;
 mod refusal;
 mod route_hosts;
 mod rule;

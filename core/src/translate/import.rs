@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use mcwan_policy::wire::{self, Action, Forward, Refuse, RefuseReason, Serves};
 use mcwan_policy::{At, ImportError};
 
-use crate::api::{DataPlane, ImportFields, REGISTRY_NAMESPACE, limits};
+use crate::api::{DataPlane, ImportFields};
 use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 use crate::snapshot::{Age, Key, Snapshot, is_from_elsewhere, is_of_hosts};
 
@@ -14,10 +14,9 @@ use super::backend::{self, Referrer};
 use super::clusterset::{self, Clusterset, DirectPort};
 use super::export::{Exports, Tier};
 use super::families::Families;
-use super::front_end::{Admission, Attachment, Deed, FrontEnd, FrontRule};
-use super::merge::merge;
+use super::front_end::{Admission, Attachment, FrontEnd};
 use super::rule::{Rules, Targets};
-use super::{Destination, Options, Origin, Target, tier_service};
+use super::{Destination, Options, Origin, Target, ports, tier_service};
 
 /// An imported service as this cluster sees it.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,9 +91,10 @@ impl Import {
         } = front_end;
         let mut export_problems: Vec<_> = exports.problems_of(namespace, name).cloned().collect();
         let is_service = serves == Serves::Service;
-        let mut ports = ports.unwrap_or_else(|| exported_ports(exports, namespace, name, &mut export_problems));
+        let mut ports = ports.unwrap_or_else(|| ports::exported(exports, namespace, name, &mut export_problems));
         if ports.is_empty() && is_service {
-            ports = local_ports(rules.as_deref().unwrap_or_default(), snapshot, &key.namespace, &object, &mut problems);
+            ports =
+                ports::local(rules.as_deref().unwrap_or_default(), snapshot, &key.namespace, &object, &mut problems);
         }
         let clusterset = Clusterset::of(exports, namespace, name);
         let direct = clusterset.as_ref().filter(|_| is_direct);
@@ -357,60 +357,4 @@ fn other_tiers(import: &Key, targets: &[Target], exports: &Exports) -> Vec<Tier>
 
 fn address_hosts(addresses: &[IpAddr]) -> impl Iterator<Item = String> {
     addresses.iter().map(clusterset::host)
-}
-
-/// The ports of the service in any cluster, ascending. Of more than a Gateway has listeners, those of the oldest exports.
-fn exported_ports(exports: &Exports, namespace: &str, name: &str, problems: &mut Vec<Problem>) -> Vec<u16> {
-    let used: BTreeSet<_> = exports.sources(namespace, name).map(|source| source.cluster.as_str()).collect();
-    let declared = exports.declared(namespace, name).filter(|one| used.contains(one.precedence.cluster.as_str()));
-    let Some(merged) = merge(declared.collect()) else { return Vec::new() };
-    let mut ports = merged.ports.iter().filter(|port| port.is_http()).map(|port| port.port.get());
-    let served: BTreeSet<_> = ports.by_ref().take(limits::PORTS).collect();
-    let mut left: BTreeSet<_> = ports.collect();
-    for source in exports.sources(namespace, name) {
-        let refused: Vec<_> = source.ports.iter().filter(|port| left.remove(port)).map(u16::to_string).collect();
-        if !refused.is_empty() {
-            let export = format!("{}.{namespace}.{name}", source.cluster);
-            let object = ObjectRef::namespaced("ExportedService", REGISTRY_NAMESPACE, export);
-            let message = format!(
-                "not served: {}, as older exports have other ports, and a service has at most {}",
-                refused.join(", "),
-                limits::PORTS
-            );
-            problems.push(Problem::error(object, Reason::PortConflict, message).at("spec.ports"));
-        }
-    }
-    served.into_iter().collect()
-}
-
-/// The ports that rules name of local Services, and all of Services of which they name none, ascending. Of more than a
-/// Gateway has listeners, the lowest.
-fn local_ports(
-    rules: &[FrontRule<'_>],
-    snapshot: &Snapshot,
-    namespace: &str,
-    object: &ObjectRef,
-    problems: &mut Vec<Problem>,
-) -> Vec<u16> {
-    let mut named = BTreeSet::new();
-    let asked = rules.iter().filter_map(|rule| match rule.deed {
-        Deed::Asked(asked, _) => Some(asked),
-        Deed::Shared(_) | Deed::Redirected(_) => None,
-    });
-    for backend in asked.flat_map(|rule| &rule.backend_refs) {
-        let service = snapshot.services.get(backend.namespace.as_deref().unwrap_or(namespace), &backend.name);
-        let all = service.and_then(|service| service.spec.as_ref()?.ports.as_ref()).into_iter().flatten();
-        match backend.port {
-            Some(port) => drop(named.insert(port.get())),
-            None => named.extend(all.filter_map(|port| u16::try_from(port.port).ok())),
-        }
-    }
-    let mut named = named.into_iter();
-    let ports = named.by_ref().take(limits::PORTS).collect();
-    let refused: Vec<_> = named.map(|port| port.to_string()).collect();
-    if !refused.is_empty() {
-        let message = format!("not served: {}, as a service has at most {} ports", refused.join(", "), limits::PORTS);
-        problems.push(Problem::error(object.clone(), Reason::TooLarge, message));
-    }
-    ports
 }
