@@ -20,7 +20,7 @@ use mcwan_core::watched::Watched;
 
 use crate::api_server::ApiServer;
 use crate::check::Check;
-use crate::gateway::{Pod, Stage};
+use crate::gateway::Pod;
 use crate::inputs::{self, Input};
 use crate::istiod::{self, Istiod, Routes};
 use crate::replica::{self, Lack, Replica, Request};
@@ -386,20 +386,6 @@ impl World {
                 for gateway in [EGRESS, INGRESS] {
                     self.deploy(namespace, gateway);
                 }
-            }
-        }
-    }
-
-    /// What other clusters have published a while ago holds at gateways, if nothing was in the way since then.
-    fn must_admit(&mut self, since: Moment) {
-        if self.script.pace == Pace::Late || self.disturbed > since {
-            return;
-        }
-        let wanted = self.told.admitted("a");
-        for pod in self.pods.values().filter(|pod| pod.gateway == INGRESS && pod.stage == Stage::Ready) {
-            let admitted = pod.routes.known.as_ref().and_then(|routes| routes.admitted.as_ref());
-            if admitted != Some(&wanted) {
-                self.check.wrongs.push(format!("admission: {} admits {admitted:?}, not {wanted:?}", pod.name));
             }
         }
     }

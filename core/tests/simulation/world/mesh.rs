@@ -12,7 +12,7 @@ use super::{EGRESS, Happening, INGRESS, World};
 use crate::gateway::{Pod, Stage};
 use crate::inputs;
 use crate::istiod::Plugin;
-use crate::script::NAMESPACES;
+use crate::script::{NAMESPACES, Pace};
 
 impl World {
     pub(super) fn sync_istiod(&mut self, kind: Kind) {
@@ -160,6 +160,20 @@ impl World {
         if let Some(pod) = self.pods.remove(&number) {
             self.remove(Watched::Pod, &Key::new(pod.namespace, pod.name.as_str()));
             self.check.is_due = true;
+        }
+    }
+
+    /// What other clusters have published a while ago holds at gateways, if nothing was in the way since then.
+    pub(super) fn must_admit(&mut self, since: Moment) {
+        if self.script.pace == Pace::Late || self.disturbed > since {
+            return;
+        }
+        let wanted = self.told.admitted("a");
+        for pod in self.pods.values().filter(|pod| pod.gateway == INGRESS && pod.stage == Stage::Ready) {
+            let admitted = pod.routes.known.as_ref().and_then(|routes| routes.admitted.as_ref());
+            if admitted != Some(&wanted) {
+                self.check.wrongs.push(format!("admission: {} admits {admitted:?}, not {wanted:?}", pod.name));
+            }
         }
     }
 }
