@@ -178,6 +178,39 @@ mod tests {
         Ok(())
     }
 
+    /// What a member of the registry says, or a user, must not take more than others have.
+    #[test]
+    fn every_list_has_a_bound() -> Result<()> {
+        // An API server would conclude that its rules cost too much: a rule of what holds the list bounds it.
+        let bounded_by_rules = ["spec.http.rules.backendRefs.filters"];
+        let mut unbounded = Vec::new();
+        for crd in crds() {
+            let definition = definition(&crd)?;
+            for version in definition["spec"]["versions"].as_array().into_iter().flatten() {
+                lists_without_bound(&version["schema"]["openAPIV3Schema"], "", &mut unbounded);
+            }
+        }
+        assert_eq!(unbounded, bounded_by_rules, "neither maxItems nor maxProperties");
+        Ok(())
+    }
+
+    fn lists_without_bound(schema: &Value, path: &str, unbounded: &mut Vec<String>) {
+        let is_unbounded = match schema["type"].as_str() {
+            Some("array") => schema.get("maxItems").is_none(),
+            Some("object") => schema.get("additionalProperties").is_some() && schema.get("maxProperties").is_none(),
+            _ => false,
+        };
+        if is_unbounded {
+            unbounded.push(path.trim_start_matches('.').to_owned());
+        }
+        for part in ["items", "additionalProperties"].into_iter().filter_map(|part| schema.get(part)) {
+            lists_without_bound(part, path, unbounded);
+        }
+        for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+            lists_without_bound(field, &format!("{path}.{name}"), unbounded);
+        }
+    }
+
     /// Gateway API's and RESOURCES' defaults, but for a path's value: see `PathMatch`.
     #[test]
     fn defaults_are_spelt_out() -> Result<()> {

@@ -44,6 +44,7 @@ pub struct ClusterConnectionStatus {
     pub policy: Option<String>,
     /// The policies that match, by name, where these are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = limits::CONNECTION_POLICIES))]
     pub conflicting_policies: Vec<String>,
     /// The cable driver that the policy asks for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -54,7 +55,7 @@ pub struct ClusterConnectionStatus {
     pub tiers: Vec<ConnectionTier>,
     /// `Permitted`, `Conflicted`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    #[schemars(length(max = limits::CONDITIONS), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
 }
 

@@ -31,6 +31,8 @@ pub const VALUES: usize = 64;
 pub const PORT_NAME: usize = limits::LABEL_BYTES;
 /// See [`PORT_NAME`].
 pub const APP_PROTOCOL: usize = limits::HOST_BYTES + 1 + limits::LABEL_BYTES;
+/// Conditions of a status: there are a few of ours, and room for others'.
+pub const CONDITIONS: usize = 32;
 /// Labels, and annotations, that go with an exported Service.
 pub const EXPORTED_KEYS: usize = 64;
 /// Bytes of their keys and values together, of labels and of annotations: a sixteenth of what Kubernetes takes of one object's

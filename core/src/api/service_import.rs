@@ -6,7 +6,7 @@ use schemars::{JsonSchema, JsonSchema_repr};
 use serde::{Deserialize, Serialize};
 use serde_repr::{Deserialize_repr, Serialize_repr};
 
-use super::{HttpRule, cel, pattern};
+use super::{HttpRule, cel, limits, pattern};
 use crate::problem::FieldPath;
 
 /// The rules for the requests to an imported service. It is named like the Service that it imports.
@@ -151,6 +151,6 @@ impl ServiceImport {
 pub struct ServiceImportStatus {
     /// `Accepted`, `ResolvedRefs`, `Programmed`; where they are true, `PartiallyInvalid` and `Stale`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    #[schemars(length(max = limits::CONDITIONS), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
 }
