@@ -5,6 +5,7 @@ mod openshift_routes;
 mod pods;
 mod registry;
 mod routes;
+mod work;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::slice;
