@@ -141,8 +141,8 @@ impl Status {
             };
             if world.live.snapshot.service_exports.get(namespace, name).is_some() {
                 bail!(
-                    "there is no import {name} in namespace {namespace}: its ServiceExport is not in the registry, see \
-                     `kubectl describe serviceexport {name} -n {namespace}`"
+                    "this cluster exports {name} of namespace {namespace} and does not import it, as its ServiceExport is \
+                     not in the registry: see `kubectl describe serviceexport {name} -n {namespace}`"
                 );
             }
             bail!(
