@@ -14,8 +14,8 @@ pub(super) struct Pairs {
     /// The cable drivers that it supports; none: as the registry has it.
     cable_drivers: Option<Vec<String>>,
     connections: Connections,
-    /// By cluster.
-    pairs: BTreeMap<String, Pair>,
+    /// By the name of the other cluster.
+    others: BTreeMap<String, Pair>,
 }
 
 /// This cluster and another one.
@@ -75,26 +75,26 @@ impl Pairs {
             (cluster.to_string(), Pair { connection, admitted })
         };
         let now: BTreeMap<_, _> = self.connections.of(&self.own).map(pair).collect();
-        let before = std::mem::replace(&mut self.pairs, now);
-        let changed = self.pairs.iter().filter(|(cluster, pair)| before.get(*cluster) != Some(*pair));
-        let gone = before.keys().filter(|cluster| !self.pairs.contains_key(*cluster));
+        let before = std::mem::replace(&mut self.others, now);
+        let changed = self.others.iter().filter(|(cluster, pair)| before.get(*cluster) != Some(*pair));
+        let gone = before.keys().filter(|cluster| !self.others.contains_key(*cluster));
         changed.map(|(cluster, _)| cluster).chain(gone).cloned().collect()
     }
 
     /// What holds between this cluster and another; none where there is no such pair.
     pub(super) fn connection(&self, cluster: &str) -> Option<&Connection> {
-        self.pairs.get(cluster).map(|pair| &pair.connection)
+        self.others.get(cluster).map(|pair| &pair.connection)
     }
 
     /// All of them, by the name of the other cluster.
     pub(super) fn connections(&self) -> impl Iterator<Item = (&str, &Connection)> {
-        self.pairs.iter().map(|(cluster, pair)| (cluster.as_str(), &pair.connection))
+        self.others.iter().map(|(cluster, pair)| (cluster.as_str(), &pair.connection))
     }
 
     /// Whether requests may go to a cluster over a tier: the pair may use it, and the gateways there admit this cluster on
     /// it by now.
     pub(super) fn may_call(&self, cluster: &str, tier: &str) -> bool {
-        self.pairs.get(cluster).is_some_and(|pair| {
+        self.others.get(cluster).is_some_and(|pair| {
             let verdict = pair.connection.tier(tier);
             verdict.is_some_and(|verdict| verdict.refusal.is_none()) && pair.admits(tier)
         })
@@ -102,7 +102,7 @@ impl Pairs {
 
     /// Why a policy, a driver or the gateways there keep requests to a cluster from a tier, if they do.
     pub(super) fn why_not(&self, cluster: &str, tier: &str) -> Option<String> {
-        let pair = self.pairs.get(cluster)?;
+        let pair = self.others.get(cluster)?;
         let verdict = pair.connection.tier(tier)?;
         let Some(refusal) = verdict.refusal.filter(|_| verdict.is_forbidden()) else {
             let is_to_come = verdict.refusal.is_none() && !pair.admits(tier);

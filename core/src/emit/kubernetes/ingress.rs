@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::emit::object::{Kind, Object, ObjectId};
+use crate::json::put;
 use crate::problem::{ObjectRef, Problem, Reason};
 use crate::snapshot::Key;
 use crate::translate::Admitted;
@@ -84,10 +85,10 @@ fn admission(namespace: &str, Admitted { anywhere, fewer }: &Admitted) -> Object
 fn denial(admitted: &BTreeSet<IpAddr>, port: Option<u16>) -> Value {
     let mut rule = json!({});
     if !admitted.is_empty() {
-        rule["from"] = json!([{"source": {"notIpBlocks": admitted}}]);
+        put(&mut rule, "from", json!([{"source": {"notIpBlocks": admitted}}]));
     }
     if let Some(port) = port {
-        rule["to"] = json!([{"operation": {"ports": [port.to_string()]}}]);
+        put(&mut rule, "to", json!([{"operation": {"ports": [port.to_string()]}}]));
     }
     rule
 }
