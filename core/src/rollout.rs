@@ -5,6 +5,7 @@
 //! whatever a filter may steer to is there before the filter names it, and stays until no gateway has a filter that does.
 //! `docs/rollout.md` tells the stages, each wait and why it is there.
 
+mod admission;
 mod answer;
 mod composition;
 mod conditions;
@@ -50,6 +51,7 @@ use crate::problem::Problem;
 use crate::snapshot::change::Change;
 use crate::snapshot::{Key, Keyed, Snapshot};
 use crate::translate::{Options, Translator};
+use admission::Admission;
 use conditions::Conditions;
 use egress::Egress;
 use import::ImportState;
@@ -77,6 +79,7 @@ pub struct Rollout {
     egresses: BTreeMap<Arc<str>, Egress>,
     /// The exports that other clusters have not heard of, and how far their routes are.
     announcements: BTreeMap<ReconcileKey, StageProgress>,
+    admission: Admission,
     conditions: Conditions,
     leadership: Leadership,
     timing: Timing,
@@ -152,6 +155,7 @@ impl Rollout {
             slices: Keyed::default(),
             egresses: BTreeMap::new(),
             announcements: BTreeMap::new(),
+            admission: Admission::default(),
             conditions: Conditions::default(),
             leadership: Leadership::Following,
             timing,
@@ -312,6 +316,7 @@ impl Rollout {
         self.slices = Keyed::default();
         self.egresses.clear();
         self.announcements.clear();
+        self.admission = Admission::default();
         self.conditions.under_way.clear();
         self.model.problems.clear();
     }

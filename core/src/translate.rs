@@ -4,6 +4,7 @@
 //! A front end (`front_end`) turns its resource into rules in one form;
 //! everything behind it is common to all front ends.
 
+mod admissions;
 mod admitted;
 mod backend;
 mod clusterset;
@@ -27,6 +28,7 @@ mod tier_service;
 mod translator;
 mod trust;
 
+pub use admissions::Admissions;
 pub use admitted::Admitted;
 pub use clusterset::{Clusterset, DirectPort, clusterset_service};
 pub use export::{Exports, Source, Tier};

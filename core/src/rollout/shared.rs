@@ -16,10 +16,9 @@ use crate::translate::Outgoing;
 
 impl Rollout {
     pub(super) fn reconcile_shared(&mut self, key: &ReconcileKey, now: Moment, out: &mut Vec<Command>) {
-        let model = &self.model;
         let objects = match key.part {
             Part::Common => common_objects(),
-            _ => cluster_object(&model.translator.cluster(&self.world.snapshot), &model.settings).into_iter().collect(),
+            _ => cluster_object(&self.cluster_to_tell(key, now), &self.model.settings).into_iter().collect(),
         };
         if matches!(key.part, Part::Cluster) {
             self.keep_cluster_problems(key);
@@ -69,7 +68,7 @@ impl Rollout {
             (Vec::new(), Vec::<Problem>::new())
         };
         self.keep_problems(key, problems);
-        self.write_all(key, objects, now, out);
+        self.write_ingress(key, objects, now, out);
     }
 
     /// Makes a part consist of these objects. What must be there before one of them is waited for.

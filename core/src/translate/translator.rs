@@ -15,8 +15,8 @@ use crate::snapshot::{Key, Keyed, Snapshot, is_from_elsewhere, is_of_hosts, of_h
 use super::front_end::{FrontEnd, FrontEnds};
 use super::gateway_pods::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, known_addresses};
 use super::{
-    Admitted, Exports, Families, Import, Options, Outgoing, RouteHosts, RouteOptions, SteeringKey, clusterset,
-    tier_service, trust,
+    Admissions, Admitted, Exports, Families, Import, Options, Outgoing, RouteHosts, RouteOptions, SteeringKey,
+    clusterset, tier_service, trust,
 };
 
 /// What the resources mean, kept up to date.
@@ -375,6 +375,7 @@ impl Translator {
             tiers: tiers.collect(),
             egress_gateways,
             cable_drivers: self.options.cable_drivers.clone().unwrap_or_default(),
+            admits: Admissions::permitted(&self.exports).grouped(),
             ..WanClusterSpec::default()
         }
     }

@@ -1,5 +1,6 @@
 //! The rollout against an API server that does at once what it is asked for.
 
+mod admission;
 mod conditions;
 mod openshift_routes;
 mod pods;
