@@ -67,6 +67,7 @@ fn render(example: &str, data_plane: DataPlane) -> Result<String> {
         filter: FilterKind::default(),
         access_log: AccessLog::default(),
         has_mcs_imports: true,
+        has_connections: false,
     };
     let mut translator = Translator::new(options);
     translator.update(&gathered.snapshot, &[Change::Everything]);

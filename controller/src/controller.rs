@@ -103,6 +103,7 @@ impl Config {
             filter: self.filter,
             access_log: self.access_log.clone(),
             has_mcs_imports: false, // as far as is known
+            has_connections: false,
         }
     }
 }

@@ -9,17 +9,19 @@ mod policies;
 mod problems;
 mod tier;
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use considered::{Considered, Taken, Way};
 pub use member::Member;
 pub use policies::Policies;
-pub use problems::problems;
+pub use problems::{all_problems, problems};
 pub use tier::{Cause, Refusal, TierVerdict};
 
-use crate::api::ConnectionState;
+use crate::api::{ClusterConnectionPolicy, ConnectionState};
 use crate::liveness::Liveness;
+use crate::problem::Reason;
 use crate::snapshot::Snapshot;
 use policies::Taker;
 
@@ -140,6 +142,37 @@ impl Connection {
     /// Whether policies or drivers take a tier away, so that the cluster that exports admits nobody of the other on it.
     pub fn forbids(&self, name: &str) -> bool {
         self.tier(name).is_some_and(TierVerdict::is_forbidden)
+    }
+
+    /// Why they may use no tier, if so it is: what is wrong with policies, else what most tiers are refused for.
+    pub fn why_none(&self) -> Option<Reason> {
+        if self.permitted().next().is_some() {
+            return None;
+        }
+        let mut counts: BTreeMap<Reason, usize> = BTreeMap::new();
+        for refusal in self.tiers.iter().filter_map(|tier| tier.refusal) {
+            *counts.entry(refusal.reason).or_default() += 1;
+        }
+        let is_fault =
+            |reason: &&Reason| matches!(reason, Reason::TooLarge | Reason::InvalidPolicy | Reason::PolicyConflict);
+        let fault = counts.keys().find(is_fault).copied();
+        // Where no tier is shared, none of them tells.
+        let conflict = (self.policy.is_none() && !self.conflicting.is_empty()).then_some(Reason::PolicyConflict);
+        let most = counts.into_iter().max_by_key(|(reason, count)| (*count, Reverse(*reason)));
+        fault.or(conflict).or(most.map(|(reason, _)| reason)).or(Some(Reason::NotOffered))
+    }
+
+    /// Which policy it is by, in words.
+    pub fn basis(&self) -> String {
+        match (&self.policy, self.conflicting.as_slice()) {
+            (None, []) => "no policy matches".to_owned(),
+            (Some(policy), []) if **policy == *ClusterConnectionPolicy::DEFAULT => {
+                format!("no policy matches, so that {policy} holds")
+            }
+            (Some(policy), []) => format!("policy {policy} holds"),
+            (None, several) => format!("policies {} match, so that none holds", several.join(", ")),
+            (Some(policy), several) => format!("policies {} match, of which {policy} holds", several.join(", ")),
+        }
     }
 
     /// How it is, by whether the other cluster shows that it is alive.

@@ -9,6 +9,7 @@ mod admission;
 mod answer;
 mod composition;
 mod conditions;
+mod connections;
 mod delivery;
 mod desired;
 mod egress;
@@ -361,6 +362,7 @@ impl Rollout {
     fn reconcile(&mut self, key: &ReconcileKey, now: Moment, out: &mut Vec<Command>) {
         match &key.part {
             Part::Common | Part::Cluster => self.reconcile_shared(key, now, out),
+            Part::Connections => self.reconcile_connections(key, now, out),
             Part::Import(_) => self.reconcile_import(key, now, out),
             Part::Slices(name) => self.reconcile_slices(key, name, now, out),
             Part::Egress => self.reconcile_egress(&key.namespace, now, out),

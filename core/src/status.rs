@@ -4,6 +4,7 @@
 //! A condition's transition time moves only when its status flips, and there is no patch where nothing would change.
 //! Conditions of other writers are not in the patch: server-side apply leaves them alone.
 
+mod cluster_connection;
 mod condition;
 mod delivery;
 mod mcs_service_import;
@@ -14,6 +15,7 @@ mod service_export;
 mod service_import;
 mod wan_policy;
 
+pub use cluster_connection::cluster_connection;
 pub use condition::{News, NewsType, Subject};
 pub use delivery::{Delivery, GatewayState, ModuleState};
 pub use mcs_service_import::{Shape, address_taken, mcs_service_import};
@@ -36,6 +38,7 @@ use crate::snapshot::Key;
 pub enum StatusKind {
     ServiceImport,
     WanPolicy,
+    ClusterConnection,
     /// In the version that is served.
     ServiceExport(McsVersion),
     /// Of the Multi-Cluster Services API, in the version that is served.
@@ -66,6 +69,7 @@ impl StatusKind {
         match self {
             Self::ServiceImport => kind::SERVICE_IMPORT.resource(),
             Self::WanPolicy => kind::WAN_POLICY.resource(),
+            Self::ClusterConnection => kind::CLUSTER_CONNECTION.resource(),
             Self::ServiceExport(version) => kind::SERVICE_EXPORT.resource_of(version.as_str()),
             Self::Route(kind) => kind.info().resource(),
             Self::OpenshiftRoute => kind::OPENSHIFT_ROUTE.resource(),

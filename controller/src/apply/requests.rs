@@ -84,9 +84,10 @@ impl Applier {
                 let manager = Some(FIELD_MANAGER.to_owned());
                 (PatchParams { field_manager: manager, ..PatchParams::default() }, Patch::Merge(body))
             }
-            StatusKind::ServiceImport | StatusKind::WanPolicy | StatusKind::ServiceExport(_) => {
-                (PatchParams::apply(FIELD_MANAGER).force(), Patch::Apply(body))
-            }
+            StatusKind::ServiceImport
+            | StatusKind::WanPolicy
+            | StatusKind::ClusterConnection
+            | StatusKind::ServiceExport(_) => (PatchParams::apply(FIELD_MANAGER).force(), Patch::Apply(body)),
         };
         let request = at(&kind.api_resource(), key).patch_subresource("status", &key.name, &params, &patch);
         self.answer(&self.source.client, request).await.map(drop)

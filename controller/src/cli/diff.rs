@@ -81,6 +81,7 @@ impl Diff {
             filter: environment.filter_kind(),
             access_log: environment.access_log(),
             has_mcs_imports: !live.missing.contains(&&mcwan_core::kind::MCS_SERVICE_IMPORT),
+            has_connections: !live.missing.contains(&&mcwan_core::kind::CLUSTER_CONNECTION),
         };
         let (before, known) = outcome(&now, &live.snapshot, &settings);
         let Overlay { snapshot, mut changes } =

@@ -1,10 +1,23 @@
-//! What is wrong with policies that none of them shows by itself.
+//! What is wrong with policies.
 
 use std::collections::BTreeSet;
 
-use crate::api::limits;
+use kube_core::Resource;
+
+use crate::api::{ClusterConnectionPolicy, limits, validate};
 use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Key, Snapshot};
+
+/// What is wrong with the policies of a registry, each by itself and all together.
+pub fn all_problems(snapshot: &Snapshot) -> Vec<Problem> {
+    let unreadable = snapshot.unreadable_policies.iter().map(|(Key { namespace, name }, unreadable)| {
+        let object = ObjectRef::namespaced(ClusterConnectionPolicy::kind(&()), &*namespace, &*name);
+        let message = format!("{}: the pairs that it may match are not connected", unreadable.error);
+        Problem::error(object, Reason::Unreadable, message)
+    });
+    let alone = snapshot.connection_policies.iter().flat_map(validate::connection_policy);
+    unreadable.chain(alone).chain(problems(snapshot)).collect()
+}
 
 /// What is wrong with policies that none of them shows by itself: there are too many, or names that mean nothing.
 pub fn problems(snapshot: &Snapshot) -> Vec<Problem> {

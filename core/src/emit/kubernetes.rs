@@ -8,6 +8,7 @@ mod access_log;
 mod backend;
 mod cluster;
 mod clusterset;
+mod connection;
 mod draft;
 mod egress;
 mod everything;
@@ -38,6 +39,7 @@ pub use crate::api::{IMPORT_LABEL, NAMESPACE_LABEL};
 pub use access_log::AccessLog;
 pub use cluster::{cluster_object, cluster_object_of, common_objects};
 pub use clusterset::clusterset_object;
+pub use connection::connection_objects;
 pub use egress::{EgressImport, egress_gateways, egress_objects, native_objects};
 pub use everything::everything;
 pub use export::export_objects;
@@ -80,6 +82,8 @@ pub struct Settings {
     pub access_log: AccessLog,
     /// Whether this cluster has the `ServiceImport` of the Multi-Cluster Services API.
     pub has_mcs_imports: bool,
+    /// Whether this cluster has the kind `ClusterConnection`, and a controller that says what it has to say.
+    pub has_connections: bool,
 }
 
 /// Where gateways get the module of the filter.

@@ -165,7 +165,7 @@ pub enum Reason {
     Exported,
     /// Of a condition: the message says why an export is not ready.
     Failed,
-    /// Of a condition: no other cluster disagrees about an export.
+    /// Of a condition: no other cluster disagrees about an export, or no two policies match a pair of clusters.
     NoConflicts,
     /// Of a condition: clusters disagree about the type of a service.
     TypeConflict,

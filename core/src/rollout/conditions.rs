@@ -64,6 +64,7 @@ impl Rollout {
                 Some(StatusKey::OpenshiftRoute(key.clone()))
             }
             Change::McsImportStatus(key) | Change::Addresses(key) => Some(StatusKey::Clusterset(key.clone())),
+            Change::ConnectionStatus(cluster) | Change::Liveness(cluster) => Some(StatusKey::connection(cluster)),
             _ => None,
         });
         let below = affected.exports.iter().flat_map(|export| self.world.snapshot.routes.all_below(export));
@@ -84,6 +85,7 @@ impl Rollout {
         let named = |name| Key { namespace: std::sync::Arc::clone(&key.namespace), name: std::sync::Arc::clone(name) };
         match &key.part {
             Part::Common | Part::Cluster => {}
+            Part::Connections => self.report_connections(),
             Part::Slices(name) => {
                 let name = named(name);
                 self.queue.report([StatusKey::Clusterset(name.clone()), StatusKey::Export(name)]);
@@ -176,6 +178,7 @@ impl Rollout {
         let subject = match patch.kind {
             StatusKind::ServiceImport => StatusKey::Import(patch.key.clone()),
             StatusKind::WanPolicy => StatusKey::Policy(patch.key.clone()),
+            StatusKind::ClusterConnection => StatusKey::Connection(patch.key.clone()),
             StatusKind::ServiceExport(_) => StatusKey::Export(patch.key.clone()),
             StatusKind::McsServiceImport(_) => StatusKey::Clusterset(patch.key.clone()),
             StatusKind::Route(kind) => StatusKey::Route(RouteRef { kind, key: patch.key.clone() }),
@@ -217,7 +220,7 @@ impl Rollout {
         };
         let is_moving = |key: &ReconcileKey| is_due(key) || is_unseen(key) || is_sent(key);
         match subject {
-            StatusKey::Policy(_) => None,
+            StatusKey::Policy(_) | StatusKey::Connection(_) => None,
             StatusKey::Route(route) => {
                 let imports = self.world.snapshot.routes.get(route).into_iter().flat_map(Route::imports);
                 let seen = |(namespace, name)| view(&route.key.namespace, &Key::new(namespace, name));

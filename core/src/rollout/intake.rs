@@ -30,6 +30,11 @@ impl Rollout {
                 self.queue.add(Work::Reconcile(ReconcileKey::import(&import)));
             }
         }
+        if let Some(has_them) = news.has_connections.filter(|has_them| *has_them != self.model.settings.has_connections)
+        {
+            self.model.settings.has_connections = has_them;
+            self.queue.add(Work::Reconcile(ReconcileKey::connections()));
+        }
         if matches!(self.leadership, Leadership::Following) {
             return;
         }
@@ -67,6 +72,9 @@ impl Rollout {
                     self.queue.add(Work::Reconcile(ReconcileKey::slices(service)));
                 }
                 Change::Liveness(cluster) => self.queue.add(Work::Warn(Arc::clone(cluster))),
+                Change::Cluster(_) | Change::ConnectionPolicies => {
+                    self.queue.add(Work::Reconcile(ReconcileKey::connections()));
+                }
                 _ => {}
             }
         }

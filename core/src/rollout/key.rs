@@ -22,6 +22,8 @@ pub enum Part {
     Common,
     /// What the registry is told of the cluster.
     Cluster,
+    /// What is told of which tiers this cluster and each other one may use.
+    Connections,
     /// An import, by its name.
     Import(Arc<str>),
     /// The pods of a service of several clusters, by its name: what other clusters are told of them, and the slices here.
@@ -42,6 +44,11 @@ impl ReconcileKey {
     /// What all imports and exports of the cluster share.
     pub(super) fn shared() -> [Self; 2] {
         [Part::Common, Part::Cluster].map(Self::of_cluster)
+    }
+
+    /// What is told of the tiers to other clusters. No import or export needs it.
+    pub(super) fn connections() -> Self {
+        Self::of_cluster(Part::Connections)
     }
 
     /// An import.
@@ -76,7 +83,8 @@ impl ReconcileKey {
         keys.extend(imports.union(exports).map(Self::slices));
         keys.extend(egress.iter().map(Self::egress));
         keys.extend(ingress.iter().map(Self::ingress));
-        keys.extend(tiers.then(|| Self::of_cluster(Part::Common)));
+        // Clusters come and go with them.
+        keys.extend(tiers.then(|| [Part::Common, Part::Connections].map(Self::of_cluster)).into_iter().flatten());
         keys.extend((*tiers || *cluster).then(|| Self::of_cluster(Part::Cluster)));
         keys
     }

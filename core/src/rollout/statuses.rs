@@ -8,8 +8,9 @@ use serde_json::Value;
 
 use super::Rollout;
 use crate::api::mcs_service_import::McsServiceImportStatus;
-use crate::api::{DataPlane, ServiceImportStatus, WanPolicyStatus};
+use crate::api::{ClusterConnectionStatus, DataPlane, ServiceImportStatus, WanPolicyStatus};
 use crate::emit::object::Kind;
+use crate::liveness::Liveness;
 use crate::snapshot::{Key, RouteRef, Snapshot, is_from_elsewhere, of_hosts, view};
 use crate::status::{self, RouteParent, Shape, StatusKind, StatusPatch, Subject};
 use crate::translate::Import;
@@ -18,6 +19,8 @@ use crate::translate::Import;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum StatusKey {
     Policy(Key),
+    /// What is told of the tiers to another cluster.
+    Connection(Key),
     Import(Key),
     /// The `ServiceImport` of the Multi-Cluster Services API for an import.
     Clusterset(Key),
@@ -38,6 +41,12 @@ impl Rollout {
                 let policy = snapshot.wan_policies.get(&key.namespace, &key.name)?;
                 let emitted: Vec<_> = self.model.problems.values().flatten().cloned().collect();
                 status::wan_policy(Subject::wan_policy(policy), exports, &emitted, clock)
+            }
+            StatusKey::Connection(key) => {
+                let written = snapshot.cluster_connections.get(&key.namespace, &key.name)?;
+                let is_stale = snapshot.stale_clusters.contains(&*key.name);
+                let liveness = if is_stale { Liveness::Stale } else { Liveness::Live };
+                status::cluster_connection(written, exports.connection(&key.name)?, liveness, clock)
             }
             StatusKey::Import(key) => {
                 let unreadable = snapshot.unreadable_imports.get(&key.namespace, &key.name);
@@ -145,6 +154,13 @@ pub(super) fn remember(snapshot: &mut Snapshot, patch: &StatusPatch) {
         StatusKind::WanPolicy => {
             if let Some(policy) = snapshot.wan_policies.get_mut(namespace, name) {
                 policy.status = Some(WanPolicyStatus { conditions: written });
+            }
+        }
+        StatusKind::ClusterConnection => {
+            if let Some(connection) = snapshot.cluster_connections.get_mut(namespace, name)
+                && let Some(Ok(status)) = patch.body.get("status").map(ClusterConnectionStatus::deserialize)
+            {
+                connection.status = Some(status);
             }
         }
         StatusKind::McsServiceImport(_) => {

@@ -113,7 +113,7 @@ impl Rollout {
                 self.route_was_read(&Key { namespace: Arc::clone(&key.namespace), name: Arc::clone(name) }, id, found);
             }
             Part::Egress => self.filter_was_read(&key.namespace, found, now),
-            Part::Common | Part::Cluster | Part::Slices(_) | Part::Ingress | Part::Export(_) => {}
+            Part::Common | Part::Cluster | Part::Connections | Part::Slices(_) | Part::Ingress | Part::Export(_) => {}
         }
     }
 
@@ -182,7 +182,9 @@ impl Rollout {
                 self.imports.get(&key.namespace, name).is_none_or(|state| !matches!(state.found, Found::Reading { .. }))
             }
             Part::Egress => !self.is_reading(&key.namespace) && !self.is_being_taken_over(&key.namespace),
-            Part::Common | Part::Cluster | Part::Slices(_) | Part::Ingress | Part::Export(_) => true,
+            Part::Common | Part::Cluster | Part::Connections | Part::Slices(_) | Part::Ingress | Part::Export(_) => {
+                true
+            }
         }
     }
 

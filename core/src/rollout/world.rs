@@ -59,6 +59,19 @@ pub(super) struct News {
     pub(super) mcs_version: Option<McsVersion>,
     /// Whether the cluster has the `ServiceImport` of that API, where it is told.
     pub(super) has_mcs_imports: Option<bool>,
+    /// Whether it has `ClusterConnection`, where it is told.
+    pub(super) has_connections: Option<bool>,
+}
+
+impl News {
+    /// The cluster has a kind, or has not.
+    fn has(&mut self, kind: Watched, has_it: bool) {
+        match kind {
+            Watched::Emitted(Kind::McsServiceImport) => self.has_mcs_imports = Some(has_it),
+            Watched::Emitted(Kind::ClusterConnection) => self.has_connections = Some(has_it),
+            _ => {}
+        }
+    }
 }
 
 impl World {
@@ -136,7 +149,7 @@ impl World {
             }
             WatchEvent::Listing { kind } => {
                 kind.emitted().into_iter().for_each(|kind| observed.listing(kind));
-                news.has_mcs_imports = (kind == Watched::Emitted(Kind::McsServiceImport)).then_some(true);
+                news.has(kind, true);
             }
             WatchEvent::Synced { kind } => {
                 news.touched.extend(kind.emitted().into_iter().flat_map(|kind| observed.listed(kind)));
@@ -150,7 +163,7 @@ impl World {
                 }
             }
             WatchEvent::NotInstalled { kind } => {
-                news.has_mcs_imports = (kind == Watched::Emitted(Kind::McsServiceImport)).then_some(false);
+                news.has(kind, false);
                 news.touched.extend(kind.emitted().into_iter().flat_map(|kind| observed.listed(kind)));
                 if self.unsynced.remove(&kind) && kind == Watched::ServiceExport {
                     tracing::info!(

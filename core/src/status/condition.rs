@@ -4,7 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta, Time
 use serde_json::json;
 
 use super::{StatusKind, StatusPatch};
-use crate::api::{McsServiceImport, ServiceExport, ServiceImport, WanPolicy};
+use crate::api::{ClusterConnection, McsServiceImport, ServiceExport, ServiceImport, WanPolicy};
 use crate::json::put_at;
 use crate::problem::Reason;
 use crate::snapshot::Key;
@@ -77,6 +77,12 @@ impl<'o> Subject<'o> {
     pub fn wan_policy(policy: &'o WanPolicy) -> Self {
         let conditions = policy.status.as_ref().map_or(&[][..], |status| &status.conditions);
         Self { metadata: &policy.metadata, conditions }
+    }
+
+    /// A `ClusterConnection`.
+    pub fn cluster_connection(connection: &'o ClusterConnection) -> Self {
+        let conditions = connection.status.as_ref().map_or(&[][..], |status| &status.conditions);
+        Self { metadata: &connection.metadata, conditions }
     }
 
     /// A `ServiceExport`.
@@ -165,7 +171,10 @@ impl Saying {
     }
 
     fn news_type(&self) -> NewsType {
-        let bad = matches!(self.condition, PARTIALLY_INVALID | STALE | ServiceExport::CONFLICT);
+        let bad = matches!(
+            self.condition,
+            PARTIALLY_INVALID | STALE | ServiceExport::CONFLICT | ClusterConnection::CONFLICTED
+        );
         if self.status == bad { NewsType::Warning } else { NewsType::Normal }
     }
 
@@ -180,8 +189,14 @@ impl Saying {
         });
         let is_news = match news_type {
             NewsType::Normal => {
-                let is_over =
-                    observed.is_some() && matches!(self.condition, ServiceExport::VALID | ServiceExport::CONFLICT);
+                let is_told_when_over = matches!(
+                    self.condition,
+                    ServiceExport::VALID
+                        | ServiceExport::CONFLICT
+                        | ClusterConnection::PERMITTED
+                        | ClusterConnection::CONFLICTED
+                );
+                let is_over = observed.is_some() && is_told_when_over;
                 !same_status
                     && (is_over || matches!(self.condition, ACCEPTED | ADMITTED | PROGRAMMED | ServiceExport::READY))
             }

@@ -2,6 +2,7 @@
 
 mod admission;
 mod conditions;
+mod connections;
 mod openshift_routes;
 mod pods;
 mod registry;

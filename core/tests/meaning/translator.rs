@@ -292,6 +292,7 @@ pub(crate) fn mk_settings() -> Settings {
         filter: FilterKind::default(),
         access_log: AccessLog::default(),
         has_mcs_imports: true,
+        has_connections: true,
     }
 }
 

@@ -224,6 +224,7 @@ impl ApiServer {
         let kind = match patch.kind {
             StatusKind::ServiceImport => Watched::ServiceImport,
             StatusKind::WanPolicy => Watched::WanPolicy,
+            StatusKind::ClusterConnection => Watched::Emitted(Kind::ClusterConnection),
             StatusKind::ServiceExport(_) => Watched::ServiceExport,
             StatusKind::McsServiceImport(_) => Watched::Emitted(Kind::McsServiceImport),
             StatusKind::Route(RouteKind::Http) => Watched::Emitted(Kind::HttpRoute),

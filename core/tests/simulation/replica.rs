@@ -93,6 +93,7 @@ pub(crate) fn settings() -> Settings {
         filter: FilterKind::WasmPlugin,
         access_log: AccessLog::default(),
         has_mcs_imports: true,
+        has_connections: true,
     }
 }
 

@@ -54,6 +54,7 @@ fn unusual(data_plane: DataPlane) -> Vec<Value> {
         filter: FilterKind::default(),
         access_log: AccessLog::default(),
         has_mcs_imports: true,
+        has_connections: true,
     };
     let mut translator = Translator::new(options);
     translator.update(&gathered.snapshot, &[Change::Everything]);

@@ -39,6 +39,7 @@ impl Render {
             filter: (*filter_kind).into(),
             access_log: access_log.clone(),
             has_mcs_imports: true,
+            has_connections: false, // all that they say is status
         };
         let mut translator = Translator::new(options);
         translator.update(&gathered.snapshot, &[Change::Everything]);

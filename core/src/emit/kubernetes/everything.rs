@@ -9,8 +9,8 @@ use crate::translate::{Import, Translator};
 
 use super::egress::egress_objects;
 use super::{
-    ImportVersions, Places, Settings, cluster_object, clusterset_object, common_objects, export_objects,
-    ingress_objects, slice_objects,
+    ImportVersions, Places, Settings, cluster_object, clusterset_object, common_objects, connection_objects,
+    export_objects, ingress_objects, slice_objects,
 };
 
 /// The objects of everything that was translated, in the order in which they are created, and what is wrong beside
@@ -50,6 +50,7 @@ pub fn everything(translator: &Translator, snapshot: &Snapshot, settings: &Setti
     }
     problems.extend(translator.cluster_problems(snapshot));
     objects.extend(cluster_object(&translator.cluster(snapshot), settings));
+    objects.extend(connection_objects(translator.exports(), settings));
     objects.sort_by(|left, right| left.id.cmp(&right.id));
     (objects, problems)
 }

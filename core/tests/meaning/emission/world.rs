@@ -134,6 +134,7 @@ pub(crate) fn settings(data_plane: DataPlane) -> Settings {
         filter: FilterKind::default(),
         access_log: AccessLog::default(),
         has_mcs_imports: true,
+        has_connections: true,
     }
 }
 

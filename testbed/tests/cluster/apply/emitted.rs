@@ -95,6 +95,7 @@ fn of_example(number: usize, mut gathered: Gathered, data_plane: DataPlane, filt
         filter,
         access_log: AccessLog::default(),
         has_mcs_imports: true,
+        has_connections: true,
     };
     let mut translator = Translator::new(options);
     translator.update(&gathered.snapshot, &[Change::Everything]);
