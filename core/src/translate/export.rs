@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::api::{ExportedPort, ExportedService, ServiceProperties, WanCluster, validate};
-use crate::connection::Connection;
+use crate::connection::{Connection, Connections};
 use crate::liveness::Liveness;
 use crate::problem::{ObjectRef, Problem, Reason};
 use crate::snapshot::change::Change;
@@ -222,10 +222,10 @@ impl Exports {
         &self.problems
     }
 
-    /// What is wrong with tiers, clusters and exports.
+    /// What is wrong with tiers, clusters, policies and exports.
     pub fn all_problems(&self) -> impl Iterator<Item = &Problem> {
         let exports = self.services.values().flatten();
-        self.problems.iter().chain(exports.flat_map(|export| &export.problems))
+        self.problems.iter().chain(self.pairs.problems()).chain(exports.flat_map(|export| &export.problems))
     }
 
     /// What is wrong with the exports of a service.
@@ -319,6 +319,11 @@ impl Exports {
     /// What holds between this cluster and each other one, by name.
     pub fn connections(&self) -> impl Iterator<Item = (&str, &Connection)> {
         self.pairs.connections()
+    }
+
+    /// What holds between any two clusters, as far as is known here; one without a name stands for this cluster.
+    pub fn everywhere(&self) -> &Connections {
+        self.pairs.everywhere()
     }
 
     /// Looks again at which tiers lead where. Gives the services of the clusters for which that is otherwise by now, if it is

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::{Admission, ClusterTier, REGISTRY_NAMESPACE, WanCluster, WanPolicy};
-use crate::connection::{Connection, Connections, Member, Policies};
+use crate::connection::{self, Connection, Connections, Member, Policies};
+use crate::problem::Problem;
 use crate::snapshot::Snapshot;
 
 /// This cluster's connections with the others.
@@ -16,6 +17,8 @@ pub(super) struct Pairs {
     connections: Connections,
     /// By the name of the other cluster.
     others: BTreeMap<String, Pair>,
+    /// What is wrong with policies that none of them shows by itself.
+    problems: Vec<Problem>,
 }
 
 /// This cluster and another one.
@@ -46,6 +49,7 @@ impl Pairs {
         let drivers = self.cable_drivers.as_deref().or(known.map(|cluster| &*cluster.spec.cable_drivers));
         let own = Member::new(&self.own, labels.into_iter().flatten(), &tiers, drivers.unwrap_or_default());
         self.connections.put(own);
+        self.problems = connection::problems(snapshot);
         self.connect(snapshot);
     }
 
@@ -58,12 +62,15 @@ impl Pairs {
             let member = if cluster == self.own { own().map(|own| own.labelled(&member)) } else { Some(member) };
             member.map(|member| self.connections.put(member));
         }
+        // It may be the first that has a driver.
+        self.problems = connection::problems(snapshot);
         self.connect(snapshot)
     }
 
     /// There are other policies. Gives the clusters with which this one has another connection by now.
     pub(super) fn use_policies(&mut self, snapshot: &Snapshot) -> BTreeSet<String> {
         self.connections.use_policies(Policies::new(snapshot));
+        self.problems = connection::problems(snapshot);
         self.connect(snapshot)
     }
 
@@ -89,6 +96,16 @@ impl Pairs {
     /// All of them, by the name of the other cluster.
     pub(super) fn connections(&self) -> impl Iterator<Item = (&str, &Connection)> {
         self.others.iter().map(|(cluster, pair)| (cluster.as_str(), &pair.connection))
+    }
+
+    /// What holds between any two clusters, as far as is known here; one without a name stands for this cluster.
+    pub(super) fn everywhere(&self) -> &Connections {
+        &self.connections
+    }
+
+    /// What is wrong with policies that none of them shows by itself.
+    pub(super) fn problems(&self) -> &[Problem] {
+        &self.problems
     }
 
     /// Whether requests may go to a cluster over a tier: the pair may use it, and the gateways there admit this cluster on

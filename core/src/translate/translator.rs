@@ -434,7 +434,7 @@ impl Translator {
         Admitted::new(self.exports.tier_ports().map(of_tier).collect())
     }
 
-    /// What is wrong with tiers, clusters and exports; what is wrong with an import, it tells itself.
+    /// What is wrong with tiers, clusters, policies and exports; what is wrong with an import, it tells itself.
     pub fn problems(&self) -> Vec<Problem> {
         let outgoing = self.outgoing.values().flat_map(|outgoing| &outgoing.problems);
         self.exports.all_problems().chain(outgoing).cloned().collect()

@@ -173,3 +173,20 @@ fn a_driver_must_be_supported_at_both_ends() {
         assert_eq!(rules(world(there, here).payment()), [rule], "{message}");
     }
 }
+
+#[test]
+fn what_is_wrong_with_policies_is_told() {
+    let table = [
+        (mk_policy("p", "tiers: [high]"), vec![], "a tier that is known"),
+        (mk_policy("p", "tiers: [high, hihg]"), vec!["UnknownTier spec.tiers[1]"], "one that nobody has"),
+        (mk_policy("p", "cableDriver: ipsec"), vec!["UnknownDriver spec.cableDriver"], "a driver that nobody has"),
+    ];
+    for (policy, expected, message) in table {
+        let world = World::new(&[source("c1", "10.20.0.7"), policy]);
+        assert_eq!(reasons(&world.translator.problems()), expected, "{message}");
+    }
+    let tiers = json!([{"name": "high", "port": 31111}]);
+    let mut world = World::new(&[source("c1", "10.20.0.7"), mk_policy("p", "cableDriver: ipsec")]);
+    put(&mut world, "c1", &json!({}), &json!({"tiers": tiers, "cableDrivers": ["ipsec"]}));
+    assert_eq!(reasons(&world.translator.problems()), [""; 0], "somebody has it by now");
+}
