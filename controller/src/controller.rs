@@ -21,7 +21,7 @@ use mcwan_core::backoff::Backoff;
 use mcwan_core::emit::kubernetes::{AccessLog, FilterKind, Module, Settings};
 use mcwan_core::moment::Moment;
 use mcwan_core::rollout::{Event, ModuleVerdict, Rollout, Step, WatchEvent};
-use mcwan_core::translate::{FrontEnds, Options, RouteOptions, Steering, Trust};
+use mcwan_core::translate::{FrontEnds, Options, RouteOptions, Steering, SteeringKey, Trust};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -106,6 +106,20 @@ impl Config {
             has_connections: false,
         }
     }
+
+    /// What resources mean with this.
+    fn options(&self, steering_key: SteeringKey) -> Options {
+        Options {
+            cluster: Some(self.cluster.clone()),
+            steering_key,
+            steering: Steering::RouteHeader,
+            mcs_version: McsVersion::default(),
+            trust: self.trust.clone(),
+            front_ends: self.front_ends,
+            routes: self.routes.clone(),
+            cable_drivers: Some(self.cable_drivers.clone()),
+        }
+    }
 }
 
 /// Runs until it is told to end. If we lead then, the lease is let go. `registry`: the API server that is the registry; none:
@@ -155,16 +169,7 @@ async fn work(
     let mut watches = Watches::start(&source, config.front_ends);
     let mut secrets = ReadableSecrets::start(client.clone(), readable_secrets::PERIOD);
     let settings = config.settings();
-    let options = Options {
-        cluster: Some(config.cluster),
-        steering_key: steering_keys.borrow_and_update().clone(),
-        steering: Steering::RouteHeader,
-        mcs_version: McsVersion::default(),
-        trust: config.trust,
-        front_ends: config.front_ends,
-        routes: config.routes,
-        cable_drivers: Some(config.cable_drivers),
-    };
+    let options = config.options(steering_keys.borrow_and_update().clone());
     let lease = config.cluster_lease;
     let mut registry = Registry::new(&source, place, lease, leading.clone(), Arc::clone(&metrics));
     let applier = Applier::new(&source, leading.clone()).in_contact(registry.contact());

@@ -88,8 +88,11 @@ async fn what_is_there_is_not_applied_again() -> Result<()> {
         |id: &ObjectId| other.inputs.keys().any(|(kind, key)| kind.emitted() == Some(id.kind) && *key == id.key);
     // But for what clusters tell each other, and what the API server gives an address.
     let is_heard = |object: &Object| match object.id.kind {
-        Kind::WanCluster | Kind::ExportedEndpoints | Kind::ExportedService => true,
-        Kind::McsServiceImport | Kind::ClusterConnection => true,
+        Kind::McsServiceImport
+        | Kind::ClusterConnection
+        | Kind::WanCluster
+        | Kind::ExportedEndpoints
+        | Kind::ExportedService => true,
         Kind::Service => object.body["spec"]["clusterIP"] != "None",
         _ => false,
     };
