@@ -1,6 +1,7 @@
 //! The command line.
 
 mod cluster;
+mod clusters;
 mod completions;
 mod connection;
 mod controller;
@@ -13,6 +14,7 @@ mod registry;
 mod render;
 mod report;
 mod status;
+mod table;
 mod validate;
 
 use std::ffi::OsString;
@@ -35,9 +37,9 @@ const LONG_ABOUT: &str = "\
 Which request to an imported service takes which tier of the WAN.
 
 validate, explain and render read Kubernetes resources from files: mcwan's own (WANPolicy, ServiceImport, \
-ExportedService, WANCluster), the Services, EndpointSlices and ReferenceGrants that their rules refer to, and for exports \
-ServiceExports and the Pods of gateways. status and diff ask a cluster, as kubectl does; controller keeps one as its \
-resources say. registry says which clusters take part.";
+ExportedService, WANCluster, ClusterConnectionPolicy), the Services, EndpointSlices and ReferenceGrants that their rules refer to, and for exports \
+ServiceExports and the Pods of gateways. status and diff ask a cluster, as kubectl does, and so does clusters, unless it is \
+given files; controller keeps a cluster as its resources say. registry says which clusters take part.";
 
 const AFTER_HELP: &str = "\
 Exit status: 0 if all is well, 1 if the answer is no (something is wrong with the files, a config cannot be made), \
@@ -49,6 +51,7 @@ enum Command {
     Render(render::Render),
     Explain(explain::Explain),
     Status(status::Status),
+    Clusters(clusters::Clusters),
     Diff(diff::Diff),
     Controller(Box<controller::Controller>),
     Registry(registry::Registry),
@@ -71,6 +74,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Render(render) => render.run(),
         Command::Explain(explain) => explain.run(),
         Command::Status(status) => cluster::block_on(status.answer()),
+        Command::Clusters(clusters) => cluster::block_on(clusters.answer()),
         Command::Diff(diff) => cluster::block_on(diff.answer()),
         Command::Controller(controller) => controller.run(),
         Command::Registry(registry) => cluster::block_on(registry.answer()),

@@ -19,7 +19,7 @@ pub use policies::Policies;
 pub use problems::{all_problems, problems};
 pub use tier::{Cause, Refusal, TierVerdict};
 
-use crate::api::{ClusterConnectionPolicy, ConnectionState};
+use crate::api::{ClusterConnectionPolicy, ClusterConnectionStatus, ConnectionState, ConnectionTier};
 use crate::liveness::Liveness;
 use crate::problem::Reason;
 use crate::snapshot::Snapshot;
@@ -172,6 +172,18 @@ impl Connection {
             (Some(policy), []) => format!("policy {policy} holds"),
             (None, several) => format!("policies {} match, so that none holds", several.join(", ")),
             (Some(policy), several) => format!("policies {} match, of which {policy} holds", several.join(", ")),
+        }
+    }
+
+    /// The same as it is told, but for conditions.
+    pub fn status(&self, liveness: Liveness) -> ClusterConnectionStatus {
+        ClusterConnectionStatus {
+            state: Some(self.state(liveness)),
+            policy: self.policy.as_deref().map(str::to_owned),
+            conflicting_policies: self.conflicting.iter().map(ToString::to_string).collect(),
+            cable_driver: self.cable_driver.as_deref().map(str::to_owned),
+            tiers: self.tiers.iter().map(ConnectionTier::from).collect(),
+            conditions: Vec::new(),
         }
     }
 

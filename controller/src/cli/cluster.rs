@@ -13,6 +13,7 @@ use kube::config::KubeConfigOptions;
 use kube::{Api, Client};
 use mcwan_core::api::DataPlane;
 use mcwan_core::emit::kubernetes::{AccessLog, FilterKind};
+use mcwan_core::kind::{CLUSTER_CONNECTION, KindInfo};
 use mcwan_core::snapshot::change::Change;
 use mcwan_core::snapshot::{Key, Unreadable};
 use mcwan_core::translate::{
@@ -82,6 +83,11 @@ impl Cluster {
         Ok(Client::try_from(config)?)
     }
 
+    /// The name of the cluster, if it was given.
+    pub(super) fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
     /// Reads everything, and what it means.
     pub(super) async fn world(&self, client: &Client) -> anyhow::Result<World> {
         let environment = Environment::read(client).await?;
@@ -96,7 +102,9 @@ impl Cluster {
             let what = if error.in_registry { AWAY } else { "the cluster cannot be read" };
             anyhow::Error::new(error).context(what)
         })?;
-        if let Some(kind) = live.missing.iter().find(|kind| kind.is_ours()) {
+        // An earlier release lacks the one, and nothing depends on it.
+        let is_needed = |kind: &&&KindInfo| kind.is_ours() && **kind != &CLUSTER_CONNECTION;
+        if let Some(kind) = live.missing.iter().find(is_needed) {
             bail!("the cluster has no CustomResourceDefinition of {}: {INSTALL}", kind.name);
         }
         for (kind, Unreadable { metadata, error, .. }) in &live.unreadable {

@@ -5,7 +5,6 @@ mod chain;
 mod found;
 mod import;
 mod leader;
-mod table;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -18,6 +17,7 @@ use kube::Client;
 use serde::Serialize;
 
 use super::cluster::{Cluster, World};
+use super::table;
 use chain::Chain;
 use import::ImportStatus;
 use leader::Leader;

@@ -29,7 +29,7 @@ pub(crate) fn mcwan(arguments: &[&str], stdin: &str) -> Result<Ran> {
     Ok(Ran { status: status.code(), out: String::from_utf8(stdout)?, log: String::from_utf8(stderr)? })
 }
 
-fn example(name: &str) -> String {
+pub(crate) fn example(name: &str) -> String {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
     examples.join(name).join("manifests.yaml").display().to_string()
 }
@@ -376,7 +376,7 @@ fn wrong_usage_has_a_status_of_its_own() -> Result {
 
 #[test]
 fn help_teaches_with_examples() -> Result {
-    for command in ["validate", "render", "explain", "completions"] {
+    for command in ["validate", "render", "explain", "clusters", "completions"] {
         let ran = mcwan(&[command, "--help"], "")?;
         assert_eq!(ran.status, Some(0), "{command}");
         assert!(ran.out.contains("Examples:\n  ") && ran.out.contains(&format!("mcwan {command}")), "{}", ran.out);

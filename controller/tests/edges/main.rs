@@ -3,6 +3,7 @@
 mod additions;
 mod admin;
 mod cli;
+mod clusters;
 mod contact;
 mod gateways;
 mod module;

@@ -88,6 +88,18 @@ pub struct ConnectionTier {
     pub reason: Option<String>,
 }
 
+impl ConnectionState {
+    /// As it is written.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Conflict => "Conflict",
+            Self::NotConnected => "NotConnected",
+            Self::Stale => "Stale",
+            Self::Connected => "Connected",
+        }
+    }
+}
+
 impl ClusterConnection {
     /// Condition: there is a tier that both may use.
     pub const PERMITTED: &str = "Permitted";

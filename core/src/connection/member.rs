@@ -6,9 +6,6 @@ use std::sync::Arc;
 
 use crate::api::{ClusterTier, WanCluster};
 
-/// The label that every cluster has, as a namespace has: its name.
-const NAME_LABEL: &str = "kubernetes.io/metadata.name";
-
 /// A cluster, as policies see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
@@ -26,6 +23,9 @@ pub(super) struct MemberTier {
 }
 
 impl Member {
+    /// The label that every cluster has, as a namespace has: its name.
+    pub const NAME_LABEL: &str = "kubernetes.io/metadata.name";
+
     /// A cluster. No label overrides the one that says its name.
     pub fn new<'m>(
         name: &str,
@@ -34,7 +34,7 @@ impl Member {
         cable_drivers: &[String],
     ) -> Self {
         let labels = labels.into_iter().map(|(key, value)| (key.clone(), value.clone()));
-        let name_label = (NAME_LABEL.to_owned(), name.to_owned());
+        let name_label = (Self::NAME_LABEL.to_owned(), name.to_owned());
         let tiers = tiers.iter().map(|ClusterTier { name, port, cable_driver }| {
             (name.as_str().into(), MemberTier { port: *port, cable_driver: cable_driver.clone() })
         });

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::condition::{Saying, Subject};
 use super::{StatusKind, StatusPatch, message};
-use crate::api::{ClusterConnection, ClusterConnectionStatus, ConnectionTier};
+use crate::api::{ClusterConnection, ClusterConnectionStatus};
 use crate::connection::Connection;
 use crate::json::put_at;
 use crate::liveness::Liveness;
@@ -18,14 +18,7 @@ pub fn cluster_connection(
     liveness: Liveness,
     now: &Time,
 ) -> Option<StatusPatch> {
-    let status = ClusterConnectionStatus {
-        state: Some(connection.state(liveness)),
-        policy: connection.policy.as_deref().map(str::to_owned),
-        conflicting_policies: connection.conflicting.iter().map(ToString::to_string).collect(),
-        cable_driver: connection.cable_driver.as_deref().map(str::to_owned),
-        tiers: connection.tiers.iter().map(ConnectionTier::from).collect(),
-        conditions: Vec::new(),
-    };
+    let status = connection.status(liveness);
     let ours = [ClusterConnection::PERMITTED, ClusterConnection::CONFLICTED];
     let sayings = vec![permitted(connection), conflicted(connection)];
     let subject = Subject::cluster_connection(written);
