@@ -52,7 +52,11 @@ impl<'e> Explainer<'e> {
             }
         };
         let considered = import.map(|import| {
-            explanation.considered.iter().map(|considered| Considered::new(considered, import)).collect()
+            explanation
+                .considered
+                .iter()
+                .map(|considered| Considered::new(considered, import, outcome.reason))
+                .collect()
         });
         (outcome, considered.unwrap_or_default())
     }

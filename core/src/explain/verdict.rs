@@ -3,6 +3,7 @@
 use mcwan_policy::Verdict;
 use mcwan_policy::wire::{Match, PathMatch, Value, ValueMatch};
 
+use crate::problem::Problem;
 use crate::translate::{Import, Origin};
 
 /// One alternative of a rule, and what came of it.
@@ -23,20 +24,31 @@ pub struct Considered {
 }
 
 impl Considered {
-    pub(super) fn new(considered: &mcwan_policy::Considered<'_>, import: &Import) -> Self {
+    /// `refusal`: why the request is refused by the rule that takes it, if it is.
+    pub(super) fn new(considered: &mcwan_policy::Considered<'_>, import: &Import, refusal: Option<&str>) -> Self {
         let mcwan_policy::Considered { matched, verdict } = considered;
         let rule = import.wire.rules.get(matched.rule);
         let alternative = matched.alternative.and_then(|index| rule?.matches.get(index));
         let everything = Match::default();
+        let refusal = refusal.filter(|_| *verdict == Verdict::Taken);
+        let messages = refusal.map(|refusal| messages(import, matched.rule, refusal)).unwrap_or_default();
+        let why = why(verdict, rule.map_or(&[], |rule| &rule.ports), alternative.unwrap_or(&everything));
         Self {
             rule: matched.rule,
             name: import.rule_name(matched.rule).map(str::to_owned),
             object: import.rules.get(matched.rule).filter(|origin| *origin.object != import.object).map(Origin::place),
             alternative: matched.alternative,
             taken: *verdict == Verdict::Taken,
-            why: why(verdict, rule.map_or(&[], |rule| &rule.ports), alternative.unwrap_or(&everything)),
+            why: [why].into_iter().chain(messages).collect::<Vec<_>>().join("; "),
         }
     }
+}
+
+/// What is wrong with a rule that requests are refused for.
+fn messages(import: &Import, rule: usize, refusal: &str) -> Vec<String> {
+    let Some(origin) = import.rules.get(rule) else { return Vec::new() };
+    let is_it = |problem: &&Problem| origin.has(problem) && problem.reason.to_string() == refusal;
+    import.problems.iter().filter(is_it).map(|problem| problem.message.clone()).collect()
 }
 
 fn why(verdict: &Verdict<'_>, ports: &[u16], alternative: &Match) -> String {
