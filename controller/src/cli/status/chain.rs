@@ -14,7 +14,7 @@ use mcwan_core::problem::Reason;
 use mcwan_core::snapshot::{Key, viewed};
 use mcwan_core::status::Subject;
 use mcwan_core::translate::gateway_pods::{gateway_of, is_over, is_ready};
-use mcwan_core::translate::{Attachment, Destination, Import, Origin};
+use mcwan_core::translate::{Attachment, Destination, Import, Origin, Source};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -63,6 +63,7 @@ impl Chain {
         let found = Found::read(client, namespace, name, gateway, filter).await?;
         let mut steps = vec![controller(leader)];
         steps.extend(exports(world, import));
+        steps.extend(connections(world, import));
         for tier in import.tiers.iter().filter(|tier| tier.remote().next().is_some()) {
             steps.push(tier_service(&found, &tier.service, tier.port));
             steps.push(endpoints(&found, &tier.service));
@@ -166,6 +167,27 @@ fn exports(world: &World, import: &Import) -> Vec<Step> {
         steps.push(Step::broken("tier service", "no tier is the same here and in an exporting cluster", hint));
     }
     steps
+}
+
+/// Which policy says over which tiers each of these clusters can be called; nothing where none says anything.
+fn connections(world: &World, import: &Import) -> Vec<Step> {
+    let exports = world.translator.exports();
+    let sources = exports.sources(&import.wire.namespace, &import.wire.name).filter(|source| !source.is_own);
+    let step = |source: &Source| {
+        let Source { cluster, .. } = source;
+        let connection = exports.connection(cluster)?;
+        let is_told = connection.policy.is_some() || !connection.conflicting.is_empty();
+        let tiers: Vec<_> = connection.permitted().map(|tier| &*tier.name).collect();
+        let basis = connection.basis();
+        is_told.then(|| match connection.why_none() {
+            None => Step::ok("connection", format!("{cluster} by {}: {basis}", tiers.join(", "))),
+            Some(reason) => {
+                let hint = format!("see `mcwan clusters {cluster}`");
+                Step::broken("connection", format!("{cluster} by no tier: {basis} ({reason})"), hint)
+            }
+        })
+    };
+    sources.filter_map(step).collect()
 }
 
 fn tier_service(found: &Found, service: &str, port: u16) -> Step {
