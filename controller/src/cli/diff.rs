@@ -2,6 +2,7 @@
 
 mod change;
 mod overlay;
+mod pair;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -23,10 +24,12 @@ use super::output::{self, Output};
 use super::report;
 use change::Change;
 use overlay::Overlay;
+use pair::PairChange;
 
 /// Say what applying files would change in a cluster
 ///
-/// First the objects of the files, then what the controller would make of them. Steering values, which are secret, are
+/// First the objects of the files, then what the controller would make of them, and the pairs of clusters that would have
+/// other tiers between them. Steering values, which are secret, are
 /// replaced by others on both sides. What would then be wrong goes to standard error.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
@@ -54,6 +57,7 @@ Exit status: 0 if nothing would change, 1 if something would, 2 if that cannot b
 #[derive(Serialize)]
 struct Json<'f> {
     changes: &'f [Change],
+    pairs: &'f [PairChange],
     problems: Vec<report::Json<'f>>,
 }
 
@@ -88,6 +92,7 @@ impl Diff {
             Overlay::new(live, &gathered.snapshot).context("the files do not fit")?;
         let mut then = Translator::new(options);
         then.update(&snapshot, &[Input::Everything]);
+        let pairs = pair::changes(now.exports().everywhere(), then.exports().everywhere());
         let (after, mut problems) = outcome(&then, &snapshot, &settings);
         changes.extend(change::emitted(&before, &after, |object| rules_of(object, &now, &then)));
         problems.retain(|problem| !known.contains(problem));
@@ -97,10 +102,11 @@ impl Diff {
                 findings.print(&mut anstream::stderr().lock())?;
                 let mut out = anstream::stdout().lock();
                 changes.iter().try_for_each(|change| change.text(&mut out))?;
+                pairs.iter().try_for_each(|pair| pair.text(&mut out))?;
             }
             Output::Json => {
                 let problems = findings.0.iter().map(report::Json::from).collect();
-                output::json_line(&mut io::stdout().lock(), &Json { changes: &changes, problems })?;
+                output::json_line(&mut io::stdout().lock(), &Json { changes: &changes, pairs: &pairs, problems })?;
             }
         }
         Ok(if changes.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
