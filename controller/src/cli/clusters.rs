@@ -37,7 +37,7 @@ pub(super) struct Clusters {
     #[arg(value_name = "CLUSTER", num_args = 0..=2)]
     pair: Vec<String>,
     /// Ask files, folders (their .yaml, .yml and .json files), or - for standard input, in place of a cluster and its
-    /// registry: with --cluster, their WANPolicies are that cluster's
+    /// registry: with --cluster, their tiers are that cluster's
     #[arg(
         short = 'f', long, value_name = "FILES", num_args = 1..,
         conflicts_with_all = ["kubeconfig", "context", "registry_kubeconfig"]

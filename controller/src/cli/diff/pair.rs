@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
+use mcwan_core::connection::Connection;
 use mcwan_core::connection::{Connections, Member};
 use serde::Serialize;
 
@@ -33,7 +34,7 @@ pub(super) fn changes(before: &Connections, after: &Connections) -> Vec<PairChan
     let names: Vec<_> = names.into_iter().filter(|name| !name.is_empty()).collect();
     let tiers = |all: &Connections, one: &str, other: &str| -> Vec<String> {
         let connection = all.between(one, other);
-        connection.iter().flat_map(|pair| pair.permitted()).map(|tier| tier.name.to_string()).collect()
+        connection.iter().flat_map(Connection::permitted).map(|tier| tier.name.to_string()).collect()
     };
     let others = |place: usize| names.get(place + 1..).unwrap_or_default();
     let pairs = names.iter().enumerate().flat_map(|(place, one)| others(place).iter().map(move |other| (*one, *other)));
