@@ -173,20 +173,17 @@ async fn work(
     let lease = config.cluster_lease;
     let mut registry = Registry::new(&source, place, lease, leading.clone(), Arc::clone(&metrics));
     let applier = Applier::new(&source, leading.clone()).in_contact(registry.contact());
-    let events = Events::new(client, Some(config.identity));
     let gateways = GatewayReader::new(config.gateway_stats_port)?;
-    let mut executor = Executor::new(applier, config.concurrency, gateways, events);
+    let mut executor = Executor::new(applier, config.concurrency, gateways, Events::new(client, Some(config.identity)));
     let start = Instant::now();
     let now = || Moment::after_start(start.elapsed());
     let seed = fastrand::u64(..);
     let mut rollout = Rollout::new(&source.cluster, lease, options, settings, config.timing, seed, now());
-    let mut leads = false;
-    let mut counted: Option<Instant> = None;
+    let (mut leads, mut counted) = (false, None);
     loop {
         health.turned(Instant::now());
-        let wake_up = rollout.next(now()).map(|then| start + then.since_start());
-        let idle = if leads { COUNT_WAIT } else { IDLE_TURN };
-        let wake_up = wake_up.into_iter().chain([Instant::now() + idle]).min();
+        let idle = Instant::now() + if leads { COUNT_WAIT } else { IDLE_TURN };
+        let wake_up = rollout.next(now()).map_or(idle, |then| idle.min(start + then.since_start()));
         let mut happened = Vec::new();
         tokio::select! {
             biased;
@@ -206,7 +203,7 @@ async fn work(
                 let event = Event::ReadableSecrets(readable.context("nobody asks for Secrets any more")?);
                 carry_out(&mut rollout, now(), event, &mut executor, &metrics);
             }
-            () = sleep_until(wake_up) => {}
+            () = tokio::time::sleep_until(wake_up.into()) => {}
         }
         while let Some(answer) = executor.try_answer() {
             carry_out(&mut rollout, now(), Event::Answer(answer), &mut executor, &metrics);
@@ -246,10 +243,17 @@ async fn work(
         }
         metrics.leader(leads);
         carry_out(&mut rollout, now(), Event::Leading(leads), &mut executor, &metrics);
-        if leads && counted.is_none_or(|then| then.elapsed() >= COUNT_WAIT) {
-            metrics.imports(rollout.condition_counts());
-            counted = Some(Instant::now());
+        if leads {
+            count_conditions(&rollout, &metrics, &mut counted);
         }
+    }
+}
+
+/// Counts what imports are told, unless that was done just now.
+fn count_conditions(rollout: &Rollout, metrics: &Metrics, counted: &mut Option<Instant>) {
+    if counted.is_none_or(|then| then.elapsed() >= COUNT_WAIT) {
+        metrics.imports(rollout.condition_counts());
+        *counted = Some(Instant::now());
     }
 }
 
@@ -300,12 +304,5 @@ async fn filter_is_served(client: &Client, filter: FilterKind) -> anyhow::Result
             }
         }
         tokio::time::sleep(backoff.failed(fastrand::f64())).await;
-    }
-}
-
-async fn sleep_until(then: Option<Instant>) {
-    match then {
-        Some(then) => tokio::time::sleep_until(then.into()).await,
-        None => std::future::pending().await,
     }
 }
