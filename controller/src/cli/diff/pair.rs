@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn pairs_join_part_and_change() {
         let (clusters, low) = (["a", "b", "c"].map(cluster), policy("p", "a", "low"));
-        let three = [&clusters[..], &[low.clone()]].concat();
+        let three = [&clusters[..], std::slice::from_ref(&low)].concat();
         let table = [
             (three.clone(), three.clone(), vec![], "nothing"),
             (
