@@ -21,4 +21,5 @@ mod routes;
 mod slices;
 mod stale;
 mod trust;
+mod unread_routes;
 mod world;

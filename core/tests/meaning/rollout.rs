@@ -47,6 +47,8 @@ pub(crate) struct Play {
     pub(crate) meanwhile: Option<Event>,
     /// A namespace that takes nothing new, as it is about to go.
     ending: Option<&'static str>,
+    /// How many statuses are not taken, as somebody else is faster.
+    pub(crate) conflicts: u32,
     /// The kind of which the API server takes none, as there is no quota left.
     refused: Option<Kind>,
     version: u64,
@@ -69,6 +71,7 @@ impl Play {
             news,
             meanwhile: None,
             ending: None,
+            conflicts: 0,
             refused: None,
             version,
         };
@@ -200,7 +203,9 @@ impl Play {
             Command::Ask { namespace, asked, .. } => Some(Answer::Asked { namespace, reports: Vec::new(), asked }),
             Command::WriteStatus { patch } => {
                 self.told.push((patch.key.to_string(), patch.body["status"].clone()));
-                Some(Answer::StatusWritten { patch, result: Ok(()) })
+                let left = self.conflicts.checked_sub(1);
+                self.conflicts = left.unwrap_or_default();
+                Some(Answer::StatusWritten { patch, result: left.map_or(Ok(()), |_| Err(WriteError::Conflict)) })
             }
             Command::Tell { patch } => {
                 self.news.extend(patch.news.into_iter().map(|news| format!("{}: {}", patch.key, news.message)));

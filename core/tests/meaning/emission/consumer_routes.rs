@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use mcwan_core::api::DataPlane;
+use mcwan_core::api::{DataPlane, RouteKind};
 use mcwan_core::emit::kubernetes::Provenance;
 use mcwan_core::emit::object::Kind;
 use mcwan_core::snapshot::change::InputKind;
@@ -222,6 +222,52 @@ fn backends_are_looked_up_where_the_route_is() {
     };
     assert_eq!(rules(seen(&with(service("shop"))).unwrap()), ["[] * service.v2:8080"]);
     assert_eq!(rules(seen(&with(service("secure"))).unwrap()), ["[] * BackendNotFound"]);
+}
+
+/// The import's own is over its default tier there, too; others of its namespace are not for this gateway.
+#[test]
+fn an_import_as_a_backend_is_one_of_the_namespace_or_the_parent() {
+    let to = |reference: &str| {
+        format!("{{backendRefs: [{{group: multicluster.x-k8s.io, kind: ServiceImport, {reference}}}]}}")
+    };
+    let cart = mk_ports().replace("payment", "cart");
+    let (_, cart) = cart.split_once("---\n").unwrap();
+    let till = cart.replace("namespace: secure", "namespace: shop").replace("secure.cart", "shop.till");
+    let till = till.replace("name: cart", "name: till");
+    let table = [
+        ("name: payment, namespace: secure", "[] * high", "the parent"),
+        ("name: payment, namespace: secure, port: 9090", "[] * high", "a port of it"),
+        ("name: cart, namespace: secure", "[] * RefNotPermitted", "its neighbour"),
+        ("name: payment", "[] * BackendNotFound", "one that is not in the route's namespace"),
+        ("name: till, port: 8080", "[] * import.till:8080.high", "one that is"),
+    ];
+    for (reference, expected, message) in table {
+        let consumer = mk_consumer("", &[to(reference)]);
+        let world = World::new(&[mk_ports(), cart.to_owned(), till.clone(), consumer, mk_grant("HTTPRoute", IMPORT)]);
+        let [rule] = &rules(seen(&world).unwrap())[..] else { panic!("{message}: one rule") };
+        assert!(rule.starts_with(expected), "{message}: {rule}");
+    }
+}
+
+#[test]
+fn consumers_call_an_import_by_the_hosts_that_users_chose() {
+    let hosts = mk_import("payment", &[on("/own")]).replace("spec:\n", "spec:\n  hostnames: [pay.example.com]\n");
+    let world = World::new(&[mk_ports(), hosts, mk_consumer("", &[on("/pay")]), mk_grant("HTTPRoute", IMPORT)]);
+    assert!(seen(&world).unwrap().wire.hostnames.contains(&"pay.example.com".to_owned()));
+}
+
+#[test]
+fn a_match_that_cannot_be_read_answers_500_to_consumers_alone() {
+    let mut world = World::new(&[mk_ports(), mk_consumer("", &[on("/pay")]), mk_grant("HTTPRoute", IMPORT)]);
+    let parent = json!({"group": "multicluster.x-k8s.io", "kind": "ServiceImport", "name": "payment", "namespace": "secure",
+        "sectionName": "admin"});
+    let odd = json!({"metadata": {"name": "odd", "namespace": "shop"},
+        "spec": {"parentRefs": [parent], "rules": [{"matches": [{"color": "red"}]}]}});
+    let odd = input::read(InputKind::Route(RouteKind::Http), &odd).map_err(|_| "unreadable").unwrap();
+    let changes = world.gathered.snapshot.put(odd);
+    world.translator.update(&world.gathered.snapshot, &changes);
+    assert_eq!(rules(seen(&world).unwrap()), ["[] * InvalidMatch"]);
+    assert_eq!(rules(world.payment()), ["[] * high"], "the import's own clients have what they had");
 }
 
 #[test]

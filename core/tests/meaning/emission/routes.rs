@@ -3,14 +3,14 @@
 use mcwan_core::api::{DataPlane, RouteKind};
 use mcwan_core::emit::object::Kind;
 use mcwan_core::problem::Reason;
-use mcwan_core::snapshot::Key;
 use mcwan_core::snapshot::change::InputKind;
-use mcwan_core::translate::Import;
+use mcwan_core::snapshot::{Key, input};
+use mcwan_core::translate::{Import, Options};
 use mcwan_policy::wire::{Action, NoMatch, PathMatch, Rule};
 use serde_json::json;
 
 use super::world::{
-    World, at, import_objects, mk_export, mk_import, mk_plain_export, of_kind, reasons, settings, to_high,
+    World, at, import_objects, mk_export, mk_import, mk_plain_export, of_kind, options, reasons, settings, to_high,
 };
 
 /// The parent that is recommended: the `ServiceImport` of the Multi-Cluster Services API.
@@ -194,28 +194,6 @@ fn a_grant_for_routes_admits_a_route_and_no_service_import() {
     assert!(world.payment().problems[0].message.contains("HTTPRoutes"), "{:?}", world.payment().problems);
 }
 
-/// What is not read of a parent would make the rules hold for more, and without them the default tier would be open.
-#[test]
-fn a_parent_that_cannot_be_read_takes_no_rules() {
-    let table = [
-        (json!({"sectonName": "http"}), "spec.parentRefs[0].sectonName", "a field that there is not"),
-        (json!({"port": "8080"}), "spec.parentRefs[0].port", "a text for a number"),
-        (json!({"port": 70_000}), "spec.parentRefs[0].port", "no port"),
-    ];
-    for (slip, field, message) in table {
-        let mut parent = json!({"group": "multicluster.x-k8s.io", "kind": "ServiceImport", "name": "payment"});
-        parent.as_object_mut().unwrap().extend(slip.as_object().unwrap().clone());
-        let spec = json!({"parentRefs": [parent], "rules": [{}]});
-        let export = mk_export("c1", "ports: [{port: 8080}], gateways: [10.20.0.7], defaultTier: high");
-        let world = World::new(&[export]).named(InputKind::Route(RouteKind::Http), "pay", &spec);
-        assert_eq!(verdicts(world.payment()), ["pay UnsupportedValue"], "{message}");
-        assert_eq!(rules(world.payment()), [""; 0], "{message}: the default tier is not open");
-        let route = world.gathered.snapshot.routes.iter().next().unwrap();
-        let found = mcwan_core::api::validate::route(route);
-        assert_eq!(reasons(&found), [format!("InvalidValue {field}")], "{message}");
-    }
-}
-
 /// Ports that are not HTTP stay as they are where routes are for others.
 #[test]
 fn a_route_for_one_port_leaves_what_is_not_http() {
@@ -234,24 +212,6 @@ fn a_headless_service_has_no_gateway_that_could_apply_rules() {
     let ports = "ports: [{port: 8080}], gateways: [10.20.0.7], properties: {type: Headless}";
     let world = World::new(&[mk_export("c1", ports), mk_route("pay", 0, &[PARENT], &[on("/pay")])]);
     assert_eq!(verdicts(world.payment()), ["pay UnsupportedValue"]);
-}
-
-/// What an API server has that we cannot read, as it is of a later release, spoils nothing but itself.
-#[test]
-fn a_rule_that_cannot_be_read_answers_500() {
-    let read = |rule: serde_json::Value| {
-        let world = World::new(&[mk_plain_export(), mk_route("pay", 0, &[PARENT], &[on("/pay")])]);
-        let parent = serde_json::json!({"group": "multicluster.x-k8s.io", "kind": "ServiceImport", "name": "payment"});
-        world.named(
-            InputKind::Route(RouteKind::Http),
-            "odd",
-            &serde_json::json!({"parentRefs": [parent], "rules": [rule]}),
-        )
-    };
-    let action = read(serde_json::json!({"matches": [{"path": {"value": "/odd"}}], "filters": [{"type": "Unheard"}]}));
-    assert_eq!(rules(action.payment()), ["[] /pay high", "[] /odd UnsupportedFilter"], "for what it matches");
-    let matches = read(serde_json::json!({"matches": [{"color": "red"}]}));
-    assert_eq!(rules(matches.payment()), ["[] * InvalidMatch"], "for all, as it may match anything");
 }
 
 #[test]
@@ -321,9 +281,55 @@ fn a_route_below_the_service_gives_rules_unless_its_clients_reach_no_gateway() {
 #[test]
 fn a_route_without_rules_opens_nothing() {
     let export = mk_export("c1", "ports: [{port: 8080}], gateways: [10.20.0.7], defaultTier: high");
-    let world = World::new(&[export, mk_route("pay", 0, &[PARENT], &[])]);
+    let world = World::new(&[export.clone(), mk_route("pay", 0, &[PARENT], &[])]);
     assert_eq!(rules(world.payment()), [""; 0]);
     assert_eq!(verdicts(world.payment()), ["pay Accepted"]);
+    let parent = json!({"group": "multicluster.x-k8s.io", "kind": "ServiceImport", "name": "payment"});
+    for (kind, expected, message) in [
+        (RouteKind::Http, vec!["[] * []"], "the definition adds a rule without backends"),
+        (RouteKind::Grpc, vec![], "that of the other kind adds none"),
+    ] {
+        let world = World::new(std::slice::from_ref(&export));
+        let world = world.named(InputKind::Route(kind), "pay", &json!({"parentRefs": [parent]}));
+        assert_eq!(rules(world.payment()), expected, "{message}");
+        let found = reasons(&world.payment().problems);
+        assert_eq!(found, vec!["NoBackend spec.rules[0].backendRefs"; expected.len()], "{message}");
+    }
+}
+
+#[test]
+fn a_kind_that_is_off_gives_no_rules() {
+    let export = mk_export("c1", "ports: [{port: 8080}], gateways: [10.20.0.7], defaultTier: high");
+    let calls = to_high("matches: [{method: {service: a}}]");
+    let calls = mk_route("calls", 0, &[PARENT], &[calls]).replace("HTTPRoute", "GRPCRoute");
+    let documents = [export, mk_route("pay", 0, &[PARENT], &[on("/pay")]), calls];
+    let table = [
+        ("HTTPRoute,GRPCRoute", vec!["[] /a/ high"], vec!["calls Accepted", "pay Conflicted"]),
+        ("HTTPRoute", vec!["[] /pay high"], vec!["pay Accepted"]),
+        ("GRPCRoute", vec!["[] /a/ high"], vec!["calls Accepted"]),
+        ("", vec!["[] * high"], vec![]),
+    ];
+    for (front_ends, expected, verdict) in table {
+        let world = World::with(Options { front_ends: front_ends.parse().unwrap(), ..options() }, &documents);
+        assert_eq!(rules(world.payment()), expected, "{front_ends}");
+        assert_eq!(verdicts(world.payment()), verdict, "{front_ends}");
+    }
+}
+
+/// The watch may tell of the new one alone.
+#[test]
+fn a_route_made_again_under_its_name_is_the_youngest() {
+    let route = |name: &str, second: u8| mk_route(name, second, &[PARENT], &[on(&format!("/{name}"))]);
+    let mut world = World::new(&[mk_plain_export(), route("a", 0), route("b", 1)]);
+    assert_eq!(rules(world.payment()), ["[] /a high", "[] /b high"]);
+    let old = world.gathered.snapshot.routes.iter().next().unwrap();
+    let mut again = json!(old);
+    again["metadata"]["uid"] = "another".into();
+    again["metadata"]["creationTimestamp"] = "2026-11-20T08:00:02Z".into();
+    let again = input::read(InputKind::Route(RouteKind::Http), &again).map_err(|_| "unreadable").unwrap();
+    let changes = world.gathered.snapshot.put(again);
+    world.translator.update(&world.gathered.snapshot, &changes);
+    assert_eq!(rules(world.payment()), ["[] /b high", "[] /a high"]);
 }
 
 #[test]

@@ -28,10 +28,14 @@ impl World {
 
     /// The same where the others are trusted as this says.
     pub(crate) fn trusting(trust: Trust, documents: &[String]) -> Self {
+        Self::with(Options { trust, ..options() }, documents)
+    }
+
+    /// The same, translated with these options.
+    pub(crate) fn with(options: Options, documents: &[String]) -> Self {
         let tier = format!("{HEAD} WANPolicy\nmetadata: {{name: high}}\nspec: {{port: 31111}}\n");
         let gathered = Gathered::from_text("world.yaml", &[&[tier], documents].concat().join("---\n"));
         assert!(gathered.is_complete(), "{:?}", gathered.findings);
-        let options = Options { trust, ..options() };
         let mut translator = Translator::new(options);
         translator.update(&gathered.snapshot, &[Change::Everything]);
         Self { gathered, translator }

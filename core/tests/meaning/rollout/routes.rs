@@ -49,3 +49,25 @@ fn a_route_is_told_once_of_what_changed() {
     play.pass(300);
     assert_eq!(keys(&play), ["secure/b"], "the others are told nothing new");
 }
+
+#[test]
+fn where_somebody_else_was_faster_a_route_is_told_again() {
+    let theirs = json!({"parentRef": {"name": "edge"}, "controllerName": "x/y", "conditions": []});
+    for (heard, message) in [(false, "though nobody has heard of it"), (true, "beside what he said")] {
+        let mut play = Play::of_payment();
+        play.rollout.set_clock(Time(Timestamp::UNIX_EPOCH));
+        play.pass(60);
+        play.told.clear();
+        play.conflicts = 1;
+        play.happen(mk_route("a", "/", 1, &json!({})));
+        let before = if heard { vec![theirs.clone()] } else { Vec::new() };
+        if heard {
+            play.happen(mk_route("a", "/", 1, &json!({"parents": before})));
+        }
+        play.pass(60);
+        let told: Vec<_> = play.told.iter().filter(|(key, _)| key == "secure/a").map(|(_, status)| status).collect();
+        let [_, last] = &told[..] else { panic!("{message}: once in vain, and once more: {told:?}") };
+        let parents = last["parents"].as_array().unwrap();
+        assert_eq!((parents.len(), &parents[..before.len()]), (before.len() + 1, &before[..]), "{message}");
+    }
+}
