@@ -297,6 +297,9 @@ fn a_gateway_answers_for_its_own_namespace() -> Result {
         let ran = mcwan(&[&request, gateway].concat(), &manifests)?;
         assert_eq!(ran.status, Some(0), "{gateway:?}: {}", ran.log);
         assert!(ran.out.contains(expected), "{gateway:?}: {}", ran.out);
+        let ran = mcwan(&[&["render", "-", "--to", "envoy"], gateway].concat(), &manifests)?;
+        assert_eq!(ran.status, Some(0), "{gateway:?}: {}", ran.log);
+        assert_eq!(ran.out.contains("/buy"), *gateway == ["--gateway", "shop"], "{gateway:?}: {}", ran.out);
     }
     Ok(())
 }

@@ -23,13 +23,11 @@ fn right(place: Place, group: &str, resource: &str, name: &str, verb: &str) -> S
     format!("{verb} {resource}.{group} {name} {place:?}")
 }
 
-/// What the table of kinds says.
-fn needed(is_asked: impl Fn(Place) -> bool) -> Rights {
+/// What the table of kinds says of these, and of what is not watched.
+fn needed(kinds: impl Iterator<Item = Watched>, is_asked: impl Fn(Place) -> bool) -> Rights {
     let mut needed = Rights::new();
-    // What the manifest is not for: the chart has it where it is asked for.
-    let is_on = |watched: &Watched| *watched != Watched::OpenshiftRoute;
     let unwatched = [&kind::SECRET, &kind::EVENT];
-    for KindInfo { group, plural, rights, .. } in Watched::all().filter(is_on).map(Watched::info).chain(unwatched) {
+    for KindInfo { group, plural, rights, .. } in kinds.map(Watched::info).chain(unwatched) {
         for it in rights.iter().filter(|right| is_asked(right.place)) {
             let resource = it.subresource.map_or_else(|| (*plural).to_owned(), |part| format!("{plural}/{part}"));
             for name in if it.names.is_empty() { &["*"] } else { it.names } {
@@ -74,9 +72,29 @@ fn place_of(role: &Role) -> Place {
     }
 }
 
-#[test]
-fn the_controller_is_allowed_what_it_needs_and_nothing_else() {
-    let manifest = include_str!("../../../manifests/mcwan.yaml");
+/// Every kind that is on by default.
+fn by_default() -> impl Iterator<Item = Watched> {
+    Watched::all().filter(|watched| *watched != Watched::OpenshiftRoute)
+}
+
+/// The chart's roles where these kinds give rules, as Helm renders them.
+fn chart(front_ends: &[&str]) -> String {
+    let mut is_on = true;
+    let mut rendered = String::new();
+    for line in include_str!("../../../manifests/chart/templates/rbac.yaml").lines() {
+        if let Some(kind) = line.strip_prefix("{{- if has \"") {
+            is_on = front_ends.iter().any(|on| kind.starts_with(&format!("{on}\"")));
+        } else if line == "{{- end }}" {
+            is_on = true;
+        } else if is_on && !line.trim_start().starts_with("{{") {
+            rendered.extend([&*line.replace("{{ .Release.Namespace }}", SYSTEM), "\n"]);
+        }
+    }
+    rendered
+}
+
+/// What a manifest lets the controller do.
+fn given(manifest: &str) -> Rights {
     let cluster_roles = objects::<ClusterRole>(manifest, "ClusterRole").into_iter();
     let cluster_roles: Vec<_> =
         cluster_roles.filter(|role| role.metadata.name.as_deref() == Some(CONTROLLER)).collect();
@@ -90,7 +108,35 @@ fn the_controller_is_allowed_what_it_needs_and_nothing_else() {
         assert_eq!(role.metadata.name.as_deref(), Some(CONTROLLER));
         found.append(&mut allowed(place_of(&role), role.rules));
     }
-    let needed = needed(|_| true);
+    found
+}
+
+#[test]
+fn a_kind_that_gives_rules_has_the_rights_that_this_takes() {
+    let all = given(&chart(&["HTTPRoute", "GRPCRoute", "Route"]));
+    assert_eq!(all, needed(Watched::all(), |_| true));
+    assert_eq!(
+        given(&chart(&["HTTPRoute", "GRPCRoute"])),
+        given(include_str!("../../../manifests/mcwan.yaml")),
+        "the default"
+    );
+    let table = [
+        ("HTTPRoute", vec!["httproutes/status"]),
+        ("GRPCRoute", vec!["grpcroutes", "grpcroutes/status"]),
+        ("Route", vec!["routes", "routes/status"]),
+    ];
+    let without = given(&chart(&[]));
+    for (kind, expected) in table {
+        let more = given(&chart(&[kind]));
+        let more = more.difference(&without).filter_map(|right| right.split([' ', '.']).nth(1));
+        assert_eq!(more.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>(), expected, "{kind}");
+    }
+}
+
+#[test]
+fn the_controller_is_allowed_what_it_needs_and_nothing_else() {
+    let found = given(include_str!("../../../manifests/mcwan.yaml"));
+    let needed = needed(by_default(), |_| true);
     assert_eq!(needed.difference(&found).collect::<Vec<_>>(), [""; 0], "missing");
     assert_eq!(found.difference(&needed).collect::<Vec<_>>(), [""; 0], "not needed");
     for name in [LEASE, SECRET] {
@@ -105,7 +151,7 @@ fn a_cluster_that_has_joined_is_allowed_what_it_needs_in_the_registry() {
         assert_eq!(place_of(&role), Place::Registry);
         found.into_iter().chain(allowed(Place::Registry, role.rules)).collect()
     });
-    let needed = needed(|place| place == Place::Registry);
+    let needed = needed(by_default(), |place| place == Place::Registry);
     assert_eq!(needed.difference(&found).collect::<Vec<_>>(), [""; 0], "missing");
     // Who leaves may take its Lease along.
     let leaving = right(Place::Registry, kind::LEASE.group, kind::LEASE.plural, "*", "delete");

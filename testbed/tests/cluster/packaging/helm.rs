@@ -144,6 +144,7 @@ async fn values_that_are_wrong_are_refused_by_name() -> Result<()> {
         ("resources.memory=1Gi", "/resources"),
         ("env[0].name=mcwan log level", "/env/0/name"),
         ("volumes[0].mode=x", "name"),
+        ("frontEnds[0]=TCPRoute", "/frontEnds/0"),
         ("crds=false", "/crds"),
         ("imports.namespaces[0]=A", "/imports/namespaces/0"),
         ("imports.denied=kube-*", "/imports"),
@@ -154,6 +155,21 @@ async fn values_that_are_wrong_are_refused_by_name() -> Result<()> {
         let refusal = helm.template(&values).await.map(drop).expect_err(wrong).to_string();
         assert!(refusal.contains("specifications of the schema"), "{wrong}: {refusal}");
         assert!(refusal.contains(&format!("{named}'")), "{wrong}: {refusal}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_controller_is_told_which_kinds_give_rules() -> Result<()> {
+    let helm = Helm::new()?;
+    let required = required();
+    for (front_ends, expected) in
+        [(None, "HTTPRoute,GRPCRoute"), (Some("frontEnds={GRPCRoute,Route}"), "GRPCRoute,Route")]
+    {
+        let values: Vec<_> = required.iter().map(String::as_str).chain(front_ends).collect();
+        let manifests = helm.template(&values).await?;
+        let told = format!("name: MCWAN_FRONT_ENDS\n          value: \"{expected}\"\n");
+        assert!(manifests.contains(&told), "{front_ends:?}: {manifests}");
     }
     Ok(())
 }
