@@ -44,8 +44,7 @@ fn a_table_is_no_wider_than_a_terminal() -> Result {
     let long: Vec<_> = long.iter().map(String::as_str).collect();
     let many: Vec<_> = (0..40).map(|number| format!("c{number}")).collect();
     let many: Vec<_> = many.iter().map(String::as_str).collect();
-    let pair =
-        "CLUSTER                          CLUSTER                          STATE       TIERS      POLICY\n";
+    let pair = "CLUSTER                          CLUSTER                          STATE       TIERS      POLICY\n";
     let table = [
         (&short[..], "PAIRS       cluster-1   cluster-2   cluster-3   cluster-4   cluster-5\n"),
         (&long, pair),

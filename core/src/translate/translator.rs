@@ -7,6 +7,7 @@ use std::time::Duration;
 use mcwan_policy::listener_port;
 
 use crate::api::{ClusterTier, EgressGateway, McsVersion, REGISTRY_NAMESPACE, Route, WanClusterSpec, limits};
+use crate::connection::Member;
 use crate::liveness::Liveness;
 use crate::problem::{ObjectRef, Problem, Reason};
 use crate::snapshot::change::Change;
@@ -371,10 +372,13 @@ impl Translator {
         for gateway in &mut egress_gateways {
             gateway.addresses.truncate(limits::ADDRESSES);
         }
+        let own = |member: &&Member| self.options.cluster.as_deref() == Some(member.name());
+        let own = || self.exports.everywhere().members().find(own);
+        let known = || own().into_iter().flat_map(Member::cable_drivers).map(str::to_owned).collect();
         WanClusterSpec {
             tiers: tiers.collect(),
             egress_gateways,
-            cable_drivers: self.options.cable_drivers.clone().unwrap_or_default(),
+            cable_drivers: self.options.cable_drivers.clone().unwrap_or_else(known),
             admits: Admissions::permitted(&self.exports).grouped(),
             ..WanClusterSpec::default()
         }
