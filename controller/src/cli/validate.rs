@@ -34,7 +34,7 @@ const AFTER_HELP: &str = "\
 Examples:
   mcwan validate payment.yaml tiers.yaml
   mcwan validate manifests/
-  kubectl get wanpolicies,serviceimports.mc-wan.l7mp.io,exportedservices,exportedendpoints,wanclusters,services,endpointslices,referencegrants,httproutes,grpcroutes \
+  kubectl get wanpolicies,serviceimports.mc-wan.l7mp.io,exportedservices,exportedendpoints,wanclusters,clusterconnectionpolicies,services,endpointslices,referencegrants,httproutes,grpcroutes \
     -A -o yaml | mcwan validate -
   mcwan validate -o json manifests/ | jq '.problems[].message'";
 
