@@ -27,6 +27,7 @@ impl Input {
             Watched::Emitted(emitted) => (emitted.api_version(), emitted.name().to_owned()),
             Watched::Namespace | Watched::Pod => ("v1".to_owned(), kind.name().to_owned()),
             Watched::Lease => ("coordination.k8s.io/v1".to_owned(), kind.name().to_owned()),
+            Watched::GrpcRoute => ("gateway.networking.k8s.io/v1".to_owned(), kind.name().to_owned()),
             Watched::OpenshiftRoute => ("route.openshift.io/v1".to_owned(), kind.name().to_owned()),
             Watched::ServiceExport => ("multicluster.x-k8s.io/v1alpha1".to_owned(), kind.name().to_owned()),
             _ => (format!("{GROUP}/v1alpha1"), kind.name().to_owned()),
@@ -104,6 +105,20 @@ pub(crate) fn route(service: usize, wish: &ImportWish, port: Option<u16>) -> Inp
     Input::new(Watched::Emitted(Kind::HttpRoute), &namespace, &name, json!({"spec": spec}))
 }
 
+/// A `GRPCRoute` below the first import: calls of a service in place of a path, and all calls in place of all paths.
+pub(crate) fn calls(wish: &ImportWish) -> Input {
+    let (namespace, name) = SERVICES[0];
+    let parent = json!({"group": "multicluster.x-k8s.io", "kind": "ServiceImport", "name": name});
+    let rules = rules(wish).zip(&wish.rules).map(|(mut rule, (path, ..))| {
+        let service = PATHS[*path].trim_start_matches('/');
+        let of_service = json!([{"method": {"service": service}}]);
+        rule["matches"] = if service.is_empty() { json!([]) } else { of_service };
+        rule
+    });
+    let spec = json!({"parentRefs": [parent], "rules": rules.collect::<Vec<_>>()});
+    Input::new(Watched::GrpcRoute, namespace, "calls", json!({"spec": spec}))
+}
+
 pub(crate) fn route_key(service: usize) -> Key {
     let (namespace, name) = SERVICES[service];
     Key::new(namespace, format!("users-{name}"))
@@ -160,7 +175,11 @@ pub(crate) fn slice(namespace: &str, name: &str) -> Input {
 
 /// What lets rules of the first namespace, of every kind, name Services of the second.
 pub(crate) fn grant() -> Input {
-    let from = [(GROUP, "ServiceImport"), ("gateway.networking.k8s.io", "HTTPRoute")];
+    let from = [
+        (GROUP, "ServiceImport"),
+        ("gateway.networking.k8s.io", "HTTPRoute"),
+        ("gateway.networking.k8s.io", "GRPCRoute"),
+    ];
     let from = from.map(|(group, kind)| json!({"group": group, "kind": kind, "namespace": "a"}));
     let spec = json!({"from": from, "to": [{"group": "", "kind": "Service", "name": "granted"}]});
     Input::new(Watched::Emitted(Kind::ReferenceGrant), "b", "granted", json!({"spec": spec}))

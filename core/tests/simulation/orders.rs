@@ -30,6 +30,15 @@ fn parts() -> [[Step; 2]; 5] {
     ]
 }
 
+/// The same with a `GRPCRoute` in place of the other route.
+fn parts_of_calls() -> [[Step; 2]; 5] {
+    let calls = |part: [Step; 2]| match part {
+        [Step::Route(_, wish, _), _] => [Step::Calls(wish), Step::NoCalls],
+        other => other,
+    };
+    parts().map(calls)
+}
+
 /// The same where routes of another namespace give rules for clients there.
 fn parts_of_consumers() -> [[Step; 2]; 5] {
     let [tier, export, import, ..] = parts();
@@ -72,7 +81,7 @@ fn ends_as_from_nothing(parts: &[[Step; 2]], seed: usize, steps: impl Iterator<I
 
 #[test]
 fn whatever_comes_first_the_end_is_the_same() {
-    for parts in [parts(), parts_of_consumers(), parts_of_hosts()] {
+    for parts in [parts(), parts_of_calls(), parts_of_consumers(), parts_of_hosts()] {
         for (seed, order) in orders(parts.len()).into_iter().enumerate() {
             ends_as_from_nothing(&parts, seed, order.iter().map(|part| parts[*part][0].clone()));
         }
@@ -81,7 +90,7 @@ fn whatever_comes_first_the_end_is_the_same() {
 
 #[test]
 fn whatever_goes_first_the_end_is_the_same() {
-    for parts in [parts(), parts_of_consumers(), parts_of_hosts()] {
+    for parts in [parts(), parts_of_calls(), parts_of_consumers(), parts_of_hosts()] {
         let orders = orders(parts.len());
         for (seed, order) in orders.iter().enumerate() {
             let come = orders[orders.len() - 1 - seed].iter().map(|part| parts[*part][0].clone());

@@ -65,7 +65,11 @@ pub(crate) enum Step {
     Consumer(ImportWish),
     /// Somebody deletes it.
     NoConsumer,
-    /// Such routes are admitted.
+    /// Somebody writes a `GRPCRoute` below the first import.
+    Calls(ImportWish),
+    /// Somebody deletes it.
+    NoCalls,
+    /// Routes of the second namespace are admitted.
     Admit,
     /// They are not.
     NoAdmit,

@@ -62,6 +62,8 @@ impl World {
             Step::NoRoute(service) => {
                 self.remove(Watched::Emitted(Kind::HttpRoute), &inputs::route_key(service));
             }
+            Step::Calls(wish) => self.put(inputs::calls(&wish)),
+            Step::NoCalls => self.remove(Watched::GrpcRoute, &inputs::calls(&ImportWish::default()).key),
             Step::Export(cluster, service, wish) => {
                 let takes_away = self.takes_away(cluster, service, &wish);
                 self.put(inputs::export(cluster, service, &wish));
