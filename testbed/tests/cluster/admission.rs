@@ -67,23 +67,27 @@ fn what_is_told_in_a_condition_is_admitted_and_found() -> Result<()> {
 
 #[tokio::test]
 async fn what_is_written_is_kept_and_listed() {
-    let cluster = TestCluster::start_with(&[Crds::Mcwan]).await.unwrap();
+    let cluster = TestCluster::start_with(&[Crds::Mcwan, Crds::GatewayApi]).await.unwrap();
     cluster.apply(NAMESPACES).await.unwrap();
     our_kinds_are_listed_together_with_their_state(&cluster).await;
     what_comes_back_means_what_was_written(&cluster).await;
 }
 
 async fn what_comes_back_means_what_was_written(cluster: &TestCluster) {
+    let kinds =
+        "wanpolicies,serviceimports.mc-wan.l7mp.io,exportedservices,wanclusters,clusterconnectionpolicies,httproutes";
     for name in Example::names().unwrap() {
         let written = manifests(&name);
         cluster.apply(&written).await.unwrap();
-        let kinds = "wanpolicies,serviceimports.mc-wan.l7mp.io,exportedservices,wanclusters,services,endpointslices";
-        let kept = cluster.kubectl(&["get", kinds, "--all-namespaces", "--output", "yaml"]).await.unwrap();
+        let all = format!("{kinds},services,endpointslices");
+        let kept = cluster.kubectl(&["get", &all, "--all-namespaces", "--output", "yaml"]).await.unwrap();
         let [written, kept] = [written, kept].map(|text| {
             let gathered = Gathered::from_text("test.yaml", &text);
             translation(&gathered.snapshot).imports.into_iter().map(|import| import.wire).collect::<Vec<_>>()
         });
         assert_eq!(kept, written, "{name}");
+        // What one example says is not to hold for the next.
+        cluster.kubectl(&["delete", kinds, "--all", "--all-namespaces"]).await.unwrap();
     }
 }
 

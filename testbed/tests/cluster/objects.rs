@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 /// The `apiVersion` of a kind.
 pub(crate) fn api_version(kind: &str) -> &'static str {
     match kind {
-        "WANPolicy" | "ServiceImport" | "WANCluster" | "ExportedService" => "mc-wan.l7mp.io/v1alpha1",
+        "WANPolicy" | "ServiceImport" | "WANCluster" | "ExportedService" | "ClusterConnection" => {
+            "mc-wan.l7mp.io/v1alpha1"
+        }
         "ServiceExport" | "ServiceImport.multicluster.x-k8s.io" => "multicluster.x-k8s.io/v1beta1",
         "Gateway" | "HTTPRoute" => "gateway.networking.k8s.io/v1",
         "ReferenceGrant" => "gateway.networking.k8s.io/v1beta1",

@@ -94,7 +94,7 @@ async fn it_installs_upgrades_and_leaves_what_users_wrote() -> Result<()> {
     let installed = ours(&cluster, CONTROLLER).await?;
     let lasting = ours(&cluster, LASTING).await?;
     assert!(installed.contains(&"deployment.apps/mcwan".to_owned()), "{installed:?}");
-    assert_eq!(lasting.len(), 5 + 3, "five kinds, three namespaces: {lasting:?}");
+    assert_eq!(lasting.len(), 7 + 3, "seven kinds, three namespaces: {lasting:?}");
     assert!(!columns(&cluster).await?.contains("Tunnel"));
     cluster.kubectl(&["wait", "--for=condition=Established", "customresourcedefinition", "--all"]).await?;
     cluster.apply(RULE).await?;

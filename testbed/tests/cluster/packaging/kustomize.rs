@@ -80,7 +80,7 @@ async fn it_installs_and_upgrades() -> Result<()> {
     assert_eq!(image, format!("registry.example.com/mcwan@{DIGEST}"));
     assert!(columns(&cluster).await?.contains("Tunnel"));
     assert_eq!(ours(&cluster, EVERYTHING).await?, installed);
-    assert_eq!(ours(&cluster, "customresourcedefinitions").await?.len(), 5);
+    assert_eq!(ours(&cluster, "customresourcedefinitions").await?.len(), 7);
     let names = value(&cluster, "deployment/mcwan", &format!("{container}.env[*].name")).await?;
     for name in ["POD_NAME", "POD_NAMESPACE", "MCWAN_CLUSTER_ID", "MCWAN_MODULE", "MCWAN_DATA_PLANE"] {
         assert!(names.split(' ').any(|one| one == name), "{name} in {names}");

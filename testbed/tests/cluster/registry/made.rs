@@ -21,7 +21,9 @@ pub(crate) async fn ensure_emitted(scene: &Scene, before: &BTreeMap<String, Stri
 /// The versions of what the controller has made in this cluster, whatever the registry holds.
 pub(crate) async fn emitted(scene: &Scene) -> Result<BTreeMap<String, String>> {
     let mut versions = BTreeMap::new();
-    for kind in Kind::ALL.into_iter().filter(|kind| ![Kind::WanCluster, Kind::ExportedService].contains(kind)) {
+    // The last tells by its status how other clusters are.
+    let others = [Kind::WanCluster, Kind::ExportedService, Kind::ClusterConnection];
+    for kind in Kind::ALL.into_iter().filter(|kind| !others.contains(kind)) {
         let api: Api<DynamicObject> = Api::all_with(scene.cluster.client(), &kind.api_resource());
         let ours = ListParams::default().labels("app.kubernetes.io/managed-by=mcwan");
         let listed = match api.list(&ours).await {
