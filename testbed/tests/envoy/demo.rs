@@ -40,7 +40,7 @@ fn an_unknown_example_is_named_beside_the_known_ones() {
     let output = demo().arg("no-such").output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let (_, log) = printed(&output);
-    assert_eq!(log, "error: there is no example `no-such`; there are canary, payment, rewrite, split\n");
+    assert_eq!(log, "error: there is no example `no-such`; there are canary, payment, rewrite, routes, split\n");
 }
 
 /// One that has an Envoy.
