@@ -1,23 +1,23 @@
 //! Translation that looks again only at what a change may concern.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod own_cluster;
+
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use mcwan_policy::listener_port;
 
-use crate::api::{ClusterTier, EgressGateway, McsVersion, REGISTRY_NAMESPACE, Route, WanClusterSpec, limits};
-use crate::connection::Member;
+use crate::api::{McsVersion, Route, limits};
 use crate::liveness::Liveness;
-use crate::problem::{ObjectRef, Problem, Reason};
+use crate::problem::Problem;
 use crate::snapshot::change::Change;
 use crate::snapshot::{Key, Keyed, Snapshot, is_from_elsewhere, is_of_hosts, of_hosts, view};
 
 use super::front_end::{FrontEnd, FrontEnds};
-use super::gateway_pods::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, known_addresses};
 use super::{
-    Admissions, Admitted, Exports, Families, Import, Options, Outgoing, RouteHosts, RouteOptions, SteeringKey,
-    clusterset, tier_service, trust,
+    Exports, Families, Import, Options, Outgoing, RouteHosts, RouteOptions, SteeringKey, clusterset, tier_service,
+    trust,
 };
 
 /// What the resources mean, kept up to date.
@@ -357,85 +357,6 @@ impl Translator {
         let mut imports: Vec<_> = self.imports.in_namespace(namespace).collect();
         imports.sort_by(|left, right| left.precedence().cmp(&right.precedence()));
         imports
-    }
-
-    /// What this cluster tells the registry of itself, but for its network.
-    pub fn cluster(&self, snapshot: &Snapshot) -> WanClusterSpec {
-        let tiers = self.exports.tier_ports().filter_map(|(name, port)| {
-            let policy = snapshot.wan_policies.get("", name)?;
-            let cable_driver = policy.spec.cable_driver.clone();
-            Some(ClusterTier { name: name.to_owned(), port: port.try_into().ok()?, cable_driver })
-        });
-        // What is over a bound would make the registry refuse all of it.
-        let mut egress_gateways = self.egress_gateways(snapshot);
-        egress_gateways.truncate(limits::NAMESPACES);
-        for gateway in &mut egress_gateways {
-            gateway.addresses.truncate(limits::ADDRESSES);
-        }
-        let own = |member: &&Member| self.options.cluster.as_deref() == Some(member.name());
-        let own = || self.exports.everywhere().members().find(own);
-        let known = || own().into_iter().flat_map(Member::cable_drivers).map(str::to_owned).collect();
-        WanClusterSpec {
-            tiers: tiers.collect(),
-            egress_gateways,
-            cable_drivers: self.options.cable_drivers.clone().unwrap_or_else(known),
-            admits: Admissions::permitted(&self.exports).grouped(),
-            ..WanClusterSpec::default()
-        }
-    }
-
-    /// What of [`Self::cluster`] the registry is not told, as it is too much: requests from there are refused elsewhere.
-    pub fn cluster_problems(&self, snapshot: &Snapshot) -> Vec<Problem> {
-        let cluster = self.options.cluster.clone().unwrap_or_default();
-        let object = ObjectRef::namespaced("WANCluster", REGISTRY_NAMESPACE, cluster);
-        let error =
-            |message: String| Problem::error(object.clone(), Reason::TooLarge, message).at("spec.egressGateways");
-        let gateways = self.egress_gateways(snapshot);
-        let mut problems = Vec::new();
-        if gateways.len() > limits::NAMESPACES {
-            let message = format!("{} namespaces import, over the bound of {}", gateways.len(), limits::NAMESPACES);
-            problems.push(error(message));
-        }
-        for EgressGateway { namespace, addresses } in &gateways {
-            if addresses.len() > limits::ADDRESSES {
-                let (count, bound) = (addresses.len(), limits::ADDRESSES);
-                let message = format!("the gateways of {namespace} have {count} addresses, over the bound of {bound}");
-                problems.push(error(message));
-            }
-        }
-        problems
-    }
-
-    /// Where requests leave this cluster.
-    fn egress_gateways(&self, snapshot: &Snapshot) -> Vec<EgressGateway> {
-        let mut gateways: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-        for import in self.imports.values() {
-            gateways.entry(&import.wire.namespace).or_default().insert(&import.key.namespace);
-        }
-        let gateways = gateways.into_iter().filter_map(|(namespace, places)| {
-            let of = |place: &str| known_addresses(snapshot, place, &[EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY]);
-            let addresses: Vec<_> = places.into_iter().flat_map(of).collect();
-            (!addresses.is_empty()).then(|| EgressGateway { namespace: namespace.to_owned(), addresses })
-        });
-        gateways.collect()
-    }
-
-    /// From where requests for exports of a namespace are let in: from the egress gateways of that namespace in the other
-    /// clusters, but for clusters that have been silent for too long, on the tiers that the pair of clusters may use.
-    pub fn admitted(&self, snapshot: &Snapshot, namespace: &str) -> Admitted {
-        let own = self.options.cluster.as_deref();
-        let others =
-            snapshot.wan_clusters.iter().filter_map(|cluster| Some((cluster.metadata.name.as_deref()?, cluster)));
-        let others = others.filter(|(name, _)| Some(*name) != own && !snapshot.refused_clusters.contains(*name));
-        let others: Vec<_> = others.collect();
-        let of_tier = |(tier, port): (&str, u16)| {
-            let is_refused = |name: &str| self.exports.connection(name).is_some_and(|pair| pair.forbids(tier));
-            let admitted = others.iter().filter(|(name, _)| !is_refused(name));
-            let gateways = admitted.flat_map(|(_, cluster)| &cluster.spec.egress_gateways);
-            let addresses = gateways.filter(|gateway| gateway.namespace == namespace);
-            (port, addresses.flat_map(|gateway| gateway.addresses.iter().copied()).collect())
-        };
-        Admitted::new(self.exports.tier_ports().map(of_tier).collect())
     }
 
     /// What is wrong with tiers, clusters, policies and exports; what is wrong with an import, it tells itself.
