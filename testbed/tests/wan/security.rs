@@ -23,6 +23,8 @@ async fn every_request_takes_the_tier_that_the_rules_give() -> Result<()> {
         plays(&wan, example).await?;
         analyze::all_is_well(&wan).await?;
     }
+    // Beside the rules that come, it would be told that these hold.
+    wan.cluster(2).kubectl(&["delete", "httproute", "payment", "-n", "secure"]).await?;
     let play = plays(&wan, "payment").await?;
     steering::no_client_steers(&wan, &play).await?;
     bypass::a_pod_cannot_go_past_its_egress_gateway(&wan, &play).await?;

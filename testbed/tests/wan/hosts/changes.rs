@@ -29,7 +29,10 @@ pub(super) async fn the_others_lose_nothing(scene: &Scene) -> Result<()> {
     let address = ["get", "service", ROUTER, "-n", NAMESPACE, "-o", "jsonpath={.spec.clusterIP}"];
     let address = cluster.kubectl(&address).await?.parse().context("the Service has an address")?;
     let mut to = cluster.endpoints(NAMESPACE, ROUTER, 80).await?;
-    to.push(SocketAddr::new(address, 80));
+    let called = SocketAddr::new(address, 80);
+    let answers = async || Ok(scene.client.send(called, &mk_request("GET", LOCAL, STAYS)).await.is_ok());
+    scene.wan.until("the Service of the Routes answers", answers).await?;
+    to.push(called);
     let requests = [LOCAL, TIER].map(|host| mk_request("GET", host, STAYS)).to_vec();
     scene.wan.record();
     let load = Load::start(scene.client.namespace(), Plan { requests, to, rate: MODERATE.rate }).await?;
@@ -72,7 +75,15 @@ fn judge(scene: &Scene, answers: &[Answer]) -> Result<()> {
     };
     eprintln!("measured: {} requests while Routes change: {:?}", answers.len(), statuses(answers));
     let lost: Vec<_> = answers.iter().filter(|answer| !is_right(answer)).collect();
-    ensure!(lost.is_empty(), "{} of {} are lost, such as {:?}", lost.len(), answers.len(), lost.first());
+    let since = |answer: &&&Answer| answers.first().map(|first| answer.sent.duration_since(first.sent));
+    let when: Vec<_> = lost.iter().filter_map(|answer| since(&answer)).collect();
+    ensure!(
+        lost.is_empty(),
+        "{} of {} are lost, {when:?} after the first, such as {:?}",
+        lost.len(),
+        answers.len(),
+        lost.first()
+    );
     let due = [(STAYS, HIGH.1), (SECOND, LOW.1)];
     let due = |path: &str| due.iter().find(|(known, _)| *known == path).map(|(_, port)| *port);
     let crossed = ports_are_due(&scene.wan.recorded(), 1, |seen| due(&seen.path))?;
