@@ -173,7 +173,7 @@ pub const MCS_SERVICE_IMPORT: KindInfo = kind(MCS_GROUP, MCS, "ServiceImport", "
 /// Where imports and exports are.
 pub const NAMESPACE: KindInfo = kind("", V1, "Namespace", "namespaces", &[WATCH]);
 /// The pods of Gateways.
-pub const POD: KindInfo = kind("", V1, "Pod", "pods", &[WATCH]);
+pub const POD: KindInfo = kind("", V1, "Pod", "pods", SAID);
 /// Those of users, and ours.
 pub const SERVICE: KindInfo = kind("", V1, "Service", "services", NAMED);
 /// Those of users' Services, those of tier services, and those that DNS knows of services of several clusters.

@@ -24,6 +24,7 @@ mod objects;
 mod pods;
 mod prune;
 mod queue;
+mod readiness;
 mod safeguard;
 mod shared;
 mod slices;
@@ -116,6 +117,8 @@ enum Work {
     Reconcile(ReconcileKey),
     /// Ask the gateway pods of a namespace what they do.
     Ask(Arc<str>),
+    /// Look which new gateway pods other clusters admit by now.
+    Admit,
     /// Delete an object if it is ours and nobody wants it.
     Prune(ObjectId),
     /// Say in a status what has become of an object.
@@ -298,6 +301,7 @@ impl Rollout {
             self.leadership = Leadership::TakingOver(BTreeSet::new());
             let keys = self.update(&[Change::Everything], now);
             self.leadership = Leadership::TakingOver(keys.into_iter().collect());
+            self.await_all_admissions(now);
             for cluster in &self.world.snapshot.stale_clusters {
                 self.queue.add(Work::Warn(cluster.as_str().into()));
             }
@@ -346,6 +350,7 @@ impl Rollout {
                     self.reconcile(&key, now, &mut step.commands);
                 }
                 Work::Ask(namespace) => self.ask(&namespace, now, &mut step.commands),
+                Work::Admit => self.look_at_admission(now),
                 Work::Prune(id) => self.prune(id, now, &mut step.commands),
                 Work::Report(subject) => self.report(&subject, now, &mut step.commands),
                 Work::Warn(cluster) => self.warn_of_refusal(&cluster, &mut step.commands),

@@ -10,6 +10,7 @@ mod delivery;
 mod mcs_service_import;
 mod message;
 mod openshift_route;
+mod pod;
 mod route;
 mod service_export;
 mod service_import;
@@ -20,6 +21,7 @@ pub use condition::{News, NewsType, Subject};
 pub use delivery::{Delivery, GatewayState, ModuleState};
 pub use mcs_service_import::{Shape, address_taken, mcs_service_import};
 pub use openshift_route::openshift_route;
+pub use pod::{Admittance, gateway_pod, is_said};
 pub use route::{RouteParent, route};
 pub use service_export::{refusal_ahead, service_export};
 pub use service_import::service_import;
@@ -46,6 +48,8 @@ pub enum StatusKind {
     /// Of users.
     Route(RouteKind),
     OpenshiftRoute,
+    /// Of an egress gateway.
+    Pod,
 }
 
 /// A status that differs from what is there.
@@ -73,6 +77,7 @@ impl StatusKind {
             Self::ServiceExport(version) => kind::SERVICE_EXPORT.resource_of(version.as_str()),
             Self::Route(kind) => kind.info().resource(),
             Self::OpenshiftRoute => kind::OPENSHIFT_ROUTE.resource(),
+            Self::Pod => kind::POD.resource(),
             Self::McsServiceImport(version) => kind::MCS_SERVICE_IMPORT.resource_of(version.as_str()),
         }
     }

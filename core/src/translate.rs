@@ -28,7 +28,7 @@ mod tier_service;
 mod translator;
 mod trust;
 
-pub use admissions::Admissions;
+pub use admissions::{Admissions, gateways_digest};
 pub use admitted::Admitted;
 pub use clusterset::{Clusterset, DirectPort, clusterset_service};
 pub use export::{Exports, Source, Tier};

@@ -145,6 +145,8 @@ fn follow(node: &Arc<Node>, register: &Register, lives: &mut JoinSet<()>, pod: P
         if deletion {
             let seconds = pod.metadata.deletion_grace_period_seconds.and_then(|seconds| seconds.try_into().ok());
             register.tell(&uid, Order::End(Duration::from_secs(seconds.unwrap_or_default())));
+        } else {
+            register.tell(&uid, Order::Gates(status::gates(&pod)));
         }
         return;
     }

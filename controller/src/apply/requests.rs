@@ -87,7 +87,8 @@ impl Applier {
             StatusKind::ServiceImport
             | StatusKind::WanPolicy
             | StatusKind::ClusterConnection
-            | StatusKind::ServiceExport(_) => (PatchParams::apply(FIELD_MANAGER).force(), Patch::Apply(body)),
+            | StatusKind::ServiceExport(_)
+            | StatusKind::Pod => (PatchParams::apply(FIELD_MANAGER).force(), Patch::Apply(body)),
         };
         let request = at(&kind.api_resource(), key).patch_subresource("status", &key.name, &params, &patch);
         self.answer(&self.source.client, request).await.map(drop)

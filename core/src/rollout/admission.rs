@@ -3,28 +3,34 @@
 //! The registry and a gateway's admission are two channels that know nothing of each other: a cluster that hears that it may
 //! use a tier would be refused by gateways that do not know it yet. What is taken away is told at once.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::event::Command;
 use super::key::ReconcileKey;
 use super::objects::WriteState;
+use super::readiness::Waiting;
 use super::version::StageProgress;
 use super::{Rollout, Timing, Work};
-use crate::api::{REGISTRY_NAMESPACE, WanClusterSpec};
+use crate::api::{AdmittedCluster, REGISTRY_NAMESPACE, WanClusterSpec};
 use crate::emit::object::{Kind, Object, ObjectId};
 use crate::moment::Moment;
 use crate::observed::Istiod;
 use crate::outcome::WriteOutcome;
+use crate::snapshot::Key;
 use crate::translate::Admissions;
 
-/// What other clusters are told of whom gateways here admit.
+/// Whom gateways here admit, and by whom they are admitted.
 #[derive(Debug, Default)]
 pub(super) struct Admission {
     /// The namespaces whose gateways have another admission than they are to have.
     unwritten: BTreeSet<Arc<str>>,
     /// On which tiers; none: nothing was told yet.
     tiers: Option<Told<Admissions>>,
+    /// By cluster, which of its gateways, by their digest; none: nothing was told yet.
+    gateways: BTreeMap<String, Told<Option<String>>>,
+    /// The pods of egress gateways here that take no requests before other clusters admit them.
+    pub(super) pods: BTreeMap<Key, Waiting>,
 }
 
 /// What others are told, and what they are to be told once gateways have had the time for it.
@@ -83,8 +89,9 @@ impl Rollout {
                 self.admission.unwritten.insert(Arc::clone(&key.namespace));
             }
         }
-        let is_waiting = self.admission.tiers.as_ref().is_some_and(Told::is_waiting);
-        if is_waiting && self.admission.unwritten.is_empty() {
+        let Admission { unwritten, tiers, gateways, .. } = &self.admission;
+        let is_waiting = tiers.as_ref().is_some_and(Told::is_waiting) || gateways.values().any(Told::is_waiting);
+        if is_waiting && unwritten.is_empty() {
             let [_, cluster] = ReconcileKey::shared();
             self.queue.add(Work::Reconcile(cluster));
         }
@@ -104,20 +111,36 @@ impl Rollout {
 
     /// What the registry is told of the cluster by now.
     pub(super) fn cluster_to_tell(&mut self, key: &ReconcileKey, now: Moment) -> WanClusterSpec {
-        let snapshot = &self.world.snapshot;
+        let (snapshot, timing) = (&self.world.snapshot, self.timing);
         let mut spec = self.model.translator.cluster(snapshot);
-        let wanted = Admissions::told(spec.admits.as_deref());
         let is_written = self.is_admission_written();
-        let told = self.admission.tiers.get_or_insert_with(|| {
-            let own = self.model.settings.cluster.as_deref();
-            let known = own.and_then(|own| snapshot.wan_clusters.get(REGISTRY_NAMESPACE, own));
-            Told::new(known.map_or_else(|| wanted.clone(), |known| Admissions::told(known.spec.admits.as_deref())))
+        let own = self.model.settings.cluster.as_deref();
+        let known = own.and_then(|own| snapshot.wan_clusters.get(REGISTRY_NAMESPACE, own)).map(|own| &own.spec);
+        let wanted = Admissions::told(spec.admits.as_deref());
+        let tiers = self.admission.tiers.get_or_insert_with(|| {
+            Told::new(known.map_or_else(|| wanted.clone(), |known| Admissions::told(known.admits.as_deref())))
         });
-        told.now = told.now.narrowed(&wanted);
-        let until = told.want(wanted, is_written, self.timing, now);
-        spec.admits = told.now.grouped();
-        if let Some(until) = until {
-            self.queue.add_at(Work::Reconcile(key.clone()), until);
+        tiers.now = tiers.now.narrowed(&wanted);
+        let mut times: Vec<_> = tiers.want(wanted, is_written, timing, now).into_iter().collect();
+        spec.admits = tiers.now.grouped();
+
+        let wanted: BTreeMap<_, _> =
+            spec.admitted.take().into_iter().flatten().map(|it| (it.cluster, it.egress_gateways)).collect();
+        let gateways = &mut self.admission.gateways;
+        gateways.retain(|cluster, _| wanted.contains_key(cluster));
+        for (cluster, digest) in wanted {
+            let told = gateways.entry(cluster).or_insert_with_key(|cluster| {
+                let mut told = known.and_then(|known| known.admitted.as_ref()).into_iter().flatten();
+                Told::new(told.find(|told| told.cluster == *cluster).map(|told| told.egress_gateways.clone()))
+            });
+            times.extend(told.want(Some(digest), is_written, timing, now));
+        }
+        let told = gateways.iter().filter_map(|(cluster, told)| {
+            Some(AdmittedCluster { cluster: cluster.clone(), egress_gateways: told.now.clone()? })
+        });
+        spec.admitted = Some(told.collect::<Vec<_>>()).filter(|told| !told.is_empty());
+        if let Some(first) = times.into_iter().min() {
+            self.queue.add_at(Work::Reconcile(key.clone()), first);
         }
         spec
     }

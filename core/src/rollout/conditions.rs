@@ -183,6 +183,7 @@ impl Rollout {
             StatusKind::McsServiceImport(_) => StatusKey::Clusterset(patch.key.clone()),
             StatusKind::Route(kind) => StatusKey::Route(RouteRef { kind, key: patch.key.clone() }),
             StatusKind::OpenshiftRoute => StatusKey::OpenshiftRoute(patch.key.clone()),
+            StatusKind::Pod => StatusKey::Pod(patch.key.clone()),
         };
         self.conditions.under_way.remove(&subject);
         let wait = match result {
@@ -220,7 +221,7 @@ impl Rollout {
         };
         let is_moving = |key: &ReconcileKey| is_due(key) || is_unseen(key) || is_sent(key);
         match subject {
-            StatusKey::Policy(_) | StatusKey::Connection(_) => None,
+            StatusKey::Policy(_) | StatusKey::Connection(_) | StatusKey::Pod(_) => None,
             StatusKey::Route(route) => {
                 let imports = self.world.snapshot.routes.get(route).into_iter().flat_map(Route::imports);
                 let seen = |(namespace, name)| view(&route.key.namespace, &Key::new(namespace, name));

@@ -61,7 +61,10 @@ impl Rollout {
         self.report_affected(changes, &affected);
         for change in changes {
             match change {
-                Change::GatewayPods(namespace) => self.pods_changed(namespace, now),
+                Change::GatewayPods(namespace) => {
+                    self.pods_changed(namespace, now);
+                    self.await_admission(namespace, now);
+                }
                 // A `ServiceImport` shows them, and slices belong to it.
                 Change::Addresses(import) => {
                     self.queue.add(Work::Reconcile(ReconcileKey::import(import)));
@@ -77,6 +80,11 @@ impl Rollout {
                 }
                 _ => {}
             }
+        }
+        let is_admission =
+            |change: &Change| matches!(change, Change::Admitted(_) | Change::RemoteEgress(_) | Change::Liveness(_));
+        if !self.admission.pods.is_empty() && (!affected.egress.is_empty() || changes.iter().any(is_admission)) {
+            self.queue.add(Work::Admit);
         }
         let keys = ReconcileKey::affected(&affected);
         for key in &keys {

@@ -11,6 +11,7 @@ use crate::api::mcs_service_import::McsServiceImportStatus;
 use crate::api::{ClusterConnectionStatus, DataPlane, ServiceImportStatus, WanPolicyStatus};
 use crate::emit::object::Kind;
 use crate::liveness::Liveness;
+use crate::snapshot::pod::PodCondition;
 use crate::snapshot::{Key, RouteRef, Snapshot, is_from_elsewhere, of_hosts, view};
 use crate::status::{self, RouteParent, Shape, StatusKind, StatusPatch, Subject};
 use crate::translate::Import;
@@ -28,6 +29,8 @@ pub(super) enum StatusKey {
     /// A route that has an import as its parent.
     Route(RouteRef),
     OpenshiftRoute(Key),
+    /// A pod of an egress gateway.
+    Pod(Key),
 }
 
 impl Rollout {
@@ -107,6 +110,10 @@ impl Rollout {
                 };
                 status::mcs_service_import(written, self.conditions.mcs_version, import, &delivery, shape, clock)
             }
+            StatusKey::Pod(key) => {
+                let pod = snapshot.gateway_pods.get(&key.namespace, &key.name)?;
+                status::gateway_pod(pod, self.admission.pods.get(key)?.admittance, clock)
+            }
             StatusKey::Export(key) => {
                 let export = snapshot.service_exports.get(&key.namespace, &key.name)?;
                 let outgoing = translator.outgoing().get(&key.namespace, &key.name)?;
@@ -141,6 +148,15 @@ pub(super) fn remember(snapshot: &mut Snapshot, patch: &StatusPatch) {
         route.tell(ingress.clone());
     }
     let Some(conditions) = patch.body.pointer("/status/conditions") else { return };
+    if let (StatusKind::Pod, Ok(written)) = (patch.kind, Vec::<PodCondition>::deserialize(conditions)) {
+        let pod = snapshot.gateway_pods.get_mut(namespace, name).filter(|pod| pod.metadata.uid == patch.uid);
+        if let Some(status) = pod.and_then(|pod| pod.status.as_mut()) {
+            let known = status.conditions.get_or_insert_default();
+            known.retain(|known| !written.iter().any(|new| new.type_ == known.type_));
+            known.extend(written);
+        }
+        return;
+    }
     let Ok(written) = Vec::<Condition>::deserialize(conditions) else { return };
     match patch.kind {
         StatusKind::ServiceImport => {
@@ -150,7 +166,7 @@ pub(super) fn remember(snapshot: &mut Snapshot, patch: &StatusPatch) {
                 unreadable.conditions = written;
             }
         }
-        StatusKind::Route(_) | StatusKind::OpenshiftRoute => {}
+        StatusKind::Route(_) | StatusKind::OpenshiftRoute | StatusKind::Pod => {}
         StatusKind::WanPolicy => {
             if let Some(policy) = snapshot.wan_policies.get_mut(namespace, name) {
                 policy.status = Some(WanPolicyStatus { conditions: written });

@@ -78,8 +78,10 @@ pub enum Change {
     Liveness(Arc<str>),
     /// What policies go by of a cluster: its labels, or the cable drivers that it supports.
     Cluster(Arc<str>),
-    /// What a cluster says of whom it admits.
+    /// On which tiers a cluster says that it admits others.
     Admission(Arc<str>),
+    /// Which gateways of others a cluster says that it admits.
+    Admitted(Arc<str>),
     /// The policies of which tiers pairs of clusters may use.
     ConnectionPolicies,
     /// The status of the `ClusterConnection` to a cluster.

@@ -22,7 +22,6 @@ impl Snapshot {
         let WanClusterSpec { network: _, tiers: _, egress_gateways, cable_drivers, admits, admitted } = before.spec;
         let name: Arc<str> = metadata.name.unwrap_or_default().into();
         let is_other = before.metadata.labels != metadata.labels || cable_drivers != now.cable_drivers;
-        let is_told = admits != now.admits || admitted != now.admitted;
         let differs = |gateways: &[EgressGateway], others: &[EgressGateway]| {
             let differing: Vec<_> = gateways.iter().filter(|gateway| !others.contains(gateway)).cloned().collect();
             differing.into_iter().map(|gateway| Change::RemoteEgress(gateway.namespace.into()))
@@ -30,7 +29,8 @@ impl Snapshot {
         differs(&egress_gateways, &now.egress_gateways)
             .chain(differs(&now.egress_gateways, &egress_gateways))
             .chain(is_other.then(|| Change::Cluster(Arc::clone(&name))))
-            .chain(is_told.then(|| Change::Admission(Arc::clone(&name))))
+            .chain((admits != now.admits).then(|| Change::Admission(Arc::clone(&name))))
+            .chain((admitted != now.admitted).then(|| Change::Admitted(Arc::clone(&name))))
             .collect()
     }
 
@@ -97,13 +97,13 @@ mod tests {
             (
                 &eu,
                 json!({"tiers": tier, "cableDrivers": ["ipsec"], "admitted": [{"cluster": "d", "egressGateways": "x"}]}),
-                vec![Change::Admission(name())],
-                "who is admitted",
+                vec![Change::Admission(name()), Change::Admitted(name())],
+                "whose gateways are admitted",
             ),
             (
                 &eu,
                 json!({"tiers": tier, "egressGateways": [east]}),
-                vec![Change::RemoteEgress("a".into()), Change::Cluster(name()), Change::Admission(name())],
+                vec![Change::RemoteEgress("a".into()), Change::Cluster(name()), Change::Admitted(name())],
                 "several things",
             ),
             (&eu, json!({"egressGateways": [east]}), vec![Change::Everything], "its tiers"),

@@ -1,11 +1,17 @@
-//! On which tiers this cluster admits each other one, as it tells the registry.
+//! On which tiers this cluster admits each other one, and which of their gateways, as it tells the registry.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::api::{Admission, limits};
+use serde_json::json;
+
+use crate::api::{Admission, EgressGateway, limits};
 use crate::connection::Connection;
 
 use super::Exports;
+use super::target::hash;
+
+/// Hexadecimal digits that tell two states of a cluster's gateways apart.
+const DIGEST_DIGITS: usize = 16;
 
 /// By cluster, the tiers that it is admitted on, where there are any; none: every cluster is, on all.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +68,11 @@ impl Admissions {
             |(tiers, clusters): (&BTreeSet<String>, _)| Admission { tiers: tiers.iter().cloned().collect(), clusters };
         Some(groups.into_iter().map(group).collect())
     }
+}
+
+/// What stands for a cluster's egress gateways as the registry has them, to it and to those that admit them.
+pub fn gateways_digest(gateways: &[EgressGateway]) -> String {
+    hash(&json!(gateways).to_string(), DIGEST_DIGITS)
 }
 
 #[cfg(test)]

@@ -13,6 +13,9 @@ pub const NATIVE_EGRESS_GATEWAY: &str = "mcwan-egress-native";
 /// The Gateway that requests enter an exporting namespace through.
 pub const INGRESS_GATEWAY: &str = "mcwan-ingress";
 
+/// The condition of an egress gateway's pod that it waits for: the clusters that it sends requests to admit it.
+pub const ADMITTED_CONDITION: &str = "mc-wan.l7mp.io/Admitted";
+
 /// The label that Gateway API has for whatever is made for a Gateway (GEP-1762).
 pub const GATEWAY_LABEL: &str = "gateway.networking.k8s.io/gateway-name";
 

@@ -104,7 +104,10 @@ impl Translator {
             self.allot_listeners(&namespace, &mut affected);
         }
         for key in &affected.exports {
+            let before = self.is_exporting(&key.namespace);
             self.translate_export(snapshot, key);
+            // The registry is told which gateways of other clusters are admitted to namespaces that export.
+            affected.cluster |= before != self.is_exporting(&key.namespace);
         }
         affected
     }
@@ -168,6 +171,7 @@ impl Translator {
             | Change::ImportStatus(_)
             | Change::McsImportStatus(_)
             | Change::ConnectionStatus(_)
+            | Change::Admitted(_)
             | Change::RemoteEndpoints(_)
             | Change::OpenshiftRouteStatus(_)
             | Change::Route(_) => {}
@@ -177,7 +181,10 @@ impl Translator {
                 }
             }
             Change::Secrets(namespace) => affected.import(of_hosts(namespace)),
-            Change::RemoteEgress(namespace) => drop(affected.ingress.insert(Arc::clone(namespace))),
+            Change::RemoteEgress(namespace) => {
+                affected.ingress.insert(Arc::clone(namespace));
+                affected.cluster = true;
+            }
             Change::Import(key) => affected.import(key.clone()),
             Change::Addresses(key) => {
                 let now = || clusterset::addresses(snapshot, &key.namespace, &key.name);
@@ -302,6 +309,11 @@ impl Translator {
             }
             None => drop(self.outgoing.remove(key)),
         }
+    }
+
+    /// Whether anything of a namespace is exported.
+    fn is_exporting(&self, namespace: &str) -> bool {
+        self.outgoing.in_namespace(namespace).any(Outgoing::is_exported)
     }
 
     /// What other clusters export.

@@ -5,6 +5,7 @@ mod conditions;
 mod connections;
 mod openshift_routes;
 mod pods;
+mod readiness;
 mod registry;
 mod routes;
 mod work;

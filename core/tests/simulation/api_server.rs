@@ -230,6 +230,7 @@ impl ApiServer {
             StatusKind::Route(RouteKind::Http) => Watched::Emitted(Kind::HttpRoute),
             StatusKind::Route(RouteKind::Grpc) => Watched::GrpcRoute,
             StatusKind::OpenshiftRoute => Watched::OpenshiftRoute,
+            StatusKind::Pod => Watched::Pod,
         };
         let known =
             self.get(kind, &patch.key).filter(|known| patch.uid.as_deref().is_none_or(|uid| *uid == *known.uid));

@@ -216,13 +216,16 @@ pub(crate) fn own_export(namespace: &str, name: &str) -> Input {
 }
 
 pub(crate) fn pod(namespace: &str, gateway: &str, name: &str, number: u32, is_ready: bool) -> Input {
+    let address = format!("10.200.{}.{}", number / 200, number % 200 + 1);
+    // Other clusters admit it from the beginning: nobody waits for that here.
+    let admitted = json!({"type": "mc-wan.l7mp.io/Admitted", "status": "True", "message": address});
     let body = json!({
         "metadata": {"labels": {"gateway.networking.k8s.io/gateway-name": gateway}},
         "spec": {"containers": []},
         "status": {
             "phase": "Running",
-            "podIPs": [{"ip": format!("10.200.{}.{}", number / 200, number % 200 + 1)}],
-            "conditions": [{"type": "Ready", "status": if is_ready { "True" } else { "False" }}],
+            "podIPs": [{"ip": address}],
+            "conditions": [{"type": "Ready", "status": if is_ready { "True" } else { "False" }}, admitted],
         },
     });
     Input::new(Watched::Pod, namespace, name, body)

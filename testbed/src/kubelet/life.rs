@@ -49,7 +49,7 @@ struct Life {
 pub(super) async fn live(node: Arc<Node>, register: Register, pod: Pod, kind: Kind, orders: UnboundedReceiver<Order>) {
     bind(&node, &pod).await;
     let reporter = Reporter::new(Arc::clone(&node), &pod);
-    let health = Health::new(node.address());
+    let health = Health::new(&pod, node.address());
     let mut life = Life { node, register, pod, kind, orders, reporter, health };
     if let Some(host) = life.settle().await {
         life.run(&host).await;
@@ -139,6 +139,7 @@ impl Life {
                 () = sleep_until(end) => return false,
                 order = self.orders.recv() => match order {
                     Some(Order::Kill) => {}
+                    Some(Order::Gates(gates)) => self.open(gates),
                     Some(Order::End(_) | Order::Gone) | None => return true,
                 },
             }
@@ -159,6 +160,7 @@ impl Life {
                         *running = Running::Nothing;
                         return End::Exited;
                     }
+                    Some(Order::Gates(gates)) => self.open(gates),
                     Some(Order::End(grace)) => return End::Ordered(Some(grace)),
                     Some(Order::Gone) | None => return End::Ordered(None),
                 },
@@ -180,6 +182,14 @@ impl Life {
     fn turn(&mut self, state: State) {
         if self.health.state != state {
             (self.health.state, self.health.turned) = (state, Timestamp::now());
+            self.report();
+        }
+    }
+
+    /// Its readiness gates are open, or are not, which is told where it is news.
+    fn open(&mut self, gates: bool) {
+        if self.health.gates != gates {
+            (self.health.gates, self.health.turned) = (gates, Timestamp::now());
             self.report();
         }
     }

@@ -48,7 +48,8 @@ async fn tell(node: Arc<Node>, pod: ObjectMeta, mut newest: watch::Receiver<Valu
             let status = newest.borrow_and_update().clone();
             // The uid keeps it from another Pod of the same name.
             let patch = json!({"metadata": {"uid": pod.uid}, "status": status});
-            match pods.patch_status(&name, &PatchParams::default(), &Patch::Merge(&patch)).await {
+            // Conditions of others stay.
+            match pods.patch_status(&name, &PatchParams::default(), &Patch::Strategic(&patch)).await {
                 Ok(_) => break,
                 Err(Error::Api(answer)) if answer.code == 404 || answer.code == 409 => return,
                 Err(_) => sleep(RETRY).await,

@@ -25,6 +25,8 @@ pub(super) struct Health {
     /// Its address, once it has one.
     pub(super) address: Option<Ipv4Addr>,
     pub(super) node_address: Ipv4Addr,
+    /// Whether its readiness gates are open.
+    pub(super) gates: bool,
     /// When the pod started.
     pub(super) started: Timestamp,
     /// Since when it is (un)ready.
@@ -39,11 +41,19 @@ impl State {
 
 impl Health {
     /// That of a pod which has just been bound.
-    pub(super) fn new(node_address: Ipv4Addr) -> Self {
+    pub(super) fn new(pod: &Pod, node_address: Ipv4Addr) -> Self {
         let now = Timestamp::now();
         let state = State::waiting("ContainerCreating", "");
-        Self { state, restarts: 0, address: None, node_address, started: now, turned: now }
+        Self { state, restarts: 0, address: None, node_address, gates: gates(pod), started: now, turned: now }
     }
+}
+
+/// Whether others let a pod take requests: a gate is open where its condition says so.
+pub(super) fn gates(pod: &Pod) -> bool {
+    let conditions = || pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let is_open = |gate: &str| conditions().any(|condition| condition.type_ == gate && condition.status == "True");
+    let mut gates = pod.spec.iter().flat_map(|spec| spec.readiness_gates.iter().flatten());
+    gates.all(|gate| is_open(&gate.condition_type))
 }
 
 /// The status of a pod that is bound.
@@ -71,7 +81,7 @@ pub(super) fn status(pod: &Pod, health: &Health) -> Value {
             condition("PodScheduled", true, &health.started),
             condition("Initialized", true, &health.started),
             condition("ContainersReady", ready, &health.turned),
-            condition("Ready", ready, &health.turned),
+            condition("Ready", ready && health.gates, &health.turned),
         ],
         "containerStatuses": [{
             "name": name,

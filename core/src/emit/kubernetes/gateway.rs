@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::emit::object::{Kind, Object};
 use crate::problem::{Problem, Reason};
 use crate::translate::Import;
-use crate::translate::gateway_pods::GATEWAY_LABEL;
+use crate::translate::gateway_pods::{ADMITTED_CONDITION, GATEWAY_LABEL};
 
 use super::draft::Draft;
 use super::{Settings, names};
@@ -19,10 +19,6 @@ pub(super) const LISTENERS: usize = 64;
 /// Who may look at the numbers that the filter publishes, such as which config is in force: by default the agent
 /// shows none that are not Istio's.
 const STATS_ANNOTATION: (&str, &str) = ("sidecar.istio.io/statsInclusionPrefixes", "wasmcustom.mcwan");
-
-/// How long a pod that requests leave through waits before it takes any: the other clusters get to know its address as
-/// soon as it has one, and until they do their gateways refuse it.
-const ADMISSION_SECONDS: u32 = 5;
 
 /// The ports of an import with those of their listeners. A reserved port goes without where the import itself has
 /// the port that would stand in for it.
@@ -153,16 +149,11 @@ fn deployment(gateway: &str) -> String {
     } else {
         String::new()
     };
-    let containers = if gateway == names::INGRESS_GATEWAY {
+    // One that requests leave through takes none before the clusters that they go to admit it.
+    let gates = if gateway == names::INGRESS_GATEWAY {
         String::new()
     } else {
-        format!(
-            "      containers:
-      - name: istio-proxy
-        readinessProbe:
-          initialDelaySeconds: {ADMISSION_SECONDS}
-"
-        )
+        format!("      readinessGates:\n      - conditionType: {ADMITTED_CONDITION}\n")
     };
     format!(
         "\
@@ -170,7 +161,7 @@ spec:
   replicas: 2
   template:
 {metadata}    spec:
-{containers}      topologySpreadConstraints:
+{gates}      topologySpreadConstraints:
       - maxSkew: 1
         topologyKey: kubernetes.io/hostname
         whenUnsatisfiable: ScheduleAnyway

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::api::{ClusterTier, EgressGateway, REGISTRY_NAMESPACE, WanClusterSpec, limits};
+use crate::api::{AdmittedCluster, ClusterTier, EgressGateway, REGISTRY_NAMESPACE, WanCluster, WanClusterSpec, limits};
 use crate::connection::Member;
 use crate::problem::{ObjectRef, Problem, Reason};
 use crate::snapshot::Snapshot;
 use crate::translate::gateway_pods::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, known_addresses};
-use crate::translate::{Admissions, Admitted, Translator};
+use crate::translate::{Admissions, Admitted, Translator, gateways_digest};
 
 impl Translator {
     /// What this cluster tells the registry of itself, but for its network.
@@ -31,8 +31,29 @@ impl Translator {
             egress_gateways,
             cable_drivers: self.options.cable_drivers.clone().unwrap_or_else(known),
             admits: Admissions::permitted(&self.exports).grouped(),
+            admitted: Some(self.admitted_clusters(snapshot)).filter(|admitted| !admitted.is_empty()),
             ..WanClusterSpec::default()
         }
+    }
+
+    /// The other clusters whose egress gateways call what this one exports, as they are to be admitted.
+    fn admitted_clusters(&self, snapshot: &Snapshot) -> Vec<AdmittedCluster> {
+        let callers = self.admitted_from(snapshot).filter(|(_, cluster)| {
+            cluster.spec.egress_gateways.iter().any(|gateway| self.is_exporting(&gateway.namespace))
+        });
+        let admitted = callers.map(|(name, cluster)| AdmittedCluster {
+            cluster: name.to_owned(),
+            egress_gateways: gateways_digest(&cluster.spec.egress_gateways),
+        });
+        admitted.take(limits::CLUSTERS).collect()
+    }
+
+    /// The other clusters, but those that have been silent for too long.
+    fn admitted_from<'s>(&'s self, snapshot: &'s Snapshot) -> impl Iterator<Item = (&'s str, &'s WanCluster)> {
+        let own = self.options.cluster.as_deref();
+        let named =
+            snapshot.wan_clusters.iter().filter_map(|cluster| Some((cluster.metadata.name.as_deref()?, cluster)));
+        named.filter(move |(name, _)| Some(*name) != own && !snapshot.refused_clusters.contains(*name))
     }
 
     /// What of [`Self::cluster`] the registry is not told, as it is too much: requests from there are refused elsewhere.
@@ -74,11 +95,7 @@ impl Translator {
     /// From where requests for exports of a namespace are let in: from the egress gateways of that namespace in the other
     /// clusters, but for clusters that have been silent for too long, on the tiers that the pair of clusters may use.
     pub fn admitted(&self, snapshot: &Snapshot, namespace: &str) -> Admitted {
-        let own = self.options.cluster.as_deref();
-        let others =
-            snapshot.wan_clusters.iter().filter_map(|cluster| Some((cluster.metadata.name.as_deref()?, cluster)));
-        let others = others.filter(|(name, _)| Some(*name) != own && !snapshot.refused_clusters.contains(*name));
-        let others: Vec<_> = others.collect();
+        let others: Vec<_> = self.admitted_from(snapshot).collect();
         let of_tier = |(tier, port): (&str, u16)| {
             let is_refused = |name: &str| self.exports.connection(name).is_some_and(|pair| pair.forbids(tier));
             let admitted = others.iter().filter(|(name, _)| !is_refused(name));

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use mcwan_core::api::EgressGateway;
 use mcwan_core::emit::object::{Kind, ObjectId};
 use mcwan_core::rollout::{Event, WatchEvent};
 use mcwan_core::snapshot::Key;
+use mcwan_core::translate::gateways_digest;
 use mcwan_core::watched::Watched;
 use serde_json::{Value, json};
 
@@ -54,8 +56,12 @@ fn no_policy() -> Event {
 
 /// What the registry is told of whom gateways admit.
 fn admits(play: &Play) -> Option<&Value> {
+    told(play, "admits")
+}
+
+fn told<'p>(play: &'p Play, field: &str) -> Option<&'p Value> {
     let id = ObjectId { kind: Kind::WanCluster, key: Key::new(REGISTRY, "own") };
-    play.objects[&id].0["spec"].get("admits")
+    play.objects[&id].0["spec"].get(field)
 }
 
 /// How many rules the gateways of the namespace refuse by: one is for everybody who is not known.
@@ -135,6 +141,20 @@ fn one_who_takes_over_tells_of_nothing_before_gateways_have_had_the_time() {
 }
 
 #[test]
+fn an_admission_that_cannot_be_written_now_is_waited_for() {
+    let mut play = exporting();
+    play.happen(policy(&["low"]));
+    settle(&mut play);
+    play.ending = Some("secure");
+    play.happen(no_policy());
+    play.pass(60);
+    assert_eq!((admits(&play).is_some(), refusals(&play)), (true, 2), "gateways still refuse");
+    play.ending = None;
+    settle(&mut play);
+    assert_eq!((admits(&play), refusals(&play)), (None, 1));
+}
+
+#[test]
 fn an_admission_that_is_not_taken_holds_up_nobody_for_ever() {
     let mut play = exporting();
     play.happen(policy(&["low"]));
@@ -143,4 +163,38 @@ fn an_admission_that_is_not_taken_holds_up_nobody_for_ever() {
     play.happen(no_policy());
     play.pass(2);
     assert_eq!((admits(&play), refusals(&play)), (None, 2), "other namespaces' gateways do admit it");
+}
+
+/// The egress gateway of `far` has these pods by now.
+fn gateways_of_far(addresses: &[&str]) -> (Event, String) {
+    let tiers = json!([{"name": "high", "port": 31_111}, {"name": "low", "port": 31_112}]);
+    let gateways = json!([{"namespace": "secure", "addresses": addresses}]);
+    let spec = json!({"tiers": tiers, "egressGateways": gateways});
+    let digest = gateways_digest(&serde_json::from_value::<Vec<EgressGateway>>(gateways).unwrap());
+    (Event::Watch(mk_input(Watched::Emitted(Kind::WanCluster), mk("WANCluster", REGISTRY, "far", &spec))), digest)
+}
+
+#[test]
+fn gateways_of_others_are_told_to_be_admitted_once_ours_have_had_the_time() {
+    let admitted = |play: &Play| told(play, "admitted").map_or(Value::Null, |told| told[0]["egressGateways"].clone());
+    let mut play = exporting();
+    let (_, before) = gateways_of_far(&["10.30.0.9"]);
+    assert_eq!(admitted(&play), json!(before));
+    let (event, after) = gateways_of_far(&["10.30.0.9", "10.30.0.10"]);
+    play.happen(event);
+    pass_half_a_lead(&mut play);
+    assert_eq!(admitted(&play), json!(before), "what was told before stays meanwhile");
+    play.happen(Event::Leading(false));
+    play.happen(Event::Leading(true));
+    pass_half_a_lead(&mut play);
+    assert_eq!(admitted(&play), json!(before), "nor does one who takes over know since when");
+    play.pass(1);
+    assert_eq!(admitted(&play), json!(after));
+    settle(&mut play);
+    play.happen(gateways_of_far(&[]).0);
+    settle(&mut play);
+    let key = Key::new("secure", "ledger");
+    play.happen(Event::Watch(WatchEvent::Deleted { kind: Watched::ServiceExport, key, version: None }));
+    play.pass(60);
+    assert_eq!(admitted(&play), Value::Null, "who exports nothing admits nobody");
 }

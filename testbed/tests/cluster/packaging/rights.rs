@@ -74,6 +74,9 @@ async fn its_rights_are_these(cluster: &TestCluster) -> Result<()> {
         ("patch telemetry.istio.io/telemetries secure mesh-default", false),
         ("patch core/configmaps secure mcwan-ingress", true),
         ("patch core/configmaps secure settings", false),
+        // Of pods, only the status is written.
+        ("patch core/pods/status secure mcwan-egress-istio-x7k", true),
+        ("patch core/pods secure mcwan-egress-istio-x7k", false),
         // What says where requests go is written where nobody else's does.
         ("create gateway.networking.k8s.io/referencegrants mc-wan", true),
         ("create gateway.networking.k8s.io/referencegrants secure", false),
@@ -158,6 +161,19 @@ async fn what_the_controller_has_not_made_it_may_not_write() -> Result<()> {
     let (told, leading) = (slice("told", "clusterset.mcwan")?, slice("leading", "theirs")?);
     let own = slice("own", "payment-clusterset")?;
     let given = file("given", &service("ours", "somebody"))?;
+    for (name, gateway) in [("egress", "mcwan-egress"), ("ingress", "mcwan-ingress")] {
+        let labels =
+            format!("{{gateway.networking.k8s.io/gateway-name: {gateway}, app.kubernetes.io/managed-by: mcwan}}");
+        let pod = format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}, namespace: default, labels: {labels}}}\n\
+             spec: {{containers: [{{name: a, image: a}}], automountServiceAccountToken: false}}\n"
+        );
+        // A pod needs the service account that a controller makes.
+        until(Duration::from_mins(1), "the pod is taken", async || Ok(cluster.apply(&pod).await.is_ok())).await?;
+    }
+    let say_of = |pod: &str| {
+        format!("patch pod {pod} --subresource=status --type=merge --patch={{\"status\":{{\"reason\":\"a\"}}}}")
+    };
     // What the API server has been told a moment ago, it does not enforce at once.
     let is_refused = async || Ok(attempt("delete service theirs --dry-run=server").await.is_err());
     until(Duration::from_mins(1), "the policy is in force", is_refused).await?;
@@ -172,12 +188,15 @@ async fn what_the_controller_has_not_made_it_may_not_write() -> Result<()> {
         (format!("{apply} {told}"), true, "tells DNS of endpoints"),
         (format!("{apply} {own}"), true, "leads its own Service's clients to them"),
         (format!("{apply} {leading}"), false, "leads to other endpoints"),
+        (say_of("egress"), true, "says something of an egress gateway's pod"),
+        (say_of("ingress"), false, "says something of another pod"),
     ] {
         let done = attempt(&task).await;
         assert_eq!(done.is_ok(), expected, "{message}: {done:?}");
         if let Err(refusal) = done {
             let why = match message {
                 "leads to other endpoints" => "mcwan's controller leads no clients but those of its own Services",
+                "says something of another pod" => "mcwan's controller says of the pods of its egress gateways",
                 _ => "mcwan's controller writes what has the label app.kubernetes.io/managed-by: mcwan",
             };
             assert!(refusal.to_string().contains(why), "{message}: {refusal}");

@@ -1,0 +1,88 @@
+//! New pods of egress gateways: they take requests once the clusters that these go to admit them.
+//!
+//! A pod's address is told to the registry as soon as there is one, and the gateways there refuse it until they have heard of
+//! it. Its readiness gate waits until their clusters say that they have.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::statuses::StatusKey;
+use super::{Rollout, Work};
+use crate::api::REGISTRY_NAMESPACE;
+use crate::liveness::Liveness;
+use crate::moment::Moment;
+use crate::snapshot::Key;
+use crate::snapshot::pod::Pod;
+use crate::status::{Admittance, is_said};
+use crate::translate::gateway_pods::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, addresses_of, gateway_of, is_over};
+use crate::translate::{Tier, gateways_digest};
+
+/// How long a pod waits at most: a cluster that says nothing must not keep it from serving the others. A registry and a
+/// controller that are well take two seconds.
+const ADMISSION_WAIT: Duration = Duration::from_secs(30);
+
+/// A pod that waits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiting {
+    since: Moment,
+    pub(super) admittance: Admittance,
+}
+
+impl Rollout {
+    /// Looks at the pods of all namespaces.
+    pub(super) fn await_all_admissions(&mut self, now: Moment) {
+        let pods = self.world.snapshot.gateway_pods.iter().filter_map(|pod| pod.metadata.namespace.as_deref());
+        for namespace in pods.map(Arc::from).collect::<BTreeSet<_>>() {
+            self.await_admission(&namespace, now);
+        }
+    }
+
+    /// The pods of a namespace may be others.
+    pub(super) fn await_admission(&mut self, namespace: &Arc<str>, now: Moment) {
+        let is_new = |pod: &&Pod| {
+            let is_egress = matches!(gateway_of(pod), Some(EGRESS_GATEWAY | NATIVE_EGRESS_GATEWAY));
+            let is_going = pod.metadata.deletion_timestamp.is_some() || is_over(pod);
+            is_egress && !is_going && addresses_of(pod).next().is_some() && !is_said(pod)
+        };
+        let pods = self.world.snapshot.gateway_pods.in_namespace(namespace);
+        let new: Vec<_> = pods.filter(is_new).map(|pod| Key::of(&pod.metadata)).collect();
+        self.admission.pods.retain(|key, _| key.namespace != *namespace || new.contains(key));
+        for pod in new {
+            self.admission.pods.entry(pod).or_insert(Waiting { since: now, admittance: Admittance::Awaited });
+            self.queue.add(Work::Admit);
+        }
+    }
+
+    /// Looks which of the pods that wait are admitted by now.
+    pub(super) fn look_at_admission(&mut self, now: Moment) {
+        let snapshot = &self.world.snapshot;
+        let cluster = |name: &str| snapshot.wan_clusters.get(REGISTRY_NAMESPACE, name).map(|cluster| &cluster.spec);
+        let own = self.model.settings.cluster.as_deref().unwrap_or_default();
+        let told = cluster(own).map_or(&[][..], |own| &*own.egress_gateways);
+        let digest = gateways_digest(told);
+        let is_told =
+            |pod: &Pod| addresses_of(pod).all(|address| told.iter().any(|it| it.addresses.contains(&address)));
+        let admits = |name: &str| {
+            let mut admitted = cluster(name).and_then(|cluster| cluster.admitted.as_ref()).into_iter().flatten();
+            admitted.any(|admitted| admitted.cluster == own && admitted.egress_gateways == digest)
+        };
+        // Who is admitted stays so, though others join.
+        let awaited = self.admission.pods.iter_mut().filter(|(_, waiting)| waiting.admittance == Admittance::Awaited);
+        for (key, waiting) in awaited {
+            let Some(pod) = snapshot.gateway_pods.get(&key.namespace, &key.name) else { continue };
+            let imports = self.model.translator.imports().in_namespace(&key.namespace);
+            let called = imports.flat_map(|import| &import.tiers).flat_map(Tier::remote);
+            let mut live = called.filter(|source| source.liveness == Liveness::Live);
+            let until = waiting.since + ADMISSION_WAIT;
+            if live.all(|source| is_told(pod) && admits(&source.cluster)) {
+                waiting.admittance = Admittance::Admitted;
+            } else if until <= now {
+                waiting.admittance = Admittance::Late;
+            } else {
+                self.queue.add_at(Work::Admit, until);
+            }
+            self.queue.add(Work::Report(StatusKey::Pod(key.clone())));
+        }
+    }
+}

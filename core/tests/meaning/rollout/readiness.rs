@@ -1,0 +1,137 @@
+//! New pods of egress gateways, and the clusters that are to admit them.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::Timestamp;
+use mcwan_core::api::EgressGateway;
+use mcwan_core::emit::object::{Kind, ObjectId};
+use mcwan_core::moment::Moment;
+use mcwan_core::rollout::Event;
+use mcwan_core::snapshot::Key;
+use mcwan_core::translate::gateways_digest;
+use mcwan_core::watched::Watched;
+use serde_json::{Value, json};
+
+use super::{Play, mk_input};
+use crate::translator::{mk, mk_options, mk_pod};
+
+const REGISTRY: &str = "mc-wan-registry";
+const CONDITION: &str = "mc-wan.l7mp.io/Admitted";
+
+fn lease(name: &str, renewal: u64) -> Event {
+    let spec = json!({"renewTime": renewal.to_string(), "leaseDurationSeconds": 30});
+    Event::Watch(mk_input(Watched::Lease, mk("Lease", REGISTRY, name, &spec)))
+}
+
+/// `secure/payment` is imported from `far`. Time passes while these clusters are alive.
+fn importing(alive: &[&str]) -> Play {
+    let mut play = Play::of_payment();
+    play.rollout.set_clock(Time(Timestamp::UNIX_EPOCH));
+    for name in ["far", "own"] {
+        play.happen(lease(name, 0));
+    }
+    pass(&mut play, alive, 60);
+    play
+}
+
+fn pass(play: &mut Play, alive: &[&str], seconds: u64) {
+    for _ in 0..seconds {
+        play.pass(1);
+        let renewal = play.now.since(Moment::START).as_secs();
+        for name in alive {
+            play.happen(lease(name, renewal));
+        }
+    }
+}
+
+/// A pod of the egress gateway has come, and the registry has heard of it.
+fn start(play: &mut Play, name: &str, address: &str, condition: Option<&Value>) {
+    let mut pod = mk_pod("secure", "mcwan-egress", name, address);
+    pod["status"]["conditions"] = condition.into_iter().cloned().collect();
+    play.happen(Event::Watch(mk_input(Watched::Pod, pod)));
+    play.echo(Kind::WanCluster);
+}
+
+/// `far` says that it admits the gateways of this cluster as they are in the registry, or others.
+fn admit(play: &mut Play, is_current: bool) {
+    let own = ObjectId { kind: Kind::WanCluster, key: Key::new(REGISTRY, "own") };
+    let gateways = play.objects[&own].0["spec"]["egressGateways"].clone();
+    let gateways: Vec<EgressGateway> = serde_json::from_value(gateways).unwrap_or_default();
+    let digest = gateways_digest(if is_current { &gateways } else { &[] });
+    let tiers = json!([{"name": "high", "port": 31_111}, {"name": "low", "port": 31_112}]);
+    let spec = json!({"tiers": tiers, "admitted": [{"cluster": "own", "egressGateways": digest}]});
+    play.happen(Event::Watch(mk_input(Watched::Emitted(Kind::WanCluster), mk("WANCluster", REGISTRY, "far", &spec))));
+}
+
+fn text<'v>(object: &'v Value, field: &str) -> &'v str {
+    object[field].as_str().unwrap_or_default()
+}
+
+/// What the pods were told, in order.
+fn told(play: &Play) -> Vec<(&str, &str, &str)> {
+    let conditions = play.told.iter().filter_map(|(key, status)| Some((key, status["conditions"].as_array()?)));
+    let ours = conditions.flat_map(|(key, all)| all.iter().map(move |condition| (key, condition)));
+    let ours = ours.filter(|(_, condition)| condition["type"] == CONDITION);
+    ours.map(|(key, condition)| (&**key, text(condition, "status"), text(condition, "reason"))).collect()
+}
+
+#[test]
+fn a_pod_takes_requests_once_the_clusters_that_these_go_to_admit_it() {
+    let alive = ["far", "own"];
+    let mut play = importing(&alive);
+    start(&mut play, "pod-1", "10.30.0.1", None);
+    admit(&mut play, false);
+    pass(&mut play, &alive, 2);
+    assert_eq!(told(&play), [], "the gateways there know others");
+    admit(&mut play, true);
+    let admitted = ("secure/pod-1", "True", "Admitted");
+    assert_eq!(told(&play), [admitted]);
+    let condition = play.told.last().expect("it was told").1["conditions"][0].clone();
+    start(&mut play, "pod-1", "10.30.0.1", Some(&condition));
+    start(&mut play, "pod-2", "10.30.0.2", None);
+    pass(&mut play, &alive, 2);
+    play.happen(Event::Leading(false));
+    play.happen(Event::Leading(true));
+    pass(&mut play, &alive, 2);
+    assert_eq!(told(&play), [admitted], "another is waited for, and nothing is written twice");
+    admit(&mut play, true);
+    assert_eq!(told(&play), [admitted, ("secure/pod-2", "True", "Admitted")]);
+}
+
+#[test]
+fn a_pod_waits_thirty_seconds_at_most() {
+    let alive = ["far", "own"];
+    let mut play = importing(&alive);
+    start(&mut play, "pod-1", "10.30.0.1", None);
+    pass(&mut play, &alive, 29);
+    assert_eq!(told(&play), []);
+    pass(&mut play, &alive, 1);
+    assert_eq!(told(&play), [("secure/pod-1", "True", "Timeout")]);
+    pass(&mut play, &alive, 60);
+    assert_eq!(told(&play).len(), 1, "once");
+}
+
+#[test]
+fn a_cluster_that_is_stale_is_not_waited_for() {
+    let mut play = importing(&["own"]);
+    start(&mut play, "pod-1", "10.30.0.1", None);
+    assert_eq!(told(&play), [("secure/pod-1", "True", "Admitted")]);
+}
+
+#[test]
+fn a_pod_of_a_namespace_whose_requests_go_nowhere_waits_for_nobody() {
+    let mut play = Play::new(mk_options(), Vec::new());
+    play.rollout.set_clock(Time(Timestamp::UNIX_EPOCH));
+    start(&mut play, "pod-1", "10.30.0.1", None);
+    assert_eq!(told(&play), [("secure/pod-1", "True", "Admitted")]);
+}
+
+#[test]
+fn a_pod_that_gets_another_address_waits_again() {
+    let alive = ["far", "own"];
+    let mut play = importing(&alive);
+    let condition = json!({"type": CONDITION, "status": "True", "message": "10.30.0.1"});
+    start(&mut play, "pod-1", "10.30.0.7", Some(&condition));
+    assert_eq!(told(&play), [("secure/pod-1", "False", "Waiting")]);
+    admit(&mut play, true);
+    assert_eq!(told(&play)[1..], [("secure/pod-1", "True", "Admitted")]);
+}
