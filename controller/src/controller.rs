@@ -199,8 +199,8 @@ async fn work(
                 let key = steering_keys.borrow().clone();
                 carry_out(&mut rollout, now(), Event::SteeringKey(key), &mut executor, &metrics);
             }
-            readable = secrets.next() => {
-                let event = Event::ReadableSecrets(readable.context("nobody asks for Secrets any more")?);
+            answers = secrets.next() => {
+                let event = Event::ReadableSecrets(answers.context("nobody asks for Secrets any more")?);
                 carry_out(&mut rollout, now(), event, &mut executor, &metrics);
             }
             () = tokio::time::sleep_until(wake_up.into()) => {}

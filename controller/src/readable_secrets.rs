@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 #[derive(Debug)]
 pub struct ReadableSecrets {
     named: watch::Sender<BTreeSet<Key>>,
-    answers: mpsc::Receiver<BTreeSet<Key>>,
+    answers: mpsc::Receiver<BTreeMap<Key, bool>>,
 }
 
 impl ReadableSecrets {
@@ -50,9 +50,9 @@ impl ReadableSecrets {
         self.named.send_replace(named);
     }
 
-    /// Those of them that we may read: as soon as it is known of each, and then whenever they are others. None if nobody asks
-    /// any more, which is so only after a panic.
-    pub async fn next(&mut self) -> Option<BTreeSet<Key>> {
+    /// Whether we may read each of them: as soon as all is known, and then whenever it is otherwise. None if nobody asks any
+    /// more, which is so only after a panic.
+    pub async fn next(&mut self) -> Option<BTreeMap<Key, bool>> {
         self.answers.recv().await
     }
 }
@@ -61,7 +61,7 @@ async fn keep_asking(
     reviews: Api<SelfSubjectAccessReview>,
     period: Duration,
     mut questions: watch::Receiver<BTreeSet<Key>>,
-    answers: mpsc::Sender<BTreeSet<Key>>,
+    answers: mpsc::Sender<BTreeMap<Key, bool>>,
 ) {
     if questions.changed().await.is_err() {
         return;
@@ -79,8 +79,13 @@ async fn keep_asking(
         for (answer, secret) in asked.buffer_unordered(CONCURRENCY).collect::<Vec<_>>().await {
             match answer {
                 Ok(may) => drop(known.insert(secret, may)),
-                // What was said before holds.
-                Err(error) => failure = Some((error, secret)),
+                Err(error) => {
+                    // What was said before holds.
+                    if told.is_some() || start.elapsed() >= PATIENCE {
+                        known.entry(secret.clone()).or_insert(false);
+                    }
+                    failure = Some((error, secret));
+                }
             }
         }
         if let Some((error, secret)) = &failure {
@@ -91,10 +96,9 @@ async fn keep_asking(
             backoff.succeeded();
         }
         let is_known = named.iter().all(|secret| known.contains_key(secret));
-        let readable: BTreeSet<_> = known.iter().filter(|(_, may)| **may).map(|(secret, _)| secret.clone()).collect();
-        if (is_known || told.is_some() || start.elapsed() >= PATIENCE) && told.as_ref() != Some(&readable) {
-            told = Some(readable.clone());
-            if answers.send(readable).await.is_err() {
+        if is_known && told.as_ref() != Some(&known) {
+            told = Some(known.clone());
+            if answers.send(known.clone()).await.is_err() {
                 return;
             }
         }

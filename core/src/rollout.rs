@@ -186,8 +186,9 @@ impl Rollout {
                     self.update(&[Change::Everything], now);
                 }
             }
-            Event::ReadableSecrets(readable) => {
-                let changes = self.world.snapshot.allow(readable);
+            Event::ReadableSecrets(secrets) => {
+                let changes = self.world.snapshot.allow(secrets);
+                let changes = self.world.hold_back(changes);
                 if !matches!(self.leadership, Leadership::Following) {
                     self.update(&changes, now);
                 }
@@ -218,7 +219,7 @@ impl Rollout {
         // Until it is told which of their Secrets may be read, `Route`s with TLS could be neither served nor refused.
         let snapshot = &self.world.snapshot;
         let names_none = || self.model.translator.routes().named_secrets(snapshot).is_empty();
-        let is_told = || snapshot.readable_secrets.is_some() || names_none();
+        let is_told = || snapshot.secrets.is_some() || names_none();
         self.world.is_synced() && is_told()
     }
 

@@ -54,8 +54,8 @@ pub struct Snapshot {
     pub routes: Routes,
     /// What is asked for hosts that users choose.
     pub openshift_routes: Objects<OpenshiftRoute>,
-    /// Of the Secrets that these name, those that we may read; none: all.
-    pub readable_secrets: Option<BTreeSet<Key>>,
+    /// Of each Secret that these name, as far as that was asked, whether we may read it; none: all.
+    pub secrets: Option<BTreeMap<Key, bool>>,
     /// What this cluster exports.
     pub service_exports: Objects<ServiceExport>,
     /// What the clusters export, by the registry.
@@ -126,9 +126,12 @@ impl Snapshot {
         })
     }
 
-    /// Whether we may read a Secret that a `Route` names.
-    pub fn may_read(&self, namespace: &str, secret: &str) -> bool {
-        self.readable_secrets.as_ref().is_none_or(|all| all.contains(&Key::new(namespace, secret)))
+    /// Whether we may read the Secret that a `Route` names, if it names any; none: that is not known yet.
+    pub fn may_read(&self, route: &OpenshiftRoute) -> Option<bool> {
+        match (&self.secrets, named_secret(route)) {
+            (Some(asked), Some(secret)) => asked.get(&secret).copied(),
+            (None, _) | (_, None) => Some(true),
+        }
     }
 
     /// The slices of a Service.
@@ -146,6 +149,11 @@ impl Snapshot {
         }
         all
     }
+}
+
+/// The Secret with the certificate of a `Route`, if it names one.
+pub fn named_secret(route: &OpenshiftRoute) -> Option<Key> {
+    Some(Key::new(Key::of(&route.metadata).namespace, route.named_secret()?))
 }
 
 /// The Service that a slice belongs to.

@@ -44,7 +44,9 @@ async fn serving(server: Arc<watch::Sender<Server>>) -> Client {
     let address = listener.local_addr().expect("an address");
     let answer = async move |body: String| answer(&server, &body);
     tokio::spawn(async move { axum::serve(listener, Router::new().fallback(answer)).await });
-    Client::try_from(Config::new(format!("http://{address}").parse().expect("a URI"))).expect("a client")
+    let mut config = Config::new(format!("http://{address}").parse().expect("a URI"));
+    config.default_retry = false; // as the controller has it
+    Client::try_from(config).expect("a client")
 }
 
 fn answer(server: &watch::Sender<Server>, body: &str) -> Response {
@@ -72,36 +74,44 @@ fn keys(names: &[&str]) -> BTreeSet<Key> {
     names.iter().map(|name| Key::new("secure", *name)).collect()
 }
 
-async fn next(secrets: &mut ReadableSecrets) -> BTreeSet<Key> {
-    timeout(PATIENCE, secrets.next()).await.expect("it is told in time").expect("it goes on")
+/// What is told next: `a+b-` where `a` may be read, and `b` may not.
+async fn next(secrets: &mut ReadableSecrets) -> String {
+    let told = timeout(PATIENCE, secrets.next()).await.expect("it is told in time").expect("it goes on");
+    let said: Vec<_> = told.iter().flat_map(|(secret, may)| [&*secret.name, if *may { "+" } else { "-" }]).collect();
+    said.concat()
 }
 
 #[tokio::test]
 async fn an_answer_holds_until_there_is_another() {
     let server = Arc::new(watch::channel(Server { state: State::Broken, ..Server::default() }).0);
     let mut secrets = ReadableSecrets::start(serving(Arc::clone(&server)).await, PERIOD);
-    for (state, named, granted, expected, message) in [
-        (State::Broken, &["a", "b"][..], &["a"][..], &["a"][..], "the first answers are waited for, and tell of all"),
-        (State::Broken, &["a", "b", "c"], &["a", "c"], &["a", "c"], "no answer changes nothing"),
+    for (state, named, first, granted, then, message) in [
+        (State::Broken, &["a", "b"][..], None, &["a"][..], "a+b-", "the first answers are waited for"),
         (
-            State::Unsure,
+            State::Broken,
             &["a", "b", "c"],
-            &["b", "c"],
-            &["b", "c"],
-            "nor does one that knows nothing; then some are taken",
+            Some("a+b-c-"),
+            &["a", "c"],
+            "a+b-c+",
+            "what was said holds, and a new one waits",
         ),
-        (State::Well, &["a", "b", "c", "d"], &["b", "c", "d"], &["b", "c", "d"], "one more is named"),
-        (State::Well, &["c"], &["c"], &["c"], "what is no longer named is forgotten"),
-        (State::Well, &[], &["c"], &[], "nothing is named"),
+        (State::Unsure, &["a", "b", "c"], None, &["a", "b", "c"], "a+b+c+", "who knows nothing has not said no"),
+        (State::Well, &["a", "b", "c", "d"], Some("a+b+c+d-"), &["b", "c"], "a-b+c+d-", "a grant is taken back"),
+        (State::Well, &["c"], Some("c+"), &[], "c-", "what is named no more is forgotten"),
+        (State::Well, &[], None, &["a", "b"], "", "nothing is named"),
     ] {
         server.send_modify(|server| (server.state, server.failed) = (state, 0));
         secrets.ask(keys(named));
+        if let Some(first) = first {
+            assert_eq!(next(&mut secrets).await, first, "{message}");
+        }
         if state != State::Well {
-            let failed = |server: &Server| server.failed > named.len();
-            drop(timeout(PATIENCE, server.subscribe().wait_for(failed)).await.expect(message).expect(message));
+            let mut server = server.subscribe();
+            let failed = timeout(PATIENCE, server.wait_for(|server| server.failed > 0)).await;
+            assert!(failed.is_ok(), "{message}");
         }
         server.send_modify(|server| (server.state, server.granted) = (State::Well, keys(granted)));
-        assert_eq!(next(&mut secrets).await, keys(expected), "{message}");
+        assert_eq!(next(&mut secrets).await, then, "{message}");
     }
 }
 
@@ -110,6 +120,6 @@ async fn where_nothing_is_named_nobody_is_asked() {
     let server = Arc::new(watch::channel(Server::default()).0);
     let mut secrets = ReadableSecrets::start(serving(Arc::clone(&server)).await, PERIOD);
     secrets.ask(BTreeSet::new());
-    assert_eq!(next(&mut secrets).await, BTreeSet::new(), "it is told at once");
+    assert_eq!(next(&mut secrets).await, "", "it is told at once");
     assert_eq!(server.borrow().asked, 0);
 }

@@ -1,6 +1,6 @@
 //! What the rollout hears of, and what it asks for.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -27,8 +27,8 @@ pub enum Event {
     Module(ModuleVerdict),
     /// The key of steering values is another one.
     SteeringKey(SteeringKey),
-    /// Of the Secrets that `Route`s name, we may read these.
-    ReadableSecrets(BTreeSet<Key>),
+    /// Of each Secret that `Route`s name, as far as that was asked, whether we may read it.
+    ReadableSecrets(BTreeMap<Key, bool>),
     /// A command was carried out.
     Answer(Answer),
     /// Nothing, but time has passed.

@@ -41,7 +41,8 @@ impl Rollout {
         for id in news.touched {
             self.look_at(id);
         }
-        self.update(&news.changes, now);
+        let changes = self.world.hold_back(news.changes);
+        self.update(&changes, now);
     }
 
     /// Looks at an object again: for whom it belongs to, or whether nobody wants it by now.

@@ -33,6 +33,8 @@ pub(super) struct World {
     pub(super) exports: Knowledge,
     /// Whether `Route`s are others than when it was last asked which Secrets they name.
     pub(super) has_other_routes: bool,
+    /// What is held back.
+    unasked: Vec<Change>,
     /// The objects in the registry that cannot be read.
     pub(super) unreadable: BTreeSet<(Watched, Arc<str>)>,
 }
@@ -86,6 +88,7 @@ impl World {
             has_istiod: false,
             exports: Knowledge::Whole,
             has_other_routes: true,
+            unasked: Vec::new(),
             unreadable: BTreeSet::new(),
         }
     }
@@ -179,6 +182,20 @@ impl World {
         }
         self.has_other_routes |= news.changes.iter().any(|change| matches!(change, Change::OpenshiftRoute(_)));
         news
+    }
+
+    /// Lets changes through, those that were held back among them, but for `Route`s of whose Secret it is not known whether we
+    /// may read it: that is told in a moment, and for so long a `Route` that is served stays as it is.
+    pub(super) fn hold_back(&mut self, changes: Vec<Change>) -> Vec<Change> {
+        let is_unasked = |change: &Change| {
+            let Change::OpenshiftRoute(key) = change else { return false };
+            let route = self.snapshot.openshift_routes.get(&key.namespace, &key.name);
+            route.is_some_and(|route| self.snapshot.may_read(route).is_none())
+        };
+        let all = std::mem::take(&mut self.unasked).into_iter().chain(changes);
+        let (unasked, others) = all.partition(is_unasked);
+        self.unasked = unasked;
+        others
     }
 
     /// Takes in what an event says of clusters and of the registry.

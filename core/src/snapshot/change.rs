@@ -1,6 +1,6 @@
 //! What an event changes in a [`Snapshot`].
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use gateway_api::referencegrants::ReferenceGrant;
@@ -293,10 +293,11 @@ impl Snapshot {
     }
 
     /// Takes note of which Secrets that `Route`s name we may read.
-    pub fn allow(&mut self, readable: BTreeSet<Key>) -> Vec<Change> {
-        let before = self.readable_secrets.replace(readable);
-        let (Some(before), Some(now)) = (before, &self.readable_secrets) else { return vec![Change::Everything] };
-        before.symmetric_difference(now).map(|secret| Change::Secrets(Arc::clone(&secret.namespace))).collect()
+    pub fn allow(&mut self, secrets: BTreeMap<Key, bool>) -> Vec<Change> {
+        let before = self.secrets.replace(secrets);
+        let (Some(before), Some(now)) = (before, &self.secrets) else { return vec![Change::Everything] };
+        let differing = before.keys().chain(now.keys()).filter(|secret| before.get(*secret) != now.get(*secret));
+        differing.map(|secret| Change::Secrets(Arc::clone(&secret.namespace))).collect()
     }
 }
 

@@ -13,7 +13,7 @@ use mcwan_policy::wire::{NoMatch, Serves};
 use super::FrontEnd;
 use crate::api::{DataPlane, ImportFields, RouteSelector};
 use crate::problem::{ObjectRef, Problem, Reason};
-use crate::snapshot::{Key, Keyed, Snapshot};
+use crate::snapshot::{Key, Keyed, Snapshot, named_secret};
 use crate::translate::route_hosts::Claim;
 use crate::translate::{Exports, Import, RouteHosts};
 use backends::Known;
@@ -65,7 +65,7 @@ impl RouteOptions {
     /// The Secrets that `Route`s of ours name.
     pub fn named_secrets(&self, snapshot: &Snapshot) -> BTreeSet<Key> {
         let routes = snapshot.openshift_routes.iter().filter(|route| self.selector.takes(route));
-        routes.filter_map(|route| Some(Key::new(Key::of(&route.metadata).namespace, route.named_secret()?))).collect()
+        routes.filter_map(named_secret).collect()
     }
 }
 

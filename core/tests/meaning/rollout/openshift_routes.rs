@@ -1,6 +1,6 @@
 //! `Route`s of `OpenShift`: what a thousand cost, what they are told, and which Secrets they may have.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
@@ -41,6 +41,10 @@ fn secrets(names: &[&str]) -> BTreeSet<Key> {
     names.iter().map(|name| Key::new("secure", *name)).collect()
 }
 
+fn may_read(secret: &str, may: bool) -> BTreeMap<Key, bool> {
+    BTreeMap::from([(Key::new("secure", secret), may)])
+}
+
 #[test]
 fn nobody_leads_before_it_is_told_which_named_secrets_may_be_read() {
     for (route, named) in [(mk_tls_route("a-tls"), &["a-tls"][..]), (mk_route(0, "/a", &json!({})), &[])] {
@@ -53,7 +57,7 @@ fn nobody_leads_before_it_is_told_which_named_secrets_may_be_read() {
         }
         assert_eq!(rollout.named_secrets(), Some(secrets(named)), "all are known");
         assert_eq!(rollout.is_synced(), named.is_empty(), "{named:?}: who names none waits for nobody");
-        drop(rollout.step(now, Event::ReadableSecrets(BTreeSet::new())));
+        drop(rollout.step(now, Event::ReadableSecrets(may_read("a-tls", false))));
         assert!(rollout.is_synced(), "{named:?}: it is told");
         assert_eq!(rollout.named_secrets(), None, "nothing changed");
         rollout.observe(now, mk_tls_route("b-tls"));
@@ -62,22 +66,27 @@ fn nobody_leads_before_it_is_told_which_named_secrets_may_be_read() {
 }
 
 #[test]
-fn a_route_is_told_when_its_secret_may_no_longer_be_read() {
+fn a_route_is_served_as_it_was_until_it_is_told_whether_its_secret_may_be_read() {
     let mut play = Play::of_payment_and(vec![mk_tls_route("a-tls")]);
     play.rollout.set_clock(Time(Timestamp::UNIX_EPOCH));
     play.pass(300);
-    let has_listener = |play: &Play| {
+    let shows = |play: &Play, secret: &str| {
         let mut gateways = play.objects.iter().filter(|(id, _)| id.kind == Kind::Gateway);
-        gateways.any(|(_, (gateway, _))| gateway.to_string().contains("a-tls"))
+        gateways.any(|(_, (gateway, _))| gateway.to_string().contains(secret))
     };
-    assert!(has_listener(&play));
-    play.written.clear();
-    play.happen(Event::ReadableSecrets(secrets(&["a-tls"])));
+    play.happen(Event::ReadableSecrets(may_read("a-tls", true)));
+    (play.written, play.told) = (Vec::new(), Vec::new());
+    play.happen(Event::Watch(mk_tls_route("b-tls")));
     play.pass(300);
-    assert_eq!(play.written, [], "it may be read, as was taken for granted");
-    play.happen(Event::ReadableSecrets(secrets(&[])));
+    assert_eq!((&*play.written, &*play.told), (&[][..], &[][..]), "nobody has said anything of the other Secret");
+    assert!(shows(&play, "a-tls"));
+    play.happen(Event::ReadableSecrets(may_read("b-tls", true)));
     play.pass(300);
-    assert!(!has_listener(&play), "clients are shown no certificate");
+    assert!(shows(&play, "b-tls") && !shows(&play, "a-tls"), "it may be read");
+    assert!(play.written.iter().all(|id| id.kind == Kind::Gateway), "it is served all the time: {:?}", play.written);
+    play.happen(Event::ReadableSecrets(may_read("b-tls", false)));
+    play.pass(300);
+    assert!(!shows(&play, "b-tls"), "it may be read no more");
     let (_, status) = play.told.last().expect("it is told");
     let said = &status["ingress"][0]["conditions"][0];
     assert_eq!((&said["status"], &said["reason"]), (&json!("False"), &json!("ExtendedValidationFailed")), "{said}");

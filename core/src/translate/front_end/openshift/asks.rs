@@ -6,7 +6,7 @@ use mcwan_policy::wire::{Header, HeaderModifier};
 use super::{Refused, RouteOptions};
 use crate::api::{Duration, HeaderAction, OpenshiftRoute, RouteTls, Timeouts};
 use crate::problem::Reason;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, named_secret};
 use crate::translate::{Forwarding, HeaderChanges};
 
 /// What the annotations that the router knows begin with.
@@ -86,14 +86,14 @@ fn edge(tls: &RouteTls, route: &OpenshiftRoute, options: &RouteOptions) -> Resul
 
 /// A Secret that a route names is shown to clients only where we might read it, as the router must.
 fn check_grant(route: &OpenshiftRoute, snapshot: &Snapshot) -> Result<(), Refused> {
-    let namespace = route.metadata.namespace.as_deref().unwrap_or_default();
-    match route.named_secret().filter(|name| !snapshot.may_read(namespace, name)) {
+    match named_secret(route).filter(|_| snapshot.may_read(route) != Some(true)) {
         None => Ok(()),
-        Some(name) => Err((
+        Some(secret) => Err((
             Reason::ExtendedValidationFailed,
             format!(
-                "the controller may not read Secret {namespace}/{name}: bind its ServiceAccount to a Role with \
-                 apiGroups: [\"\"], resources: [secrets], resourceNames: [{name}], verbs: [get]"
+                "the controller may not read Secret {secret}: bind its ServiceAccount to a Role with apiGroups: [\"\"], \
+                 resources: [secrets], resourceNames: [{}], verbs: [get]",
+                secret.name
             ),
         )),
     }

@@ -143,7 +143,7 @@ fn a_secret_that_a_route_names_is_one_that_we_may_read() {
         // Granted, taken away, and granted again.
         for secrets in [readable, readable.map(|_| &[][..]), readable].into_iter().flatten() {
             let keys = secrets.iter().filter_map(|secret| secret.split_once('/'));
-            let changes = world.gathered.snapshot.allow(keys.map(|(of, name)| Key::new(of, name)).collect());
+            let changes = world.gathered.snapshot.allow(keys.map(|(of, name)| (Key::new(of, name), true)).collect());
             world.translator.update(&world.gathered.snapshot, &changes);
         }
         assert_eq!(refusal(&world, "secure", "www").as_deref(), expected, "{message}");
