@@ -45,22 +45,33 @@ impl<T: Clone + PartialEq> Told<T> {
         Self { now, next: None }
     }
 
-    /// This is to be told. Gives when it may be, if that is later. `is_written`: whether gateways are told of it.
-    fn want(&mut self, wanted: T, is_written: bool, timing: Timing, now: Moment) -> Option<Moment> {
-        if self.now == wanted {
-            self.next = None;
-            return None;
-        }
-        let known = self.next.take().filter(|(next, _)| *next == wanted);
-        let mut progress = known.map_or_else(|| StageProgress::begin(now), |(_, progress)| progress);
+    /// This is to be told. Gives when it may be, if that is later. `is_written`: whether gateways are told of it. `narrowed`:
+    /// what of something both leave. What waits already is told in its time, as far as it is still wanted: else who wants
+    /// another thing every second would hold up all others.
+    fn want(
+        &mut self,
+        wanted: T,
+        narrowed: fn(&T, &T) -> T,
+        is_written: bool,
+        timing: Timing,
+        now: Moment,
+    ) -> Option<Moment> {
+        self.now = narrowed(&self.now, &wanted);
+        let waiting = self.next.take().map(|(next, progress)| (narrowed(&next, &wanted), progress));
+        let (next, mut progress) = match waiting {
+            Some((next, progress)) if next != self.now => (next, progress),
+            _ if self.now == wanted => return None,
+            _ => (wanted.clone(), StageProgress::begin(now)),
+        };
         // Of an admission, istiod says nothing.
         progress.look(is_written, Istiod::UpToDate, now);
         let until = progress.known(timing);
         if until.is_some_and(|until| until <= now) {
-            self.now = wanted;
-            return None;
+            self.now = next;
+            // What has come meanwhile begins to wait.
+            return self.want(wanted, narrowed, is_written, timing, now);
         }
-        self.next = Some((wanted, progress));
+        self.next = Some((next, progress));
         until
     }
 
@@ -120,8 +131,7 @@ impl Rollout {
         let tiers = self.admission.tiers.get_or_insert_with(|| {
             Told::new(known.map_or_else(|| wanted.clone(), |known| Admissions::told(known.admits.as_deref())))
         });
-        tiers.now = tiers.now.narrowed(&wanted);
-        let mut times: Vec<_> = tiers.want(wanted, is_written, timing, now).into_iter().collect();
+        let mut times = Vec::from_iter(tiers.want(wanted, Admissions::narrowed, is_written, timing, now));
         spec.admits = tiers.now.grouped();
 
         let wanted: BTreeMap<_, _> =
@@ -133,7 +143,9 @@ impl Rollout {
                 let mut told = known.and_then(|known| known.admitted.as_ref()).into_iter().flatten();
                 Told::new(told.find(|told| told.cluster == *cluster).map(|told| told.egress_gateways.clone()))
             });
-            times.extend(told.want(Some(digest), is_written, timing, now));
+            // A state of gateways has nothing to take away.
+            let whole = |told: &Option<String>, _: &_| told.clone();
+            times.extend(told.want(Some(digest), whole, is_written, timing, now));
         }
         let told = gateways.iter().filter_map(|(cluster, told)| {
             Some(AdmittedCluster { cluster: cluster.clone(), egress_gateways: told.now.clone()? })

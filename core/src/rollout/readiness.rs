@@ -23,10 +23,19 @@ use crate::translate::{Tier, gateways_digest};
 const ADMISSION_WAIT: Duration = Duration::from_secs(30);
 
 /// A pod that waits.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct Waiting {
     since: Moment,
+    /// The states of this cluster's gateways since the registry was told of the pod, by their digests: whoever admits one of
+    /// them admits the pod. They are as many as are written while it waits.
+    states: BTreeSet<String>,
     pub(super) admittance: Admittance,
+}
+
+impl Waiting {
+    fn begin(now: Moment) -> Self {
+        Self { since: now, states: BTreeSet::new(), admittance: Admittance::Awaited }
+    }
 }
 
 impl Rollout {
@@ -49,7 +58,7 @@ impl Rollout {
         let new: Vec<_> = pods.filter(is_new).map(|pod| Key::of(&pod.metadata)).collect();
         self.admission.pods.retain(|key, _| key.namespace != *namespace || new.contains(key));
         for pod in new {
-            self.admission.pods.entry(pod).or_insert(Waiting { since: now, admittance: Admittance::Awaited });
+            self.admission.pods.entry(pod).or_insert_with(|| Waiting::begin(now));
             self.queue.add(Work::Admit);
         }
     }
@@ -63,9 +72,9 @@ impl Rollout {
         let digest = gateways_digest(told);
         let is_told =
             |pod: &Pod| addresses_of(pod).all(|address| told.iter().any(|it| it.addresses.contains(&address)));
-        let admits = |name: &str| {
+        let admits = |name: &str, states: &BTreeSet<String>| {
             let mut admitted = cluster(name).and_then(|cluster| cluster.admitted.as_ref()).into_iter().flatten();
-            admitted.any(|admitted| admitted.cluster == own && admitted.egress_gateways == digest)
+            admitted.any(|admitted| admitted.cluster == own && states.contains(&admitted.egress_gateways))
         };
         // Who is admitted stays so, though others join.
         let awaited = self.admission.pods.iter_mut().filter(|(_, waiting)| waiting.admittance == Admittance::Awaited);
@@ -75,7 +84,10 @@ impl Rollout {
             let called = imports.flat_map(|import| &import.tiers).flat_map(Tier::remote);
             let mut live = called.filter(|source| source.liveness == Liveness::Live);
             let until = waiting.since + ADMISSION_WAIT;
-            if live.all(|source| is_told(pod) && admits(&source.cluster)) {
+            if is_told(pod) {
+                waiting.states.insert(digest.clone());
+            }
+            if live.all(|source| admits(&source.cluster, &waiting.states)) {
                 waiting.admittance = Admittance::Admitted;
             } else if until <= now {
                 waiting.admittance = Admittance::Late;

@@ -198,3 +198,18 @@ fn gateways_of_others_are_told_to_be_admitted_once_ours_have_had_the_time() {
     play.pass(60);
     assert_eq!(admitted(&play), Value::Null, "who exports nothing admits nobody");
 }
+
+#[test]
+fn gateways_that_change_all_the_time_hold_up_nobody() {
+    let told = |play: &Play| told(play, "admitted").map_or(Value::Null, |told| told[0]["egressGateways"].clone());
+    let mut play = exporting();
+    let (event, first) = gateways_of_far(&["10.30.0.9", "10.30.0.10"]);
+    play.happen(event);
+    pass_half_a_lead(&mut play);
+    let (event, last) = gateways_of_far(&["10.30.0.9", "10.30.0.11"]);
+    play.happen(event);
+    pass_half_a_lead(&mut play);
+    assert_eq!(told(&play), json!(first), "as soon as if nothing had come since");
+    settle(&mut play);
+    assert_eq!(told(&play), json!(last));
+}
