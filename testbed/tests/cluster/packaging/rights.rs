@@ -171,8 +171,12 @@ async fn what_the_controller_has_not_made_it_may_not_write() -> Result<()> {
         // A pod needs the service account that a controller makes.
         until(Duration::from_mins(1), "the pod is taken", async || Ok(cluster.apply(&pod).await.is_ok())).await?;
     }
-    let say_of = |pod: &str| {
-        format!("patch pod {pod} --subresource=status --type=merge --patch={{\"status\":{{\"reason\":\"a\"}}}}")
+    let say_of = |pod: &str| -> Result<String> {
+        let status = format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: {pod}, namespace: default}}\n\
+             status: {{conditions: [{{type: mc-wan.l7mp.io/Admitted, status: 'True'}}]}}\n"
+        );
+        Ok(format!("{apply} {} --subresource status", file(pod, &status)?))
     };
     // What the API server has been told a moment ago, it does not enforce at once.
     let is_refused = async || Ok(attempt("delete service theirs --dry-run=server").await.is_err());
@@ -188,8 +192,8 @@ async fn what_the_controller_has_not_made_it_may_not_write() -> Result<()> {
         (format!("{apply} {told}"), true, "tells DNS of endpoints"),
         (format!("{apply} {own}"), true, "leads its own Service's clients to them"),
         (format!("{apply} {leading}"), false, "leads to other endpoints"),
-        (say_of("egress"), true, "says something of an egress gateway's pod"),
-        (say_of("ingress"), false, "says something of another pod"),
+        (say_of("egress")?, true, "says something of an egress gateway's pod"),
+        (say_of("ingress")?, false, "says something of another pod"),
     ] {
         let done = attempt(&task).await;
         assert_eq!(done.is_ok(), expected, "{message}: {done:?}");
