@@ -112,6 +112,8 @@ enum Benchmark {
     Controller,
     /// Services of several clusters, on two real clusters of one network; takes some minutes.
     Mcs,
+    /// Policies of which clusters may use which tier, on two real clusters; takes some minutes.
+    Connections,
 }
 
 /// Which tests are run.
@@ -209,7 +211,7 @@ fn run(command: &Command) -> Result<()> {
             setup::data_plane(&tools)?;
             match what {
                 Benchmark::Module => module::build(&tools).map(drop)?,
-                Benchmark::Controller | Benchmark::Mcs => {
+                Benchmark::Connections | Benchmark::Controller | Benchmark::Mcs => {
                     setup::cluster(&tools)?;
                     root::become_root()?;
                     image::run(&tools, &[])?;

@@ -16,13 +16,17 @@ pub(crate) fn name(number: usize) -> (String, String) {
 
 /// The tiers, and the cluster that exports everything.
 pub(crate) fn surroundings() -> Vec<Value> {
-    let tier = |name: &str, port: u16| json!({"apiVersion": "mc-wan.l7mp.io/v1alpha1", "kind": "WANPolicy", "metadata": {"name": name}, "spec": {"port": port}});
     let cluster = json!({
         "apiVersion": "mc-wan.l7mp.io/v1alpha1", "kind": "WANCluster",
         "metadata": {"name": "cluster-1", "namespace": "mc-wan-registry"},
         "spec": {"tiers": [{"name": "high", "port": 31111}, {"name": "low", "port": 31112}]},
     });
     vec![tier("high", 31111), tier("low", 31112), cluster]
+}
+
+/// A tier.
+pub(crate) fn tier(name: &str, port: usize) -> Value {
+    json!({"apiVersion": "mc-wan.l7mp.io/v1alpha1", "kind": "WANPolicy", "metadata": {"name": name}, "spec": {"port": port}})
 }
 
 /// The namespaces.

@@ -1,6 +1,7 @@
 //! The numbers that the controller must reach, with ten thousand imports on a real API server.
 
 mod load;
+mod pairs;
 mod running;
 mod translating;
 
@@ -20,6 +21,7 @@ async fn main() -> Result<ExitCode> {
     let options = Options::parse();
     let imports = imports()?;
     let mut numbers: Vec<Number> = translating::numbers(imports);
+    numbers.extend(pairs::numbers());
     numbers.extend(running::numbers(imports).await?);
     Ok(mcwan_numbers::print(&options, &numbers)?)
 }

@@ -44,7 +44,7 @@ fn measure(imports: usize, kind: InputKind, source: Source) -> [Vec<f64>; 2] {
     let mut full = Vec::new();
     let mut one = Vec::new();
     for run in 0..RUNS {
-        let mut translator = mk_translator();
+        let mut translator = mk_translator("cluster-2");
         let start = Instant::now();
         translator.update(&snapshot, &[Change::Everything]);
         full.push(milliseconds(start));
@@ -84,19 +84,20 @@ fn snapshot(imports: usize) -> Snapshot {
     snapshot
 }
 
-fn put(snapshot: &mut Snapshot, kind: InputKind, object: &Value) -> Vec<Change> {
+pub(crate) fn put(snapshot: &mut Snapshot, kind: InputKind, object: &Value) -> Vec<Change> {
     match input::read(kind, object) {
         Ok(input) => snapshot.put(input),
         Err(error) => unreachable!("the load is sound: {error:?}"),
     }
 }
 
-fn mk_translator() -> Translator {
+/// A translator that has seen nothing, of this cluster.
+pub(crate) fn mk_translator(cluster: &str) -> Translator {
     let Ok(steering_key) = "a key of sixteen or more".parse::<SteeringKey>() else {
         unreachable!("the key is long enough")
     };
     Translator::new(Options {
-        cluster: Some("cluster-2".to_owned()),
+        cluster: Some(cluster.to_owned()),
         steering_key,
         steering: Steering::RouteHeader,
         mcs_version: McsVersion::default(),
@@ -107,6 +108,6 @@ fn mk_translator() -> Translator {
     })
 }
 
-fn milliseconds(start: Instant) -> f64 {
+pub(crate) fn milliseconds(start: Instant) -> f64 {
     start.elapsed().as_secs_f64() * 1_000.0
 }
