@@ -26,8 +26,14 @@ fn policy(name: &str, cluster: &str, tiers: &Value) -> WatchEvent {
 }
 
 fn cluster(name: &str) -> WatchEvent {
+    labelled(name, &json!({}))
+}
+
+fn labelled(name: &str, labels: &Value) -> WatchEvent {
     let tiers = json!([{"name": "high", "port": 31_111}, {"name": "low", "port": 31_112}]);
-    mk_input(Watched::Emitted(Kind::WanCluster), mk("WANCluster", REGISTRY, name, &json!({"tiers": tiers})))
+    let mut cluster = mk("WANCluster", REGISTRY, name, &json!({"tiers": tiers}));
+    cluster["metadata"]["labels"] = labels.clone();
+    mk_input(Watched::Emitted(Kind::WanCluster), cluster)
 }
 
 fn lease(name: &str, renewal: u64) -> WatchEvent {
@@ -93,6 +99,46 @@ fn only_what_has_changed_is_written() {
     }
     play.written.retain(|id| id.kind == Kind::ClusterConnection);
     assert_eq!(play.written, [], "they say nothing but status");
+}
+
+#[test]
+fn what_changes_nothing_here_writes_nothing() {
+    let mut play = mk_play();
+    play.pass(60);
+    play.happen(Event::Watch(policy("p", "far", &json!(["low"]))));
+    play.pass(60);
+    let (none, nothing) = (json!({}), json!([]));
+    let between_others = |tiers: &Value| {
+        let selector = |name: &str| json!({"matchLabels": {"kubernetes.io/metadata.name": name}});
+        let spec =
+            json!({"leftClusterSelector": selector("far"), "rightClusterSelector": selector("near"), "tiers": tiers});
+        mk_input(Watched::ConnectionPolicy, mk("ClusterConnectionPolicy", REGISTRY, "q", &spec))
+    };
+    let of_clouds = || {
+        let spec = json!({"leftClusterSelector": {"matchLabels": {"env": "cloud"}}, "tiers": []});
+        mk_input(Watched::ConnectionPolicy, mk("ClusterConnectionPolicy", REGISTRY, "r", &spec))
+    };
+    let steps = [
+        (policy("p", "far", &json!(["low"])), "the same policy again"),
+        (cluster("far"), "the same cluster again"),
+        (between_others(&nothing), "a policy of other pairs comes"),
+        (between_others(&json!(["high"])), "it is changed"),
+        (of_clouds(), "a policy of clusters that there are not"),
+        (labelled("near", &json!({"env": "edge"})), "a cluster gets a label that no policy goes by"),
+        (labelled("near", &json!({"env": "edge", "site": "zh"})), "and another"),
+        (labelled("far", &json!({"site": "zh"})), "so does the cluster that exports"),
+        (labelled("near", &none), "the labels are taken away"),
+    ];
+    for (event, message) in steps {
+        play.told.clear();
+        play.written.clear();
+        play.happen(Event::Watch(event));
+        play.pass(60);
+        assert_eq!((&*play.written, &*play.told), (&[][..], &[][..]), "{message}");
+    }
+    play.happen(Event::Watch(labelled("far", &json!({"env": "cloud"}))));
+    play.pass(60);
+    assert!(!play.written.is_empty() && !play.told.is_empty(), "this label counts");
 }
 
 #[test]
