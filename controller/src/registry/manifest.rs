@@ -167,7 +167,9 @@ mod tests {
         rules["matchConditions"][0]["expression"] =
             json!("request.userInfo.username == 'system:serviceaccount:mc-wan-system:mcwan'");
         assert_eq!(rules["variables"][0]["name"], "cluster");
-        rules["variables"][0]["expression"] = json!("request.name.split('.')[0]");
+        let nobody = "(not told which one it is: see manifests/README.md)";
+        assert!(nobody.parse::<crate::registry::ClusterName>().is_err());
+        rules["variables"][0]["expression"] = json!(format!("'{nobody}'"));
         assert_eq!(host("ValidatingAdmissionPolicy"), rules);
         let binding = host("ValidatingAdmissionPolicyBinding");
         assert_eq!(binding, json!({"policyName": "mcwan-registry-host", "validationActions": ["Deny"]}));

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use kube_core::{Expression, Selector};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::exportable::{is_key, is_label_value};
 use super::{cel, limits};
@@ -14,7 +15,11 @@ use super::{cel, limits};
 /// Which clusters: those that satisfy everything that it says. Empty: any.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(extend("x-kubernetes-validations" = [cel::at_most_16_requirements()]))]
+#[schemars(extend(
+    "x-kubernetes-validations" = [cel::at_most_16_requirements()],
+    "x-kubernetes-preserve-unknown-fields" = true,
+    "anyOf" = nothing_else(),
+))]
 pub struct ClusterSelector {
     /// The labels that a cluster must have.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -60,6 +65,14 @@ pub enum RequirementError {
     /// No label has such a value.
     #[error("`{0}` is no value of a label")]
     Value(String),
+}
+
+/// That a selector has no field but its own. What a schema does not name, an API server takes away before it looks at the rest
+/// (in silence, if the client asks for that): `{env: cloud}` would become a selector of every cluster. So what is not named is
+/// kept and counted.
+fn nothing_else() -> Value {
+    let only = |fields: &[&str]| json!({"required": fields, "maxProperties": fields.len()});
+    json!([only(&[]), only(&["matchLabels"]), only(&["matchExpressions"]), only(&["matchLabels", "matchExpressions"])])
 }
 
 /// The operators of a requirement.

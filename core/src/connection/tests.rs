@@ -209,6 +209,12 @@ fn what_is_over_a_bound_connects_nobody() {
         let selector = format!("{{matchExpressions: [{{key: env, operator: In, values: [cloud, {values}]}}]}}");
         mk_policy("p", &format!("{{leftClusterSelector: {selector}}}"))
     };
+    let of_requirements = |count: usize| {
+        let absent = names(count - 1).join(", operator: DoesNotExist}, {key: ");
+        let selector =
+            format!("{{matchLabels: {{env: cloud}}, matchExpressions: [{{key: {absent}, operator: DoesNotExist}}]}}");
+        mk_policy("p", &format!("{{leftClusterSelector: {selector}}}"))
+    };
     let too_large = format!("p {}", none(Reason::TooLarge));
     let edge = "{leftClusterSelector: {matchLabels: {env: edge}}}";
     let others = |count| names(count).iter().map(|name| mk_policy(name, edge)).collect::<Vec<_>>();
@@ -216,6 +222,8 @@ fn what_is_over_a_bound_connects_nobody() {
         (vec![of_values(63)], "p high low sec", "64 values"),
         (vec![of_values(64)], &too_large, "65 values"),
         (vec![of_values(64).replace("[cloud, ", "[")], "- high low sec", "it takes neither"),
+        (vec![of_requirements(16)], "p high low sec", "16 requirements"),
+        (vec![of_requirements(17)], &too_large, "17 requirements"),
         (vec![mk_between("p", &format!(", tiers: [high, {}]", names(16).join(", ")))], &too_large, "17 tiers"),
         ([others(255), vec![mk_between("p", "")]].concat(), "p high low sec", "256 policies"),
         ([others(256), vec![mk_between("p", "")]].concat(), &too_large, "the surplus"),

@@ -1,5 +1,6 @@
 //! What a real API server makes of our resources: it refuses slips, and `mcwan validate` finds the same ones.
 
+mod connections;
 mod objects;
 mod slips;
 

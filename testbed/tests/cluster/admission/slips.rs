@@ -3,6 +3,7 @@
 use mcwan_core::api::GROUP;
 use serde_json::{Value, json};
 
+use super::connections;
 use super::objects::*;
 
 /// Something that is refused, and its positive twin.
@@ -14,13 +15,14 @@ pub(crate) struct Row {
     pub(crate) good: Value,
 }
 
-fn row(what: &'static str, refusal: &'static str, bad: Value, good: Value) -> Row {
+pub(crate) fn row(what: &'static str, refusal: &'static str, bad: Value, good: Value) -> Row {
     Row { what, refusal, bad, good }
 }
 
 /// Everything that the API server refuses.
 pub(crate) fn refused() -> Vec<Row> {
-    [of_names(), of_the_registry(), of_matches(), of_rules(), of_filters()].into_iter().flatten().collect()
+    let all = [of_names(), of_the_registry(), connections::slips(), of_matches(), of_rules(), of_filters()];
+    all.into_iter().flatten().collect()
 }
 
 fn of_names() -> Vec<Row> {

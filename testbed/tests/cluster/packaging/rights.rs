@@ -92,6 +92,8 @@ async fn its_rights_are_these(cluster: &TestCluster) -> Result<()> {
         ("patch mc-wan.l7mp.io/exportedservices mc-wan-registry cluster-1.secure.payment", true),
         ("patch mc-wan.l7mp.io/exportedservices secure", false),
         ("patch mc-wan.l7mp.io/exportedendpoints mc-wan-registry cluster-1.secure.payment.payment-x7k", true),
+        ("patch mc-wan.l7mp.io/wanclusters mc-wan-registry cluster-1", true),
+        ("delete mc-wan.l7mp.io/wanclusters mc-wan-registry cluster-1", false),
         ("patch coordination.k8s.io/leases mc-wan-registry cluster-1", true),
         ("watch coordination.k8s.io/leases mc-wan-registry", true),
         ("delete coordination.k8s.io/leases mc-wan-registry cluster-1", false),

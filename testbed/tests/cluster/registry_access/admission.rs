@@ -151,6 +151,8 @@ async fn a_cluster_does_nothing_else(c1: &Member) -> Result<()> {
     let rights = "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: more}\n\
         roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: admin}\n\
         subjects: [{kind: ServiceAccount, name: c1, namespace: mc-wan-registry}]\n";
+    let open =
+        "---\napiVersion: mc-wan.l7mp.io/v1alpha1\nkind: ClusterConnectionPolicy\nmetadata: {name: open}\nspec: {}\n";
     let exports = "/apis/mc-wan.l7mp.io/v1alpha1/namespaces/mc-wan-registry/exportedservices";
     let rows = vec![
         refused(FORBIDDEN, "its own token", "get secret/c1", ""),
@@ -163,6 +165,10 @@ async fn a_cluster_does_nothing_else(c1: &Member) -> Result<()> {
         refused(FORBIDDEN, "another role", "get roles", ""),
         refused(FORBIDDEN, "other kinds", "create configmap settings", ""),
         refused(FORBIDDEN, "pods", "get pods", ""),
+        refused(FORBIDDEN, "itself, deleted", "delete wancluster/c1", ""),
+        refused(FORBIDDEN, "another cluster, deleted", "delete wancluster/c2", ""),
+        refused(FORBIDDEN, "a policy", CREATE, open),
+        refused(FORBIDDEN, "a policy, deleted", "delete clusterconnectionpolicy/default", ""),
         refused(FORBIDDEN, "many at once", &format!("delete --raw {exports}"), ""),
         refused(FORBIDDEN, "exports of other namespaces", "get exportedservices -n default", ""),
         refused(FORBIDDEN, "exports of all namespaces", "get exportedservices -A", ""),
