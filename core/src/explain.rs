@@ -39,7 +39,7 @@ impl<'e> Explainer<'e> {
             Decision::Route(route) => self.import(route.import),
             Decision::Reply(reply) => reply.import.and_then(|import| self.import(import)),
         };
-        let outcome = match &explanation.decision {
+        let mut outcome = match &explanation.decision {
             Decision::Pass => Outcome::pass(asked),
             Decision::Reply(reply) => Outcome::reply(reply),
             Decision::Route(route) => {
@@ -51,6 +51,10 @@ impl<'e> Explainer<'e> {
                 Outcome::route(route, asked, target, port)
             }
         };
+        if let Some(((import, rule), reason)) = import.zip(outcome.rule).zip(outcome.reason) {
+            let all = verdict::problems(import, rule, reason).flat_map(|problem| &problem.not_permitted);
+            outcome.not_permitted = Some(all.cloned().collect()).filter(|all: &Vec<_>| !all.is_empty());
+        }
         let considered = import.map(|import| {
             explanation
                 .considered

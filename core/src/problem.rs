@@ -12,6 +12,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_core::Resource;
 use serde::Serialize;
 
+use crate::connection::NotPermitted;
+
 /// One thing that is wrong with one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -27,6 +29,8 @@ pub struct Problem {
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
+    /// Where it is that requests may not take a tier: by which policies.
+    pub not_permitted: Vec<NotPermitted>,
 }
 
 /// How bad a problem is.
@@ -60,6 +64,7 @@ impl Problem {
             reason,
             message: message.into(),
             hint: None,
+            not_permitted: Vec::new(),
         }
     }
 

@@ -323,6 +323,7 @@ fn explain_answers_a_line_for_a_line() -> Result {
         "import",
         "kind",
         "match",
+        "notPermitted",
         "path",
         "reason",
         "reply",

@@ -1,6 +1,8 @@
 //! `mcwan clusters` over files.
 
-use serde_json::Value;
+use std::fs;
+
+use serde_json::{Value, json};
 
 use crate::cli::{Ran, Result, example, mcwan};
 
@@ -157,5 +159,23 @@ fn requests_take_the_tiers_of_the_example_and_explain_names_the_policy() -> Resu
         assert!(ran.out.contains(expected), "{message}: {}", ran.out);
         assert!(ran.log.contains(policy), "{message}: {}", ran.log);
     }
+    Ok(())
+}
+
+#[test]
+fn programs_are_told_which_policies_keep_a_request_from_its_tier() -> Result {
+    let mut policies = fs::read_to_string(example("connections"))?;
+    let answer = |files: &str, path: &str| -> Result<Value> {
+        let request = ["--cluster", "cluster-2", "--host", "stats.secure", "--path", path, "-o", "json"];
+        let ran = mcwan(&[&["explain", "-"], &request[..]].concat(), files)?;
+        assert_eq!(ran.status, Some(0), "{}", ran.log);
+        Ok(serde_json::from_str::<Value>(&ran.out)?["notPermitted"].take())
+    };
+    let low = |reason: &str, policies: &[&str]| json!([{"cluster": "cluster-3", "tier": "low", "reason": reason, "policies": policies}]);
+    assert_eq!(answer(&policies, "/ever")?, Value::Null, "it goes by its tier");
+    assert_eq!(answer(&policies, "/today")?, low("NotInPolicy", &["on-prem-to-cloud"]));
+    policies += "---\napiVersion: mc-wan.l7mp.io/v1alpha1\nkind: ClusterConnectionPolicy\n\
+        metadata: {name: another, namespace: mc-wan-registry}\nspec: {}\n";
+    assert_eq!(answer(&policies, "/today")?, low("PolicyConflict", &["another", "on-prem-to-cloud"]));
     Ok(())
 }

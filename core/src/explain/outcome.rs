@@ -5,6 +5,7 @@ use mcwan_policy::{FORWARDED_HOST_HEADER, HeaderLine, PORT_HEADER, Route, STEERI
 use serde::Serialize;
 
 use crate::api::{Cors, Timeouts};
+use crate::connection::NotPermitted;
 use crate::translate::{Destination, Forwarding, Mirror, Target, in_turn};
 
 use super::Asked;
@@ -40,6 +41,8 @@ pub struct Outcome {
     pub reply: Option<Reply>,
     /// Why it does.
     pub reason: Option<&'static str>,
+    /// By which policies no tier of the rule may be taken, where that is why.
+    pub not_permitted: Option<Vec<NotPermitted>>,
 }
 
 /// The kinds of outcomes.

@@ -31,7 +31,8 @@ impl Considered {
         let alternative = matched.alternative.and_then(|index| rule?.matches.get(index));
         let everything = Match::default();
         let refusal = refusal.filter(|_| *verdict == Verdict::Taken);
-        let messages = refusal.map(|refusal| messages(import, matched.rule, refusal)).unwrap_or_default();
+        let problems = refusal.into_iter().flat_map(|refusal| problems(import, matched.rule, refusal));
+        let messages = problems.map(|problem| problem.message.clone());
         let why = why(verdict, rule.map_or(&[], |rule| &rule.ports), alternative.unwrap_or(&everything));
         Self {
             rule: matched.rule,
@@ -44,11 +45,13 @@ impl Considered {
     }
 }
 
-/// What is wrong with a rule that requests are refused for.
-fn messages(import: &Import, rule: usize, refusal: &str) -> Vec<String> {
-    let Some(origin) = import.rules.get(rule) else { return Vec::new() };
-    let is_it = |problem: &&Problem| origin.has(problem) && problem.reason.to_string() == refusal;
-    import.problems.iter().filter(is_it).map(|problem| problem.message.clone()).collect()
+/// What is wrong with a rule that requests are refused for. One that nobody wrote is the import's.
+pub(super) fn problems<'i>(import: &'i Import, rule: usize, refusal: &str) -> impl Iterator<Item = &'i Problem> {
+    let is_of_rule = move |problem: &Problem| match import.rules.get(rule) {
+        Some(origin) => origin.has(problem),
+        None => problem.object == import.object,
+    };
+    import.problems.iter().filter(move |problem| is_of_rule(problem) && problem.reason.to_string() == refusal)
 }
 
 fn why(verdict: &Verdict<'_>, ports: &[u16], alternative: &Match) -> String {

@@ -36,7 +36,7 @@ pub struct Place {
 impl Finding {
     /// A problem and its place.
     pub fn new(problem: Problem, place: Option<Place>) -> Self {
-        let Problem { severity, object, field, reason, message, hint } = problem;
+        let Problem { severity, object, field, reason, message, hint, not_permitted: _ } = problem;
         Self { severity, place, object: Some(object), field, reason, message, hint }
     }
 

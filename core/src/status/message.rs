@@ -28,7 +28,7 @@ pub(super) fn joined(parts: impl IntoIterator<Item = String>) -> String {
 /// What problems say, for a reader who has `object` before him.
 pub(super) fn of_problems<'p>(problems: impl IntoIterator<Item = &'p Problem>, object: &ObjectRef) -> String {
     joined(problems.into_iter().map(|problem| {
-        let Problem { object: other, field, reason, message, hint, severity: _ } = problem;
+        let Problem { object: other, field, reason, message, hint, severity: _, not_permitted: _ } = problem;
         let other = (other != object).then(|| other.to_string());
         let field = (!field.is_root()).then(|| field.to_string());
         let places: String = [other, field].into_iter().flatten().map(|place| place + ": ").collect();

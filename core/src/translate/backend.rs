@@ -4,6 +4,7 @@ use gateway_api::referencegrants::ReferenceGrant;
 use mcwan_policy::wire::RefuseReason;
 
 use crate::api::{GATEWAY_API_GROUP, GROUP, MCS_GROUP, TIER_NAMESPACE};
+use crate::connection::NotPermitted;
 use crate::kind;
 use crate::problem::Reason;
 use crate::snapshot::{Key, Snapshot, service_port};
@@ -178,9 +179,10 @@ fn not_forbidden(namespace: &str, name: &str, tier: &str, exports: &Exports) -> 
     if why.is_empty() {
         return Ok(());
     }
-    let message = format!("requests for {namespace}/{name} may not take tier {tier}: {}", why.join(", "));
+    let told = why.iter().map(NotPermitted::to_string).collect::<Vec<_>>().join(", ");
+    let message = format!("requests for {namespace}/{name} may not take tier {tier}: {told}");
     let hint = "`mcwan clusters` shows which clusters may use which tier";
-    Err(Refusal::new(RefuseReason::TierNotPermitted, message).hint(hint))
+    Err(Refusal { not_permitted: why, ..Refusal::new(RefuseReason::TierNotPermitted, message).hint(hint) })
 }
 
 fn local_service(

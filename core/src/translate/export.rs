@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::api::{ExportedPort, ExportedService, ServiceProperties, WanCluster, validate};
-use crate::connection::{Connection, Connections};
+use crate::connection::{Connection, Connections, NotPermitted};
 use crate::liveness::Liveness;
 use crate::problem::{ObjectRef, Problem, Reason};
 use crate::snapshot::change::Change;
@@ -306,7 +306,7 @@ impl Exports {
     }
 
     /// Why policies, drivers or gateways there keep requests to the clusters that export a service from a tier, if they do.
-    pub(super) fn why_not(&self, namespace: &str, name: &str, tier: &str) -> Vec<String> {
+    pub(super) fn why_not(&self, namespace: &str, name: &str, tier: &str) -> Vec<NotPermitted> {
         let sources = self.sources(namespace, name).filter(|source| !source.is_own);
         sources.filter_map(|source| self.pairs.why_not(&source.cluster, tier)).collect()
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::{Admission, ClusterTier, REGISTRY_NAMESPACE, WanCluster, WanPolicy};
-use crate::connection::{self, Connection, Connections, Member, Policies};
+use crate::connection::{self, Connection, Connections, Member, NotPermitted, Policies};
 use crate::problem::Problem;
 use crate::snapshot::Snapshot;
 
@@ -118,19 +118,22 @@ impl Pairs {
     }
 
     /// Why a policy, a driver or the gateways there keep requests to a cluster from a tier, if they do.
-    pub(super) fn why_not(&self, cluster: &str, tier: &str) -> Option<String> {
+    pub(super) fn why_not(&self, cluster: &str, tier: &str) -> Option<NotPermitted> {
         let pair = self.others.get(cluster)?;
         let verdict = pair.connection.tier(tier)?;
-        let Some(refusal) = verdict.refusal.filter(|_| verdict.is_forbidden()) else {
-            let is_to_come = verdict.refusal.is_none() && !pair.admits(tier);
-            return is_to_come.then(|| format!("cluster {cluster} does not admit this one on it yet"));
-        };
-        let by = if pair.connection.conflicting.is_empty() {
-            pair.connection.policy.as_ref().map(|policy| format!(" (ClusterConnectionPolicy {policy})"))
-        } else {
-            Some(format!(" (ClusterConnectionPolicies {})", pair.connection.conflicting.join(", ")))
-        };
-        Some(format!("{} with cluster {cluster}{}", refusal.reason, by.unwrap_or_default()))
+        let refusal = verdict.refusal.filter(|_| verdict.is_forbidden());
+        let is_to_come = verdict.refusal.is_none() && !pair.admits(tier);
+        if refusal.is_none() && !is_to_come {
+            return None;
+        }
+        let Connection { policy, conflicting, .. } = &pair.connection;
+        let policies = policy.iter().filter(|_| conflicting.is_empty()).chain(conflicting);
+        Some(NotPermitted {
+            cluster: cluster.to_owned(),
+            tier: tier.to_owned(),
+            reason: refusal.map(|refusal| refusal.reason),
+            policies: policies.map(ToString::to_string).collect(),
+        })
     }
 }
 

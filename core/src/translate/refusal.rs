@@ -3,6 +3,7 @@
 use mcwan_policy::wire::RefuseReason;
 
 use crate::api::Fault;
+use crate::connection::NotPermitted;
 use crate::problem::{FieldPath, Reason};
 
 /// Why something is refused, and where.
@@ -15,11 +16,14 @@ pub(super) struct Refusal {
     pub(super) because: Option<Reason>,
     pub(super) message: String,
     pub(super) hint: Option<String>,
+    /// Where no tier may be taken.
+    pub(super) not_permitted: Vec<NotPermitted>,
 }
 
 impl Refusal {
     pub(super) fn new(reason: RefuseReason, message: impl Into<String>) -> Self {
-        Self { field: FieldPath::root(), reason, because: None, message: message.into(), hint: None }
+        let (message, not_permitted) = (message.into(), Vec::new());
+        Self { field: FieldPath::root(), reason, because: None, message, hint: None, not_permitted }
     }
 
     /// Its values cannot be.

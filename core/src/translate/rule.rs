@@ -75,9 +75,10 @@ impl Rules<'_> {
             Reference { group: api::GROUP, kind: "WANPolicy", namespace: None, name: tier, port: None, from: ("", "") };
         let action = match backend::resolve(reference, self.referrer, self.snapshot, self.exports) {
             Ok(destination) => self.forward(destination, Forwarding::default(), None, 1),
-            Err(Refusal { reason, message, .. }) => {
+            Err(Refusal { reason, message, not_permitted, .. }) => {
                 let message = format!("the default tier of the export: {message}");
-                self.problems.push(Problem::error(self.object.clone(), reason.into(), message));
+                let problem = Problem::error(self.object.clone(), reason.into(), message);
+                self.problems.push(Problem { not_permitted, ..problem });
                 Action::Refuse(Refuse::new(1, reason))
             }
         };
@@ -292,9 +293,9 @@ impl Rules<'_> {
 
     /// Reports a refusal, and does it.
     fn refuse(&mut self, origin: &Origin, weight: u32, refusal: Refusal) -> Action {
-        let Refusal { field, reason, because, message, hint } = refusal;
+        let Refusal { field, reason, because, message, hint, not_permitted } = refusal;
         let told = because.unwrap_or_else(|| reason.into());
-        self.problems.push(Problem { hint, ..origin.error(field, told, message) });
+        self.problems.push(Problem { hint, not_permitted, ..origin.error(field, told, message) });
         Action::Refuse(Refuse::new(weight, reason))
     }
 }
