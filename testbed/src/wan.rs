@@ -204,8 +204,11 @@ async fn join_registry(plan: &Plan, clusters: &[WanCluster]) -> Result<Vec<Optio
     let holder = all.find(|cluster| cluster.number() == plan.registry).context("nobody holds the registry")?;
     registry::init(holder).await?;
     let joins = clusters.iter().map(async |cluster| {
-        let joins = cluster.number() != plan.registry;
-        if joins { registry::join(holder, cluster).await.map(Some) } else { Ok(None) }
+        if cluster.number() == plan.registry {
+            return Ok(None);
+        }
+        let labels = plan.labels.iter().filter(|(number, _)| *number == cluster.number());
+        registry::join(holder, cluster, labels.map(|(_, label)| label.as_str())).await.map(Some)
     });
     try_join_all(joins).await
 }

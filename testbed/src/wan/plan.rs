@@ -11,12 +11,14 @@ pub struct Plan {
     pub replicas: u8,
     /// More arguments of the controllers.
     pub controller_arguments: Vec<String>,
+    /// The labels, `KEY=VALUE`, that clusters join the registry with, by their numbers; its holder does not join.
+    pub labels: Vec<(u8, String)>,
 }
 
 impl Default for Plan {
     /// Two clusters, the first with the registry, two replicas of the controller each.
     fn default() -> Self {
-        Self { clusters: 2, registry: 1, replicas: 2, controller_arguments: Vec::new() }
+        Self { clusters: 2, registry: 1, replicas: 2, controller_arguments: Vec::new(), labels: Vec::new() }
     }
 }
 
@@ -37,6 +39,13 @@ impl Plan {
     #[must_use]
     pub fn arguments(mut self, arguments: &[&str]) -> Self {
         self.controller_arguments.extend(arguments.iter().map(|&argument| argument.to_owned()));
+        self
+    }
+
+    /// A cluster joins with this label, `KEY=VALUE`.
+    #[must_use]
+    pub fn label(mut self, cluster: u8, label: &str) -> Self {
+        self.labels.push((cluster, label.to_owned()));
         self
     }
 }

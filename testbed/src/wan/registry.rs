@@ -19,9 +19,15 @@ pub(super) async fn init(holder: &WanCluster) -> Result<()> {
     Ok(())
 }
 
-/// Lets a cluster join, by `mcwan registry join`. Gives the kubeconfig with its credentials.
-pub(super) async fn join(holder: &WanCluster, member: &WanCluster) -> Result<PathBuf> {
-    let kubeconfig = run(holder, ["join", &member.id(), "--server", &holder.inner_url()]).await?;
+/// Lets a cluster join with these labels, by `mcwan registry join`. Gives the kubeconfig with its credentials.
+pub(super) async fn join<'l>(
+    holder: &WanCluster,
+    member: &WanCluster,
+    labels: impl IntoIterator<Item = &'l str>,
+) -> Result<PathBuf> {
+    let (id, server) = (member.id(), holder.inner_url());
+    let labels = labels.into_iter().flat_map(|label| ["--label", label]);
+    let kubeconfig = run(holder, ["join", &*id, "--server", &*server].into_iter().chain(labels)).await?;
     let path = member.folder().join(KUBECONFIG);
     std::fs::write(&path, kubeconfig).with_context(|| format!("cannot write {}", path.display()))?;
     Ok(path)
