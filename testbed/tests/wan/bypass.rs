@@ -22,7 +22,7 @@ use crate::scene::{HIGH, LOW, mk_request};
 const ENOUGH: u32 = 50;
 
 /// What would be answered if the far gateway took it: the rules of the importing cluster have nothing for it.
-fn mk_intrusion() -> Request {
+pub(crate) fn mk_intrusion() -> Request {
     let port = ("x-mcwan-port".to_owned(), b"8080".to_vec());
     Request { headers: vec![port], ..mk_request("GET", "payment.secure.svc.cluster.local", "/") }
 }

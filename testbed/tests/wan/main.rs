@@ -7,6 +7,7 @@ mod bypass;
 mod changes;
 mod clusterset;
 mod conformance;
+mod connections;
 mod consumers;
 mod demo;
 mod examples;
