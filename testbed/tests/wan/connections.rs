@@ -1,5 +1,6 @@
-//! Which clusters may use which tier: three clusters, policies that come and go under load.
+//! Which clusters may use which tier: three clusters, policies that come and go under load, and controllers that do.
 
+mod away;
 mod dials;
 mod permitted;
 mod policies;
@@ -35,12 +36,14 @@ async fn requests_take_the_tiers_that_their_clusters_may_use_at_any_time() -> Re
 }
 
 async fn requests_take_permitted_tiers(rate: u32, times: usize) -> Result<()> {
-    let (wan, client) = start().await?;
+    let (mut wan, client) = start().await?;
     dials::far_gateways_admit(&wan, &client, Permitted::EVERYTHING).await?;
     let mut watch = Watch::start(&wan, &client, rate).await?;
     for _ in 0..times {
         policies_come_and_go(&wan, &client, &mut watch).await?;
     }
+    away::no_controller_where_requests_start(&mut wan, &mut watch).await?;
+    away::the_registry_is_away(&wan, &mut watch).await?;
     watch.finish(&wan).await
 }
 
