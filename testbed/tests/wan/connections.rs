@@ -42,7 +42,7 @@ async fn requests_take_permitted_tiers(rate: u32, times: usize) -> Result<()> {
     for _ in 0..times {
         policies_come_and_go(&wan, &client, &mut watch).await?;
     }
-    away::no_controller_where_requests_start(&mut wan, &mut watch).await?;
+    away::no_controller_where_requests_start(&mut wan, &client, &mut watch).await?;
     away::the_registry_is_away(&wan, &mut watch).await?;
     watch.finish(&wan).await
 }
