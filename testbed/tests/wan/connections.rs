@@ -1,4 +1,4 @@
-//! Which clusters may use which tier: three clusters, policies that come and go under load, and controllers that do.
+//! Which clusters may use which tier: policies that come and go under load, and controllers and a registry that are away.
 
 mod away;
 mod dials;
@@ -39,7 +39,10 @@ async fn requests_take_permitted_tiers(rate: u32, times: usize) -> Result<()> {
     let (mut wan, client) = start().await?;
     dials::far_gateways_admit(&wan, &client, Permitted::EVERYTHING).await?;
     let mut watch = Watch::start(&wan, &client, rate).await?;
-    for _ in 0..times {
+    for time in 0..times {
+        if time > 0 {
+            a_cluster_returns_to_the_cloud(&wan, &mut watch).await?;
+        }
         policies_come_and_go(&wan, &client, &mut watch).await?;
     }
     away::no_controller_where_requests_start(&mut wan, &client, &mut watch).await?;
@@ -131,7 +134,13 @@ async fn policies_come_and_go(wan: &TestWan, client: &WanClient, watch: &mut Wat
 
     watch.tell("policies go", Permitted::EVERYTHING);
     take_away(wan).await?;
-    watch.until_held(wan).await?;
-    // Nothing matches it, and it may return to the cloud.
-    label(wan, CLOUD, "env=cloud").await
+    watch.until_held(wan).await
+}
+
+/// The policy is there before: nobody hears of it before the label.
+async fn a_cluster_returns_to_the_cloud(wan: &TestWan, watch: &mut Watch) -> Result<()> {
+    watch.tell("a cluster returns to the cloud", Permitted { near: &TIERS, cloud: &[SEC] });
+    write(wan, &[mk_to_cloud()]).await?;
+    label(wan, CLOUD, "env=cloud").await?;
+    watch.until_held(wan).await
 }
