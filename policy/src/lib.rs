@@ -41,6 +41,7 @@ mod redirect;
 mod request;
 mod rewrite;
 mod rule;
+pub mod sla;
 mod store;
 mod table;
 mod target;

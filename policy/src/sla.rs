@@ -1,0 +1,28 @@
+//! Whether a path keeps what its tier promises.
+//!
+//! A path is a tier, a remote cluster and the import's namespace, whose ingress gateway answers probes. A [`Judge`] for each
+//! path takes what became of every probe, and says at which [`Level`] the path is. It gets worse at once, and better only
+//! after a hold, so that requests do not follow a path that flaps.
+//!
+//! Nothing here reads a clock: a [`Moment`] comes with every [`Event`].
+
+mod allowance;
+mod answers;
+mod figures;
+mod hold;
+mod jitter;
+mod judge;
+mod judgement;
+mod moment;
+mod outcomes;
+mod promise;
+mod ring;
+mod safeguard;
+
+pub use figures::Figures;
+pub use judge::{Event, Judge, Move, Standing};
+pub use judgement::{Judgement, Level};
+pub use moment::Moment;
+pub use promise::{Loss, Promise};
+#[doc(hidden)]
+pub use safeguard::Safeguard;

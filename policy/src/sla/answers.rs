@@ -1,0 +1,40 @@
+//! The median of the last round trips.
+
+use super::ring::Ring;
+
+/// How many answers a path is judged by: with fewer it is unknown.
+pub(super) const ENOUGH: u32 = 10;
+
+/// A packet that is lost is an answer that is late: the kernel sends it again after at least 200 ms (tail-loss probe, RTO).
+/// In microseconds, and less than that for timers that are early.
+const LATE: u32 = 150_000;
+
+/// The round trips of the last answers, in microseconds.
+#[derive(Clone, Debug)]
+pub(super) struct Answers {
+    last: Ring<10>,
+    median: Option<u32>,
+}
+
+impl Answers {
+    pub(super) const NONE: Self = Self { last: Ring::EMPTY, median: None };
+
+    pub(super) fn push(&mut self, round_trip: u32) {
+        self.last.push(round_trip);
+        self.median = self.last.full().map(|mut all| {
+            all.sort_unstable();
+            let [_, _, _, _, lower, upper, _, _, _, _] = all;
+            lower.midpoint(upper)
+        });
+    }
+
+    /// The median, once there are enough answers.
+    pub(super) const fn median(&self) -> Option<u32> {
+        self.median
+    }
+
+    /// Whether an answer that comes now has taken so long that a packet must have been lost.
+    pub(super) fn is_late(&self, round_trip: u32) -> bool {
+        self.median.is_some_and(|median| round_trip > median.saturating_add(LATE))
+    }
+}

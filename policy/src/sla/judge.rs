@@ -1,0 +1,326 @@
+//! The machine that judges a path.
+
+use std::time::Duration;
+
+use super::allowance::{Allowance, Floor, MARGIN};
+use super::answers::{Answers, ENOUGH};
+use super::hold::{Doubling, Hold, SHORTEST};
+use super::jitter::Jitter;
+use super::outcomes::{LONG, MOST, Outcomes};
+use super::{Figures, Judgement, Level, Moment, Promise, Safeguard};
+
+/// So many probes missed one after the other, and a path is down; so many that could not be sent, and it is unknown.
+const IN_A_ROW: u32 = 3;
+
+/// What becomes of a probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The far gateway answered, after so long.
+    Answered(Duration),
+    /// No answer came in time.
+    Missed,
+    /// The prober itself was late: what it saw says nothing of the path.
+    Voided,
+    /// The probe could not be sent.
+    Unsent,
+}
+
+/// A change of level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// The level before, and its last reason.
+    pub from: Judgement,
+    /// The level now, and why.
+    pub to: Judgement,
+}
+
+/// Where a path stands: what one prober tells the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The level, and the reason for it.
+    pub judgement: Judgement,
+    /// Since when the path is on this level.
+    pub since: Moment,
+    /// How long it must be better before it gets there.
+    pub hold: Duration,
+}
+
+/// Judges one path by what becomes of its probes.
+#[derive(Clone, Debug)]
+pub struct Judge {
+    promise: Promise,
+    allowance: Option<Allowance>,
+    interval: Duration,
+
+    answers: Answers,
+    jitter: Jitter,
+    outcomes: Outcomes,
+    missed: InARow,
+    unsent: InARow,
+    measured: Option<Moment>,
+
+    /// The reason for the level: the last judgement that was as bad as that.
+    judgement: Judgement,
+    since: Moment,
+    hold: Hold,
+    /// What there was since the path was last judged to be down.
+    up: Quiet,
+    /// What there was since it was last judged to be out, or worse.
+    sound: Quiet,
+    /// The reason for which it was last judged to be out, while it is down.
+    excess: Judgement,
+
+    /// None, but in the simulation.
+    pub(super) lacks: Option<Safeguard>,
+}
+
+/// How often something happened one time after the other, and when it began.
+#[derive(Clone, Copy, Debug)]
+struct InARow {
+    times: u32,
+    since: Moment,
+}
+
+/// A time without something bad.
+#[derive(Clone, Copy, Debug)]
+struct Quiet {
+    since: Moment,
+    /// How many answers came in it.
+    answers: u32,
+}
+
+impl Judge {
+    /// One who knows nothing yet of a path that promises this and is probed at this interval.
+    pub fn new(promise: Promise, interval: Duration, now: Moment) -> Self {
+        let standing = Standing { judgement: Judgement::FewAnswers, since: now, hold: SHORTEST };
+        Self::taking_over(promise, interval, now, standing)
+    }
+
+    /// One who knows where the path stands, but not what was measured: it gets worse as soon as that shows, and better after
+    /// the whole hold.
+    pub fn taking_over(promise: Promise, interval: Duration, now: Moment, standing: Standing) -> Self {
+        let Standing { judgement, since, hold } = standing;
+        Self {
+            promise,
+            allowance: promise.loss.map(|loss| Allowance::new(loss, Floor::Three)),
+            interval,
+            answers: Answers::NONE,
+            jitter: Jitter::NONE,
+            outcomes: Outcomes::NONE,
+            missed: InARow::never(now),
+            unsent: InARow::never(now),
+            measured: None,
+            judgement,
+            since,
+            hold: Hold::told(hold, judgement.level(), since),
+            up: Quiet::from(now),
+            sound: Quiet::from(now),
+            excess: judgement,
+            lacks: None,
+        }
+    }
+
+    /// Takes what has become of a probe. Gives the move, where the path's level changes.
+    pub fn step(&mut self, now: Moment, event: Event) -> Option<Move> {
+        match event {
+            Event::Answered(round_trip) => self.answered(now, round_trip),
+            Event::Missed => self.missed(now),
+            Event::Voided => {}
+            Event::Unsent => self.unsent(now),
+        }
+        let judgement = self.judge();
+        self.remember(now, judgement);
+        if judgement.level() > self.level() {
+            self.hold.falls(now, self.level());
+            return Some(self.move_to(now, judgement));
+        }
+        if judgement.level() == self.level() {
+            self.judgement = judgement;
+            return None;
+        }
+        let better = self.better(now, judgement)?;
+        if better.level() == self.level() {
+            self.judgement = better;
+            return None;
+        }
+        self.hold.betters(now);
+        if better.level() == Level::In && self.has(Safeguard::Emptying) {
+            self.outcomes.keep(self.probes_of_hold());
+        }
+        Some(self.move_to(now, better))
+    }
+
+    /// The level of the path.
+    pub const fn level(&self) -> Level {
+        self.judgement.level()
+    }
+
+    /// Where the path stands.
+    pub fn standing(&self) -> Standing {
+        Standing { judgement: self.judgement, since: self.since, hold: self.hold.time() }
+    }
+
+    /// What was measured.
+    pub fn figures(&self) -> Figures {
+        let duration = |micros: u32| Duration::from_micros(micros.into());
+        let probes = self.outcomes.len(LONG);
+        Figures {
+            latency: self.answers.median().map(duration),
+            jitter: self.jitter.mean().map(duration),
+            loss: super::Loss::from_probes(self.outcomes.lost_of_long(), probes),
+            probes,
+            measured: self.measured,
+        }
+    }
+
+    fn answered(&mut self, now: Moment, round_trip: Duration) {
+        if self.missed.times >= self.misses() && self.has(Safeguard::Outage) {
+            self.hold.answers_after(now.since(self.missed.since));
+        }
+        self.missed = InARow::never(now);
+        self.unsent = InARow::never(now);
+        self.measured = Some(now);
+        let round_trip = u32::try_from(round_trip.as_micros()).unwrap_or(u32::MAX);
+        let is_late = self.answers.is_late(round_trip);
+        self.outcomes.push(is_late && self.has(Safeguard::Lateness));
+        self.answers.push(round_trip);
+        if !is_late || !self.has(Safeguard::LateIsNoJitter) {
+            self.jitter.push(round_trip);
+        }
+        self.up.answers = self.up.answers.saturating_add(1);
+        self.sound.answers = self.sound.answers.saturating_add(1);
+    }
+
+    fn missed(&mut self, now: Moment) {
+        self.missed.again(now);
+        self.unsent = InARow::never(now);
+        self.measured = Some(now);
+        self.outcomes.push(true);
+    }
+
+    fn unsent(&mut self, now: Moment) {
+        self.unsent.again(now);
+        if self.unsent.times >= IN_A_ROW {
+            // What was known is of a path that may be another one when it is there again.
+            self.answers = Answers::NONE;
+            self.jitter = Jitter::NONE;
+            self.outcomes = Outcomes::NONE;
+            self.missed = InARow::never(now);
+        }
+    }
+
+    /// What the last probes say. Of a path that is not in, latency and jitter are held against less than their bounds, and
+    /// loss against the time of the hold ([`better`](Self::better)).
+    fn judge(&self) -> Judgement {
+        if self.missed.times >= self.misses() {
+            return Judgement::NoAnswer;
+        }
+        if self.unsent.times >= IN_A_ROW {
+            return Judgement::ProbeFailed;
+        }
+        let Some(median) = self.answers.median() else {
+            return Judgement::FewAnswers;
+        };
+        let is_in = self.level() == Level::In;
+        let percent = if is_in || !self.has(Safeguard::Margin) { 100 } else { MARGIN };
+        let exceeds = |measured: u32, bound: Option<Duration>| {
+            bound.is_some_and(|bound| u128::from(measured) * 100 > bound.as_micros().saturating_mul(percent.into()))
+        };
+        if exceeds(median, self.promise.latency) {
+            return Judgement::Latency;
+        }
+        if self.jitter.mean().is_some_and(|mean| exceeds(mean, self.promise.jitter)) {
+            return Judgement::Jitter;
+        }
+        let (short, long) = (self.outcomes.lost_of_short(), self.outcomes.lost_of_long());
+        if is_in && self.allowance.is_some_and(|allowance| short >= allowance.short || long >= allowance.long) {
+            return Judgement::Loss;
+        }
+        Judgement::InSla
+    }
+
+    /// Begins the time anew in which there was nothing as bad.
+    fn remember(&mut self, now: Moment, judgement: Judgement) {
+        match judgement.level() {
+            Level::In => {}
+            Level::Out => {
+                self.sound = Quiet::from(now);
+                self.excess = judgement;
+            }
+            Level::Down => {
+                self.sound = Quiet::from(now);
+                self.up = Quiet::from(now);
+                self.excess = judgement;
+            }
+        }
+    }
+
+    /// The worst that there was for the time of the hold, where that is over.
+    fn better(&self, now: Moment, judgement: Judgement) -> Option<Judgement> {
+        let hold = if self.has(Safeguard::Hold) { self.hold.time() } else { Duration::ZERO };
+        let is_over = |quiet: Quiet| {
+            let is_known = quiet.answers >= ENOUGH || judgement == Judgement::ProbeFailed;
+            now.since(quiet.since) >= hold && (is_known || !self.has(Safeguard::Answers))
+        };
+        if !is_over(self.sound) {
+            // Down, and since then out.
+            return (self.level() == Level::Down && is_over(self.up)).then_some(self.excess);
+        }
+        let probes = self.outcomes.len(self.probes_of_hold());
+        let lost = self.outcomes.lost_of(probes);
+        let is_clean = self.allowance.is_none_or(|allowance| allowance.has_margin(lost, probes));
+        Some(if is_clean || !self.has(Safeguard::Clean) { judgement } else { Judgement::Loss })
+    }
+
+    /// How many probes a hold has.
+    fn probes_of_hold(&self) -> u32 {
+        let probes = self.hold.time().as_micros().checked_div(self.interval.as_micros());
+        probes.and_then(|probes| u32::try_from(probes).ok()).unwrap_or(MOST).clamp(ENOUGH, MOST)
+    }
+
+    fn move_to(&mut self, now: Moment, to: Judgement) -> Move {
+        let from = std::mem::replace(&mut self.judgement, to);
+        self.since = now;
+        Move { from, to }
+    }
+
+    fn misses(&self) -> u32 {
+        if self.has(Safeguard::Misses) { IN_A_ROW } else { 1 }
+    }
+
+    /// The same with what its safeguards make of the allowance and the hold.
+    pub(super) fn adjusted(mut self) -> Self {
+        self.allowance = self.promise.loss.map(|loss| {
+            if !self.has(Safeguard::Evidence) {
+                return Allowance::fixed(loss);
+            }
+            Allowance::new(loss, if self.has(Safeguard::Floor) { Floor::Three } else { Floor::One })
+        });
+        let doubling = match self.lacks {
+            Some(Safeguard::Doubling) => Doubling::NONE,
+            Some(Safeguard::Memory) => Doubling::FORGOTTEN,
+            _ => Doubling::USUAL,
+        };
+        self.hold = self.hold.with(doubling);
+        self
+    }
+}
+
+impl InARow {
+    const fn never(now: Moment) -> Self {
+        Self { times: 0, since: now }
+    }
+
+    fn again(&mut self, now: Moment) {
+        if self.times == 0 {
+            self.since = now;
+        }
+        self.times = self.times.saturating_add(1);
+    }
+}
+
+impl Quiet {
+    const fn from(now: Moment) -> Self {
+        Self { since: now, answers: 0 }
+    }
+}

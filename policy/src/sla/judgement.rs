@@ -1,0 +1,73 @@
+//! What is thought of a path.
+
+use std::fmt;
+
+/// Whether requests may take a path. What is worse is greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// As far as anybody knows the path keeps its promise.
+    In,
+    /// It does not: whoever has another path takes that.
+    Out,
+    /// It does not answer.
+    Down,
+}
+
+/// A level, with the reason for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Judgement {
+    /// All that is measured is within its bounds.
+    InSla,
+    /// Too few probes were answered to tell: unknown is not down.
+    FewAnswers,
+    /// No probe can be sent, and so nothing is known.
+    ProbeFailed,
+    /// The median of the round trips is above its bound.
+    Latency,
+    /// The differences of neighbouring round trips are above their bound.
+    Jitter,
+    /// More probes are lost than the promise allows.
+    Loss,
+    /// The last probes were all missed.
+    NoAnswer,
+}
+
+impl Judgement {
+    /// The level that it puts a path on.
+    pub const fn level(self) -> Level {
+        match self {
+            Self::InSla | Self::FewAnswers | Self::ProbeFailed => Level::In,
+            Self::Latency | Self::Jitter | Self::Loss => Level::Out,
+            Self::NoAnswer => Level::Down,
+        }
+    }
+
+    /// The reason in conditions, Events and metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::InSla => "InSla",
+            Self::FewAnswers => "FewAnswers",
+            Self::ProbeFailed => "ProbeFailed",
+            Self::Latency => "Latency",
+            Self::Jitter => "Jitter",
+            Self::Loss => "Loss",
+            Self::NoAnswer => "NoAnswer",
+        }
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::In => "In",
+            Self::Out => "Out",
+            Self::Down => "Down",
+        })
+    }
+}
+
+impl fmt::Display for Judgement {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
