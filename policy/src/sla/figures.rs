@@ -9,7 +9,7 @@ use super::{Loss, Moment};
 pub struct Figures {
     /// The median round trip of the last 10 answers, once there are as many.
     pub latency: Option<Duration>,
-    /// The mean difference between neighbours among the last 20 answers, once there are 10.
+    /// The mean difference between neighbours among the last 25 answers that were not late, once there are 10.
     pub jitter: Option<Duration>,
     /// What a path loses, each way, that loses as many probes as this one did of the last ones.
     pub loss: Loss,

@@ -55,8 +55,12 @@ pub struct Judge {
     answers: Answers,
     jitter: Jitter,
     outcomes: Outcomes,
-    missed: InARow,
-    unsent: InARow,
+    /// How many probes were missed one after the other.
+    missed: u32,
+    /// How many could not be sent, one after the other.
+    unsent: u32,
+    /// When a probe was last answered; at first, when the judge began.
+    answered: Moment,
     measured: Option<Moment>,
 
     /// The reason for the level: the last judgement that was as bad as that.
@@ -72,13 +76,6 @@ pub struct Judge {
 
     /// None, but in the simulation.
     pub(super) lacks: Option<Safeguard>,
-}
-
-/// How often something happened one time after the other, and when it began.
-#[derive(Clone, Copy, Debug)]
-struct InARow {
-    times: u32,
-    since: Moment,
 }
 
 /// A time without something bad.
@@ -107,8 +104,9 @@ impl Judge {
             answers: Answers::NONE,
             jitter: Jitter::NONE,
             outcomes: Outcomes::NONE,
-            missed: InARow::never(now),
-            unsent: InARow::never(now),
+            missed: 0,
+            unsent: 0,
+            answered: now,
             measured: None,
             judgement,
             since,
@@ -126,9 +124,13 @@ impl Judge {
             Event::Answered(round_trip) => self.answered(now, round_trip),
             Event::Missed => self.missed(now),
             Event::Voided => {}
-            Event::Unsent => self.unsent(now),
+            Event::Unsent => self.unsent(),
         }
         let judgement = self.judge();
+        if judgement == Judgement::Jitter && self.has(Safeguard::Emptying) {
+            // The same differences would say so again, for longer than a hold where probes are rare.
+            self.jitter.restart();
+        }
         self.remember(now, judgement);
         if judgement.level() > self.level() {
             self.hold.falls(now, self.level());
@@ -166,7 +168,7 @@ impl Judge {
         let probes = self.outcomes.len(LONG);
         Figures {
             latency: self.answers.median().map(duration),
-            jitter: self.jitter.mean().map(duration),
+            jitter: self.jitter.shown().map(duration),
             loss: super::Loss::from_probes(self.outcomes.lost_of_long(), probes),
             probes,
             measured: self.measured,
@@ -174,17 +176,18 @@ impl Judge {
     }
 
     fn answered(&mut self, now: Moment, round_trip: Duration) {
-        if self.missed.times >= self.misses() && self.has(Safeguard::Outage) {
-            self.hold.answers_after(now.since(self.missed.since));
+        if self.missed >= self.misses() && self.has(Safeguard::Outage) {
+            self.hold.answers_after(now.since(self.answered));
         }
-        self.missed = InARow::never(now);
-        self.unsent = InARow::never(now);
+        self.missed = 0;
+        self.unsent = 0;
+        self.answered = now;
         self.measured = Some(now);
         let round_trip = u32::try_from(round_trip.as_micros()).unwrap_or(u32::MAX);
         let is_late = self.answers.is_late(round_trip);
-        self.outcomes.push(is_late && self.has(Safeguard::Lateness));
+        self.outcomes.push(is_late == Some(true) && self.has(Safeguard::Lateness));
         self.answers.push(round_trip);
-        if !is_late || !self.has(Safeguard::LateIsNoJitter) {
+        if is_late == Some(false) || !self.has(Safeguard::LateIsNoJitter) {
             self.jitter.push(round_trip);
         }
         self.up.answers = self.up.answers.saturating_add(1);
@@ -192,30 +195,30 @@ impl Judge {
     }
 
     fn missed(&mut self, now: Moment) {
-        self.missed.again(now);
-        self.unsent = InARow::never(now);
+        self.missed = self.missed.saturating_add(1);
+        self.unsent = 0;
         self.measured = Some(now);
         self.outcomes.push(true);
     }
 
-    fn unsent(&mut self, now: Moment) {
-        self.unsent.again(now);
-        if self.unsent.times >= IN_A_ROW {
+    fn unsent(&mut self) {
+        self.unsent = self.unsent.saturating_add(1);
+        if self.unsent >= IN_A_ROW {
             // What was known is of a path that may be another one when it is there again.
             self.answers = Answers::NONE;
             self.jitter = Jitter::NONE;
             self.outcomes = Outcomes::NONE;
-            self.missed = InARow::never(now);
+            self.missed = 0;
         }
     }
 
     /// What the last probes say. Of a path that is not in, latency and jitter are held against less than their bounds, and
     /// loss against the time of the hold ([`better`](Self::better)).
     fn judge(&self) -> Judgement {
-        if self.missed.times >= self.misses() {
+        if self.missed >= self.misses() {
             return Judgement::NoAnswer;
         }
-        if self.unsent.times >= IN_A_ROW {
+        if self.unsent >= IN_A_ROW {
             return Judgement::ProbeFailed;
         }
         let Some(median) = self.answers.median() else {
@@ -229,7 +232,7 @@ impl Judge {
         if exceeds(median, self.promise.latency) {
             return Judgement::Latency;
         }
-        if self.jitter.mean().is_some_and(|mean| exceeds(mean, self.promise.jitter)) {
+        if exceeds(self.jitter.least(), self.promise.jitter) {
             return Judgement::Jitter;
         }
         let (short, long) = (self.outcomes.lost_of_short(), self.outcomes.lost_of_long());
@@ -303,19 +306,6 @@ impl Judge {
         };
         self.hold = self.hold.with(doubling);
         self
-    }
-}
-
-impl InARow {
-    const fn never(now: Moment) -> Self {
-        Self { times: 0, since: now }
-    }
-
-    fn again(&mut self, now: Moment) {
-        if self.times == 0 {
-            self.since = now;
-        }
-        self.times = self.times.saturating_add(1);
     }
 }
 
