@@ -42,8 +42,10 @@ pub(crate) const IMPAIRED: Law = Law { name: "what is impaired stays out", check
 pub(crate) const RECOVERY: Law =
     Law { name: "what is sound again is in within three holds, and stays in", check: recovery::check };
 pub(crate) const QUIET: Law = Law { name: "what keeps its promise hardly ever falls", check: quiet::check };
+pub(crate) const LITTLE_LOSS: Law =
+    Law { name: "what may lose little does not fall for the first it loses", check: quiet::check_little_loss };
 
-pub(crate) const LAWS: [Law; 7] = [DETECTION, OUTAGE, MOVES, SHARED, IMPAIRED, RECOVERY, QUIET];
+pub(crate) const LAWS: [Law; 8] = [DETECTION, OUTAGE, MOVES, SHARED, IMPAIRED, RECOVERY, QUIET, LITTLE_LOSS];
 
 impl Law {
     pub(crate) fn check(&self, scope: &Scope) -> Result<(), String> {

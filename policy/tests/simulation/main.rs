@@ -13,10 +13,10 @@ mod weather;
 
 use mcwan_policy::sla::Safeguard;
 
-use crate::laws::{DETECTION, IMPAIRED, LAWS, MOVES, OUTAGE, QUIET, RECOVERY, Scope};
+use crate::laws::{DETECTION, IMPAIRED, LAWS, LITTLE_LOSS, MOVES, OUTAGE, QUIET, RECOVERY, Scope};
 
-/// How many hours the laws must hold for, together. Without optimisation each takes ten times as long.
-const HOURS: u64 = if cfg!(debug_assertions) { 1_000 } else { 10_000 };
+/// How many hours the laws must hold for, together. Without optimisation each takes twenty times as long.
+const HOURS: u64 = if cfg!(debug_assertions) { 300 } else { 10_000 };
 
 /// Checks all laws, each in a thread of its own.
 fn check_all(hours: u64) {
@@ -44,25 +44,25 @@ fn all_laws_hold() {
 /// With each safeguard taken out, a law fails that holds with it.
 #[test]
 fn every_safeguard_is_missed() {
+    // The hours are those of all laws, of which each takes a part; all but one fail within a few of them.
     let missed_by = [
-        (Safeguard::Hold, MOVES),
-        (Safeguard::Doubling, MOVES),
-        (Safeguard::Memory, MOVES),
-        (Safeguard::Outage, OUTAGE),
-        (Safeguard::Answers, IMPAIRED),
-        (Safeguard::Margin, IMPAIRED),
-        (Safeguard::Clean, IMPAIRED),
-        (Safeguard::Emptying, RECOVERY),
-        (Safeguard::Evidence, QUIET),
-        (Safeguard::Floor, QUIET),
-        (Safeguard::Lateness, DETECTION),
-        (Safeguard::LateIsNoJitter, QUIET),
-        (Safeguard::Misses, QUIET),
+        (Safeguard::Hold, MOVES, 300),
+        (Safeguard::Doubling, MOVES, 300),
+        (Safeguard::Memory, MOVES, 300),
+        (Safeguard::Outage, OUTAGE, 300),
+        (Safeguard::Answers, IMPAIRED, 300),
+        (Safeguard::Margin, IMPAIRED, 300),
+        (Safeguard::Clean, IMPAIRED, 300),
+        (Safeguard::Emptying, RECOVERY, 300),
+        (Safeguard::Evidence, QUIET, 300),
+        (Safeguard::Floor, LITTLE_LOSS, 4_000),
+        (Safeguard::Lateness, DETECTION, 300),
+        (Safeguard::LateIsNoJitter, QUIET, 300),
+        (Safeguard::Misses, QUIET, 300),
     ];
     let mut is_missed = true;
-    for (lack, law) in missed_by {
-        // Most fail within a few hours.
-        let failure = law.check(&Scope { hours: 10_000, seed: seed(), lack: Some(lack) });
+    for (lack, law, hours) in missed_by {
+        let failure = law.check(&Scope { hours, seed: seed(), lack: Some(lack) });
         println!("{lack:?}: {failure:?}");
         is_missed &= failure.is_err();
     }

@@ -36,8 +36,8 @@ const ROWS: &[Row] = &[
     Row { what: "jitter about its bound", promise: high, interval: FAST, impair: hover_jitter, falls: 3.0 },
 ];
 
-const HOURS: u32 = 4;
-const PATHS: u32 = 12;
+const HOURS: u32 = 2;
+const PATHS: u32 = 10;
 
 pub(super) fn check(scope: &Scope) -> Result<(), String> {
     for row in ROWS {

@@ -7,24 +7,30 @@ use crate::tiers::{FAST, high, losing};
 use crate::weather::{Spread, Weather};
 
 pub(super) fn check(scope: &Scope) -> Result<(), String> {
-    let half = |promise: &Promise| Weather::at(promise, 0.5);
-    rate(scope, "at half of bounds with 0.014 % loss", losing(140), half, scope.hours(8), 500)?;
-    rate(scope, "at half of bounds with 0.1 % loss", losing(1_000), half, scope.hours(5), 500)?;
-    rate(scope, "at half of bounds with 0.5 % loss", high(), half, scope.hours(15), 500)?;
-    rate(scope, "at half of bounds with 2 % loss", losing(20_000), half, scope.hours(5), 500)?;
-    rate(scope, "at half of bounds with 3 % loss", losing(30_000), half, scope.hours(5), 500)?;
+    rate(scope, "at half of bounds with 0.5 % loss", high(), at_half, scope.hours(15), 500)?;
+    rate(scope, "at half of bounds with 2 % loss", losing(20_000), at_half, scope.hours(5), 500)?;
+    rate(scope, "at half of bounds with 3 % loss", losing(30_000), at_half, scope.hours(5), 500)?;
     // As queues make it, jitter has so long a tail that at half of its bound a path is out several times an hour.
-    let queues = |promise: &Promise| Weather::at(promise, 0.5).spread(Spread::Exponential(3_333));
-    rate(scope, "at a third of the bound on jitter, of queues", high(), queues, scope.hours(4), 500)?;
-    rate(scope, "at the bound of 0.1 % loss", losing(1_000), at_bound, scope.hours(3), 10)?;
-    rate(scope, "at the bound of 0.5 % loss", high(), at_bound, scope.hours(3), 10)?;
-    rate(scope, "at the bound of 2 % loss", losing(20_000), at_bound, scope.hours(3), 10)
+    let queues = |promise: &Promise| at_half(promise).spread(Spread::Exponential(2_500));
+    rate(scope, "at a quarter of the bound on jitter, of queues", high(), queues, scope.hours(4), 500)?;
+    rate(scope, "at the bound of 0.5 % loss", high(), at_bound, scope.hours(4), 10)?;
+    rate(scope, "at the bound of 2 % loss", losing(20_000), at_bound, scope.hours(4), 10)
+}
+
+pub(super) fn check_little_loss(scope: &Scope) -> Result<(), String> {
+    rate(scope, "at half of bounds with 0.014 % loss", losing(140), at_half, scope.hours(8), 500)?;
+    rate(scope, "at half of bounds with 0.1 % loss", losing(1_000), at_half, scope.hours(5), 500)?;
+    rate(scope, "at the bound of 0.1 % loss", losing(1_000), at_bound, scope.hours(3), 10)
+}
+
+fn at_half(promise: &Promise) -> Weather {
+    Weather::at(promise, 0.5)
 }
 
 /// At the bound on loss, and at half of the others.
 fn at_bound(promise: &Promise) -> Weather {
     let loss = f64::from(promise.loss.unwrap_or_default().parts_per_million()) / 1e6;
-    Weather::at(promise, 0.5).losing(loss)
+    at_half(promise).losing(loss)
 }
 
 /// A path of this weather falls less than once in so many hours; of few hours two more say nothing.
