@@ -56,7 +56,18 @@ impl Outcomes {
 
     /// How many of the last so many were lost.
     pub(super) fn lost_of(&self, last: u32) -> u32 {
-        (1..=self.len(last)).map(|back| u32::from(self.was_lost(back))).sum()
+        let (mut count, mut left, mut end) = (0, self.len(last), self.next);
+        while left > 0 {
+            let place = if end == 0 { PLACES } else { end };
+            // The bits of one word, of which the last is before `place`.
+            let until = (place - 1) % 64 + 1;
+            let taken = until.min(left);
+            let word = word(place - 1).and_then(|word| self.lost.get(word)).copied().unwrap_or_default();
+            count += (word << (64 - until) >> (64 - taken)).count_ones();
+            left -= taken;
+            end = place - taken;
+        }
+        count
     }
 
     /// Forgets all but the last so many.

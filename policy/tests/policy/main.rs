@@ -12,5 +12,6 @@ mod precedence;
 mod redirect;
 mod refusals;
 mod rewrite;
+mod sla;
 mod values;
 mod weights;

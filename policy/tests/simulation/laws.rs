@@ -69,8 +69,7 @@ impl Scope {
     }
 }
 
-/// Seconds of an hour.
-const HOUR: Duration = Duration::from_secs(3_600);
+const HOUR: Duration = Duration::from_hours(1);
 
 /// Fails with a reason.
 fn ensure(holds: bool, why: impl FnOnce() -> String) -> Result<(), String> {

@@ -29,7 +29,7 @@ impl Shared {
             let before = path.now;
             path.tick();
             if is_overloaded {
-                self.overloaded += path.now - before;
+                self.overloaded += path.now.since(before);
             }
         }
     }

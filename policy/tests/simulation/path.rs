@@ -17,11 +17,11 @@ pub(crate) struct Path {
     interval: Duration,
     timeout: Duration,
     /// When the next probe is sent.
-    pub(crate) now: Duration,
+    pub(crate) now: Moment,
     /// Probes under way, by when it is known what becomes of them.
-    under_way: Vec<(Duration, Event)>,
+    under_way: Vec<(Moment, Event)>,
     /// All moves, each with its time.
-    pub(crate) moves: Vec<(Duration, Move)>,
+    pub(crate) moves: Vec<(Moment, Move)>,
 }
 
 impl Path {
@@ -41,11 +41,11 @@ impl Path {
             promise,
             interval,
             timeout,
-            now: Duration::ZERO,
+            now: Moment::START,
             under_way: Vec::new(),
             moves: Vec::new(),
         };
-        path.run(Duration::from_secs(60).max(interval * 20));
+        path.run(Duration::from_mins(1).max(interval * 20));
         path
     }
 
@@ -69,7 +69,7 @@ impl Path {
         };
         let (taken, event) = if taken > self.timeout { (self.timeout, Event::Missed) } else { (taken, event) };
         let due = self.now + taken;
-        self.now += self.interval;
+        self.now = self.now + self.interval;
         if due < self.now && self.under_way.is_empty() {
             return self.tell(due, event);
         }
@@ -83,8 +83,8 @@ impl Path {
         self.under_way.drain(..known);
     }
 
-    fn tell(&mut self, now: Duration, event: Event) {
-        if let Some(change) = self.judge.step(Moment::after_start(now), event) {
+    fn tell(&mut self, now: Moment, event: Event) {
+        if let Some(change) = self.judge.step(now, event) {
             self.moves.push((now, change));
         }
     }
@@ -107,8 +107,8 @@ impl Path {
     }
 
     /// When the path moved in or out last.
-    pub(crate) fn moved(&self) -> Duration {
-        self.moves.iter().rev().find(|(_, change)| is_of_requests(change)).map_or(Duration::ZERO, |(at, _)| *at)
+    pub(crate) fn moved(&self) -> Moment {
+        self.moves.iter().rev().find(|(_, change)| is_of_requests(*change)).map_or(Moment::START, |(at, _)| *at)
     }
 
     /// How often the path got out or down from in.
@@ -118,14 +118,15 @@ impl Path {
 
     /// The most moves in an hour, of those that requests follow.
     pub(crate) fn most_moves_an_hour(&self) -> usize {
-        let times: Vec<_> = self.moves.iter().filter(|(_, change)| is_of_requests(change)).map(|(at, _)| *at).collect();
-        let hour = Duration::from_secs(3_600);
-        let within = |(index, start): (usize, &Duration)| times[index..].partition_point(|time| *time < *start + hour);
+        let times: Vec<_> =
+            self.moves.iter().filter(|(_, change)| is_of_requests(*change)).map(|(at, _)| *at).collect();
+        let hour = Duration::from_hours(1);
+        let within = |(index, start): (usize, &Moment)| times[index..].partition_point(|time| *time < *start + hour);
         times.iter().enumerate().map(within).max().unwrap_or(0)
     }
 }
 
 /// Whether requests take another path from now on.
-fn is_of_requests(change: &Move) -> bool {
+fn is_of_requests(change: Move) -> bool {
     (change.from.level() == Level::In) != (change.to.level() == Level::In)
 }

@@ -92,7 +92,7 @@ impl Spread {
     #[inline]
     fn draw(self, number: u64) -> u32 {
         match self {
-            Self::Even(most) => (number * u64::from(most) >> 32) as u32,
+            Self::Even(most) => ((number * u64::from(most)) >> 32) as u32,
             Self::Exponential(mean) => {
                 let share = (number as f64 + 1.0) / 4_294_967_296.0;
                 (-share.ln() * f64::from(mean)) as u32

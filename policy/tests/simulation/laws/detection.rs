@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use crate::laws::{Scope, ensure};
+use mcwan_policy::sla::Moment;
+
+use crate::laws::{HOUR, Scope, ensure};
 use crate::path::Path;
 use crate::tiers::{FAST, high};
 use crate::weather::{Spread, Weather};
@@ -43,9 +45,13 @@ pub(super) fn check(scope: &Scope) -> Result<(), String> {
 fn time_to_leave(scope: &Scope, row: &Row, number: u64) -> f64 {
     let mut path: Path = scope.path(high(), FAST, number);
     // It begins at any time between two probes.
-    let begins = path.now.as_secs_f64() - FAST.as_secs_f64() * path.random.share();
+    let begins = seconds(path.now) - FAST.as_secs_f64() * path.random.share();
     // As in the test on the real stack: a path far from its bounds.
     path.weather = (row.impair)(path.at(0.0).delayed(Duration::from_millis(20)).spread(Spread::Even(2_000)));
-    path.run_until(false, Duration::from_secs(3_600));
-    path.moved().as_secs_f64() - begins
+    path.run_until(false, HOUR);
+    seconds(path.moved()) - begins
+}
+
+fn seconds(moment: Moment) -> f64 {
+    moment.since_start().as_secs_f64()
 }

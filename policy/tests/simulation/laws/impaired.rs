@@ -46,7 +46,7 @@ pub(super) fn check(scope: &Scope) -> Result<(), String> {
             let mut path = scope.path((row.promise)(), row.interval, number.into());
             let start = path.now;
             while path.now < start + HOUR * HOURS {
-                let time = path.now - start;
+                let time = path.now.since(start);
                 (row.impair)(&mut path, time);
                 path.run(Duration::from_secs(10));
             }

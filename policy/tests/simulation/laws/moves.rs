@@ -19,7 +19,7 @@ pub(super) fn check(scope: &Scope) -> Result<(), String> {
         println!("in for {:?} s: {moves} moves an hour", adversary.stays_in);
         ensure(moves <= MOST, || format!("in for {:?} s: {moves} moves an hour", adversary.stays_in))?;
     }
-    (0..scope.hours(5) / 12 + 1).try_for_each(|number| flaps_at_random(scope, number))
+    (0..=scope.hours(5) / 12).try_for_each(|number| flaps_at_random(scope, number))
 }
 
 /// Bad for 5 s, sound for 5 s, for ten minutes: the path leaves once, and returns once.
@@ -44,10 +44,10 @@ fn flaps_at_random(scope: &Scope, number: u64) -> Result<(), String> {
     let mut random = scope.random(number);
     let interval = random.one_of(&[FAST, USUAL]);
     let mut path = scope.path(high(), interval, number);
-    let end = HOUR * 12;
+    let end = path.now + HOUR * 12;
     while path.now < end {
-        let bad = random.time(Duration::from_millis(200), Duration::from_secs(60));
-        let sound = random.time(Duration::from_secs(1), Duration::from_secs(1_500));
+        let bad = random.time(Duration::from_millis(200), Duration::from_mins(1));
+        let sound = random.time(Duration::from_secs(1), Duration::from_mins(25));
         for _ in 0..random.between(1, 20) {
             path.weather = match random.between(0, 2) {
                 0 => path.at(0.25).hole(),

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::laws::{Scope, ensure};
+use crate::laws::{HOUR, Scope, ensure};
 use crate::tiers::{FAST, high};
 
 pub(super) fn check(scope: &Scope) -> Result<(), String> {
@@ -17,10 +17,10 @@ pub(super) fn check(scope: &Scope) -> Result<(), String> {
             ensure(!path.is_in(), || format!("a hole of {seconds} s is not seen"))?;
             let end = path.now;
             path.weather = path.at(0.25).losing(0.0);
-            path.run_until(true, Duration::from_secs(3_600));
-            let left_alone = path.moved().saturating_sub(end);
+            path.run_until(true, HOUR);
+            let left_alone = path.moved().since(end);
             longest = longest.max(left_alone);
-            ensure(left_alone >= outage.min(Duration::from_secs(120)), || {
+            ensure(left_alone >= outage.min(Duration::from_mins(2)), || {
                 format!("in {left_alone:?} after a hole of {seconds} s")
             })?;
         }

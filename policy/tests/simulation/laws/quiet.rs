@@ -48,7 +48,7 @@ fn rate(
         path.run(HOUR);
         let falls = path.falls() as u64;
         ensure(falls <= hours / once_in + 2, || {
-            format!("{what}: {falls} times out by hour {}", path.now.as_secs() / 3_600)
+            format!("{what}: {falls} times out by hour {}", path.now.since_start().as_secs() / 3_600)
         })?;
     }
     println!("{what}: {} times out in {hours} hours", path.falls());

@@ -38,11 +38,11 @@ pub(super) fn check(scope: &Scope) -> Result<(), String> {
             if !path.is_in() {
                 recover(&mut path, interval, &mut tally);
             }
-            path.run(random.time(Duration::from_secs(10), Duration::from_secs(3_000)));
+            path.run(random.time(Duration::from_secs(10), Duration::from_mins(50)));
         }
         let moves = path.most_moves_an_hour();
         ensure(moves <= 32, || format!("{moves} moves an hour, number {number}"))?;
-        spent += path.now;
+        spent += path.now.since_start();
     }
     let told = format!("{tally:.1?} in {:.0} hours", spent.as_secs_f64() / HOUR.as_secs_f64());
     println!("{told}");
@@ -53,7 +53,7 @@ pub(super) fn check(scope: &Scope) -> Result<(), String> {
 
 /// Something that happens to a path, for a second to a quarter of an hour.
 fn impair(path: &mut Path, random: &mut Random) {
-    let time = random.time(Duration::from_secs(1), Duration::from_secs(900));
+    let time = random.time(Duration::from_secs(1), Duration::from_mins(15));
     let sound = path.at(0.5);
     match random.between(0, 5) {
         0 => path.weather = sound.delayed(Duration::from_millis(random.between(10, 300))),
@@ -85,12 +85,12 @@ fn recover(path: &mut Path, interval: Duration, tally: &mut Tally) {
     let is_in = path.run_until(true, HOUR);
     let least = interval * 10;
     let hold = path.judge.standing().hold.max(least);
-    let holds = (path.now - start).as_secs_f64() / hold.as_secs_f64();
+    let holds = path.now.since(start).as_secs_f64() / hold.as_secs_f64();
     tally.all += 1;
     tally.late += u64::from(!is_in || holds > 3.0);
 
     tally.longest = tally.longest.max(holds);
     let moves = path.moves.len();
-    path.run(Duration::from_secs(60).max(least));
+    path.run(Duration::from_mins(1).max(least));
     tally.relapses += u64::from(path.moves.len() > moves);
 }

@@ -21,7 +21,7 @@ pub(super) fn check(scope: &Scope) -> Result<(), String> {
             let mut both = 0_u64;
             let mut ticks = 0_u64;
             while shared.paths[0].now < start + HOUR * hours {
-                let time = shared.paths[0].now - start;
+                let time = shared.paths[0].now.since(start);
                 // One of them is cut for five seconds each two hours.
                 let is_cut = time.as_secs() % 7_200 < 5;
                 shared.tick([is_cut, false]);
