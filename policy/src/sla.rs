@@ -8,6 +8,7 @@
 
 mod allowance;
 mod answers;
+mod event;
 mod figures;
 mod hold;
 mod jitter;
@@ -18,11 +19,15 @@ mod outcomes;
 mod promise;
 mod ring;
 mod safeguard;
+mod standing;
 
+pub use event::{Event, Move};
 pub use figures::Figures;
-pub use judge::{Event, Judge, Move, Standing};
+pub use judge::Judge;
 pub use judgement::{Judgement, Level};
 pub use moment::Moment;
 pub use promise::{Loss, Promise};
+pub use standing::Standing;
+
 #[doc(hidden)]
 pub use safeguard::Safeguard;

@@ -11,7 +11,7 @@ use crate::process::START_WITH_CARGO;
 use crate::reproducible::Reproducible;
 use crate::{process, setup};
 
-/// The test of `core` that is compiled with what ships.
+/// The tests of `core` and of `policy` that are compiled with what ships.
 pub(crate) const SIMULATION: &str = "simulation";
 
 /// How what ships is compiled: for this machine's architecture, as one static file.
@@ -56,12 +56,14 @@ pub(crate) fn build(tools: &Path) -> Result<PathBuf> {
     Ok(shipped)
 }
 
-/// Runs the simulation of the rollout on what the controller is made of, as it ships: that is compiled already, and fast.
+/// Runs the simulations of the rollout and of judges on what the controller is made of, as it ships: that is compiled already,
+/// and fast.
 pub(crate) fn simulate(tools: &Path, more: &[&str]) -> Result<()> {
     let release = Release::new(tools)?;
     let mut cargo = release.cargo("test");
     // Without the controller's package it would be another choice of features, and so another build.
-    cargo.args(["--package", "mcwan", "--package", "mcwan-core", "--test", SIMULATION]).args(more);
+    cargo.args(["--package", "mcwan", "--package", "mcwan-core", "--package", "mcwan-policy"]);
+    cargo.args(["--test", SIMULATION]).args(more);
     process::run(&mut cargo, START_WITH_CARGO)
 }
 

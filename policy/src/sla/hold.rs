@@ -90,3 +90,36 @@ impl Hold {
         self.better = Some(now);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{Hold, LONGEST, RECOVERY, RELAPSE};
+    use crate::sla::{Level, Moment};
+
+    /// The most falls until an hour is over, whatever a path does that falls now: each time it is in, it falls at once, or as
+    /// soon as that doubles nothing, or as soon as all is forgotten.
+    fn most_falls(mut hold: Hold, now: Moment) -> u32 {
+        if now >= Moment::after_start(Duration::from_hours(1)) {
+            return 0;
+        }
+        hold.falls(now, Level::In);
+        let better = now + hold.time();
+        hold.betters(better);
+        let after = |sound: Duration| most_falls(hold.clone(), better + sound);
+        1 + [Duration::ZERO, RELAPSE, RECOVERY].map(after).into_iter().max().unwrap_or_default()
+    }
+
+    #[test]
+    fn a_path_moves_at_most_thirty_two_times_an_hour() {
+        let mut doubled = super::SHORTEST;
+        while doubled < LONGEST {
+            for better in [None, Some(Moment::START)] {
+                let falls = most_falls(Hold { doubled, better, ..Hold::FIRST }, Moment::START);
+                assert!(2 * falls <= 32, "{falls} falls that begin with a hold of {doubled:?}, {better:?}");
+            }
+            doubled *= 2;
+        }
+    }
+}

@@ -7,43 +7,10 @@ use super::answers::{Answers, ENOUGH};
 use super::hold::{Doubling, Hold, SHORTEST};
 use super::jitter::Jitter;
 use super::outcomes::{LONG, MOST, Outcomes};
-use super::{Figures, Judgement, Level, Moment, Promise, Safeguard};
+use super::{Event, Figures, Judgement, Level, Loss, Moment, Move, Promise, Safeguard, Standing};
 
 /// So many probes missed one after the other, and a path is down; so many that could not be sent, and it is unknown.
 const IN_A_ROW: u32 = 3;
-
-/// What becomes of a probe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// The far gateway answered, after so long.
-    Answered(Duration),
-    /// No answer came in time.
-    Missed,
-    /// The prober itself was late: what it saw says nothing of the path.
-    Voided,
-    /// The probe could not be sent.
-    Unsent,
-}
-
-/// A change of level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Move {
-    /// The level before, and its last reason.
-    pub from: Judgement,
-    /// The level now, and why.
-    pub to: Judgement,
-}
-
-/// Where a path stands: what one prober tells the next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
-    /// The level, and the reason for it.
-    pub judgement: Judgement,
-    /// Since when the path is on this level.
-    pub since: Moment,
-    /// How long it must be better before it gets there.
-    pub hold: Duration,
-}
 
 /// Judges one path by what becomes of its probes.
 #[derive(Clone, Debug)]
@@ -169,7 +136,7 @@ impl Judge {
         Figures {
             latency: self.answers.median().map(duration),
             jitter: self.jitter.shown().map(duration),
-            loss: super::Loss::from_probes(self.outcomes.lost_of_long(), probes),
+            loss: Loss::from_probes(self.outcomes.lost_of_long(), probes),
             probes,
             measured: self.measured,
         }
@@ -312,5 +279,15 @@ impl Judge {
 impl Quiet {
     const fn from(now: Moment) -> Self {
         Self { since: now, answers: 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Judge;
+
+    #[test]
+    fn two_hundred_and_fifty_six_paths_take_little_memory() {
+        assert!(size_of::<Judge>() <= 1_024, "{} bytes", size_of::<Judge>());
     }
 }

@@ -21,6 +21,7 @@ struct Row {
 const ROWS: &[Row] = &[
     Row { what: "+80 ms", impair: |weather| weather.delayed(Duration::from_millis(80)), half: 1.5, most: 2.5 },
     Row { what: "jitter 40 ms", impair: |weather| weather.spread(Spread::Even(80_000)), half: 4.0, most: 8.0 },
+    Row { what: "jitter 20 ms", impair: |weather| weather.spread(Spread::Even(40_000)), half: 4.0, most: 8.0 },
     Row { what: "loss 20 %", impair: |weather| weather.losing(0.2), half: 4.0, most: 10.0 },
     Row { what: "loss 5 %", impair: |weather| weather.losing(0.05), half: 18.0, most: 60.0 },
     Row { what: "loss 2 %", impair: |weather| weather.losing(0.02), half: 110.0, most: 300.0 },

@@ -88,7 +88,6 @@ fn recover(path: &mut Path, interval: Duration, tally: &mut Tally) {
     let holds = path.now.since(start).as_secs_f64() / hold.as_secs_f64();
     tally.all += 1;
     tally.late += u64::from(!is_in || holds > 3.0);
-
     tally.longest = tally.longest.max(holds);
     let moves = path.moves.len();
     path.run(Duration::from_mins(1).max(least));

@@ -1,4 +1,8 @@
 //! Two clusters on a tier that degrades under load.
+//!
+//! Where each path bears half of the requests but not all of them, one that falls takes the other with it. They return one
+//! after the other, each gets all requests, and falls again: the tier stays unused, though it would do. That is what is chosen,
+//! not how it is judged; what is judged is that they move no more than others, and are hardly ever overloaded.
 
 use std::time::Duration;
 
