@@ -5,8 +5,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use kube::Api;
+use kube::api::{ApiResource, DynamicObject, PostParams};
+use kube::core::GroupVersionKind;
 use mcwan_testbed::cluster::TestCluster;
 use mcwan_testbed::wait::until;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{DIGEST, SYSTEM, columns, deployment, manifests, older, ours, value};
@@ -92,6 +96,43 @@ async fn it_installs_and_upgrades() -> Result<()> {
     let version = value(&cluster, "deployment/mcwan", ".metadata.generation").await?;
     install(&cluster).await.context("once more")?;
     assert_eq!(value(&cluster, "deployment/mcwan", ".metadata.generation").await?, version);
+    Ok(())
+}
+
+#[tokio::test]
+async fn not_told_which_cluster_it_is_it_publishes_nothing() -> Result<()> {
+    const REFUSAL: &str = "cluster (not told which one it is: see manifests/README.md) writes";
+    let cluster = TestCluster::start_with(&[]).await?;
+    let base = manifests();
+    cluster.kubectl(&["apply", "--server-side", "--kustomize", base.to_str().context("a path")?]).await?;
+    cluster.kubectl(&["wait", "--for=condition=Established", "customresourcedefinition", "--all"]).await?;
+    let client = cluster.client_for(SYSTEM, "mcwan").await?;
+    let published = |kind: &str, name: &str, spec: Value| {
+        let kind = GroupVersionKind::gvk("mc-wan.l7mp.io", "v1alpha1", kind);
+        let labels = json!({"app.kubernetes.io/managed-by": "mcwan"});
+        let object = json!({"apiVersion": kind.api_version(), "kind": kind.kind, "spec": spec,
+            "metadata": {"name": name, "labels": labels}});
+        let api =
+            Api::<DynamicObject>::namespaced_with(client.clone(), "mc-wan-registry", &ApiResource::from_gvk(&kind));
+        async move {
+            let object: DynamicObject = serde_json::from_value(object)?;
+            Ok::<_, anyhow::Error>(
+                api.create(&PostParams::default(), &object).await.err().map(|error| error.to_string()),
+            )
+        }
+    };
+    // What the API server has been told a moment ago, it does not enforce at once.
+    let mut number = 0;
+    until(Duration::from_mins(1), "the policy is in force", async || {
+        number += 1;
+        let answer = published("WANCluster", &format!("c{number}"), json!({})).await?;
+        Ok(answer.is_some_and(|answer| answer.contains(REFUSAL)))
+    })
+    .await?;
+    let export = json!({"cluster": "c", "namespace": "ns", "name": "pay", "exportedAt": "2026-11-20T08:00:00Z",
+        "ports": [{"port": 80}]});
+    let answer = published("ExportedService", "c.ns.pay", export).await?.context("an export is admitted")?;
+    assert!(answer.contains(REFUSAL), "{answer}");
     Ok(())
 }
 
