@@ -198,6 +198,19 @@ impl TestCluster {
         Ok(())
     }
 
+    /// Installs what is in `manifests`, with kustomize, as an overlay does that says by which name the registry knows the
+    /// cluster.
+    ///
+    /// # Errors
+    /// The API server refuses something of it, or there is nothing that the name is to be said in.
+    pub async fn install_mcwan(&self, name: &str) -> Result<()> {
+        const MANIFESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests");
+        const UNTOLD: &str = "(not told which one it is: see manifests/README.md)";
+        let base = self.kubectl(&["kustomize", MANIFESTS]).await?;
+        ensure!(base.contains(UNTOLD), "the manifests have no place for the cluster's name");
+        self.apply(&base.replace(UNTOLD, name)).await
+    }
+
     /// Installs custom resource definitions and waits until all are served.
     ///
     /// # Errors

@@ -22,6 +22,8 @@ use serde_json::{Value, json};
 
 use crate::{RUNS, float, load};
 
+/// The name of the cluster.
+const CLUSTER: &str = "cluster-2";
 /// How many objects are created at once.
 const CONCURRENCY: usize = 16;
 /// How long anything may take.
@@ -34,8 +36,7 @@ const CHANGES_BESIDE: usize = 100;
 /// The numbers of the running controller.
 pub(crate) async fn numbers(imports: usize) -> Result<Vec<Number>> {
     let cluster = TestCluster::start().await?;
-    let manifests = concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests");
-    cluster.kubectl(&["apply", "--server-side", "--force-conflicts", "--kustomize", manifests]).await?;
+    cluster.install_mcwan(CLUSTER).await?;
     let mut registry = OciRegistry::new()?;
     registry.start().await?;
     let module = format!("oci://{}", registry.push(&tools::image("module")?, "mcwan-filter").await?);
@@ -132,7 +133,7 @@ impl Scene {
     async fn controller(&self) -> Result<Controller> {
         let settings = Settings {
             replica: "bench",
-            cluster_id: "cluster-2",
+            cluster_id: CLUSTER,
             module: &self.module,
             arguments: &["--insecure-registry", &self.insecure],
         };

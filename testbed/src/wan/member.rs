@@ -28,9 +28,6 @@ const FIRST_ADMIN_PORT: u16 = 8081;
 /// Our own namespace.
 const SYSTEM: &str = "mc-wan-system";
 
-/// What is installed by `kubectl apply --kustomize`.
-const MANIFESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests");
-
 /// The label of a pod that was made for a Gateway.
 const GATEWAY_LABEL: &str = "gateway.networking.k8s.io/gateway-name";
 
@@ -76,7 +73,7 @@ impl WanCluster {
         let (istiod, kubelet, ()) = tokio::try_join!(
             Istiod::start(&cluster, settings),
             async { Kubelet::start(&cluster, &id(number)).await },
-            install(&cluster),
+            install(&cluster, number),
         )?;
         // The one asks for its node.
         let (kube_proxy, core_dns) = tokio::try_join!(kube_proxy::start(&cluster), core_dns::start(&cluster))?;
@@ -280,8 +277,8 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: mcwan-ro
 subjects: [{kind: ServiceAccount, name: mcwan, namespace: mc-wan-system}]
 ";
 
-async fn install(cluster: &TestCluster) -> Result<()> {
-    cluster.kubectl(&["apply", "--server-side", "--force-conflicts", "--kustomize", MANIFESTS]).await?;
+async fn install(cluster: &TestCluster, number: u8) -> Result<()> {
+    cluster.install_mcwan(&id(number)).await?;
     cluster.apply(ROUTES).await?;
     let scaled = cluster.kubectl(&["scale", "deployment", "--namespace", SYSTEM, "--all", "--replicas", "0"]).await?;
     ensure!(scaled.contains("scaled"), "our Deployment is not there: {scaled}");

@@ -55,8 +55,7 @@ impl Scene {
         arguments: &[&str],
     ) -> Result<Self> {
         let cluster = TestCluster::start_with(crds).await?;
-        let manifests = concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests");
-        cluster.kubectl(&["apply", "--server-side", "--force-conflicts", "--kustomize", manifests]).await?;
+        cluster.install_mcwan(id).await?;
         let arguments = module.arguments(arguments).into_iter().map(str::to_owned).collect();
         let scene = Self { cluster, id, arguments, module, marks: AtomicUsize::new(0) };
         for namespace in ["secure", "marker"] {
