@@ -17,6 +17,8 @@ const OWN_PODS: &str =
     "cluster c1 writes exportedendpoints of its own only: spec.cluster is c1, and metadata.name begins with c1.";
 const SLICE: &str = "metadata.name must be CLUSTER.NAMESPACE.NAME.SLICE";
 const OWNED: &str = "what cluster c1 writes is owned by WANCluster c1 or by nothing, and keeps its owner from nothing";
+/// It has not the right to delete itself, whatever the policy says.
+const UNDELETED: &str = "cannot set an ownerRef on a resource you can't delete";
 const AGEING: &str = "cluster c1 says of what it exports no earlier exportedAt than it has said before";
 const LABELLED: &str = "what cluster c1 writes has the label mc-wan.l7mp.io/cluster: c1 or none";
 const LASTING: &str = "what cluster c1 writes has no finalizers";
@@ -104,7 +106,6 @@ async fn a_cluster_does_not_write_what_is_anothers(cluster: &TestCluster, c1: &M
         refused(NAMED, "a cluster whose name begins as its own", CREATE, wan_cluster("c10")),
         refused(NAMED, "another cluster, changed", APPLY, wan_cluster("c2").replace("31111", "31112")),
         refused(NAMED, "another cluster, labelled", &patch("wancluster/c2", label), ""),
-        refused(NAMED, "another cluster, deleted", "delete wancluster/c2", ""),
         refused(NAMED_LEASE, "a lease of any name", APPLY, lease("leader")),
         refused(NAMED_LEASE, "another's lease, renewed", APPLY, lease("c2").replace("30", "60")),
         refused(NAMED_LEASE, "another's lease, deleted", "delete lease/c2", ""),
@@ -120,7 +121,7 @@ async fn a_cluster_does_not_write_what_is_anothers(cluster: &TestCluster, c1: &M
         refused(SLICE, "its name, another's pods", APPLY, pods_of("c1.secure.payment.a", "c2")),
         refused(SLICE, "pods of no slice", APPLY, pods_of("c1.secure.payment", "c1")),
         refused(OWNED, "owned by another cluster", APPLY, with(&payment, &others)),
-        refused(OWNED, "itself, owned by another cluster", APPLY, with(&wan_cluster("c1"), &others)),
+        refused(UNDELETED, "itself, owned by another cluster", APPLY, with(&wan_cluster("c1"), &others)),
         refused(OWNED, "its lease, owned by another cluster", APPLY, with(&lease("c1"), &others)),
         refused(OWNED, "owned by something else", APPLY, with(&payment, &account)),
         refused(
