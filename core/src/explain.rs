@@ -13,6 +13,7 @@ pub use request::Asked;
 pub use verdict::Considered;
 
 use mcwan_policy::Decision;
+use mcwan_policy::sla::Levels;
 
 use crate::emit::plugin::Plugin;
 use crate::translate::{Import, Translation};
@@ -33,7 +34,7 @@ impl<'e> Explainer<'e> {
     /// What becomes of a request; `draw` is a uniform number for a choice by weight.
     pub fn explain(&self, asked: &Asked, draw: u64) -> (Outcome, Vec<Considered>) {
         let asked = &asked.clone().or_port(&self.ports());
-        let Ok(explanation) = self.plugin.table.explain(asked, || draw);
+        let Ok(explanation) = self.plugin.table.explain(asked, Levels::ALL_IN, || draw);
         let import = match &explanation.decision {
             Decision::Pass => None,
             Decision::Route(route) => self.import(route.import),

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use mcwan_policy::{Decision, FORWARDED_HOST_HEADER, Reason, Reply, Request, Route, RouteTable, STEERING_HEADER};
+use mcwan_policy::sla::Levels;
 use proxy_wasm::traits::{Context, HttpContext};
 use proxy_wasm::types::Action;
 
@@ -29,7 +30,7 @@ impl HttpContext for Steering {
         let internal = || Decision::refuse(Reason::Internal, None, None);
         let request = HostRequest::default();
         let decision = match &self.table {
-            Some(table) => table.decide(&request, draw::draw).unwrap_or_else(|_| internal()),
+            Some(table) => table.decide(&request, Levels::ALL_IN, draw::draw).unwrap_or_else(|_| internal()),
             None => internal(),
         };
         let done = match &decision {

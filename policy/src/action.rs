@@ -1,5 +1,7 @@
 //! What a rule does, and which of its actions a request meets.
 
+use crate::choice::Choice;
+use crate::draw::Draw;
 use crate::error::{At, ImportError, Part, Reason};
 use crate::redirect::Redirect;
 use crate::rewrite::PathRewrite;
@@ -20,6 +22,7 @@ pub(crate) enum Effect {
         target: u32,
         path: Option<Box<PathRewrite>>,
     },
+    Choose(Box<Choice>),
     Redirect(Box<Redirect>),
     Refuse(Reason, wire::RefuseStatus),
 }
@@ -49,34 +52,23 @@ pub(crate) fn compile(
     actions.into_iter().enumerate().map(check).collect()
 }
 
-/// The action that a uniform draw falls on; none where all weights are zero.
-pub(crate) fn choose<'t>(
+/// The action that a uniform draw falls on, and what is left of that; none where all weights are zero.
+pub(crate) fn choose<'t, F: FnOnce() -> u64>(
     actions: impl Iterator<Item = &'t Action> + Clone,
-    draw: impl FnOnce() -> u64,
-) -> Option<&'t Effect> {
-    let mut weighed = actions.filter(|action| action.weight > 0);
-    let mut candidates = weighed.clone();
-    let first = candidates.next()?;
-    if candidates.next().is_none() {
-        return Some(&first.effect);
-    }
-    let total: u64 = weighed.clone().map(|action| u64::from(action.weight)).sum();
-    let mut left = u64::try_from((u128::from(draw()) * u128::from(total)) >> 64).ok()?;
-    weighed.find_map(|action| {
-        let below = left < u64::from(action.weight);
-        left = left.saturating_sub(u64::from(action.weight));
-        below.then_some(&action.effect)
-    })
+    draw: F,
+) -> Option<(&'t Effect, Draw<F>)> {
+    Draw::Undrawn(draw).pick(actions.map(|action| (action.weight, &action.effect)))
 }
 
 impl Effect {
     fn new(action: wire::Action, targets: usize, by_prefix: bool) -> Result<Self, Part> {
         match action {
             wire::Action::Forward(wire::Forward { target, weight: _, path }) => {
-                usize::try_from(target).ok().filter(|index| *index < targets).ok_or(Part::Target(target))?;
+                Part::target(target, targets)?;
                 let path = path.map(|path| PathRewrite::new(path, by_prefix).map(Box::new)).transpose()?;
                 Ok(Self::Forward { target, path })
             }
+            wire::Action::Choose(choose) => Ok(Self::Choose(Box::new(Choice::new(choose, targets, by_prefix)?))),
             wire::Action::Redirect(redirect) => Ok(Self::Redirect(Box::new(Redirect::new(redirect, by_prefix)?))),
             wire::Action::Refuse(wire::Refuse { weight: _, reason, status }) => Ok(Self::Refuse(reason.into(), status)),
         }
@@ -88,9 +80,21 @@ impl wire::Action {
     pub const fn weight(&self) -> u32 {
         match self {
             Self::Forward(forward) => forward.weight,
+            Self::Choose(choose) => choose.weight,
             Self::Redirect(redirect) => redirect.weight,
             Self::Refuse(refuse) => refuse.weight,
         }
+    }
+
+    /// The targets that it may send requests to, by their places in the import.
+    pub fn targets(&self) -> impl Iterator<Item = u32> {
+        let (one, choose) = match self {
+            Self::Forward(forward) => (Some(forward.target), None),
+            Self::Choose(choose) => (None, Some(choose)),
+            Self::Redirect(_) | Self::Refuse(_) => (None, None),
+        };
+        let sources = choose.into_iter().flat_map(wire::Choose::sources).map(|source| source.target);
+        one.into_iter().chain(sources)
     }
 }
 

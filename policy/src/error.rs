@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::limits;
 use crate::wire::{self, NoMatch};
-use crate::{HostPatternError, PathError, PatternError, RedirectError, RewriteError};
+use crate::{ChoiceError, HostPatternError, PathError, PatternError, RedirectError, RewriteError, WanPathError};
 
 /// Why mcwan answered a request itself, or will for an import or a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -19,6 +19,8 @@ pub enum Reason {
     RefNotPermitted,
     /// The tier is one that the pair of clusters may not use.
     TierNotPermitted,
+    /// None of the tiers that the rule names keeps its promise.
+    NoTierInSla,
     /// The rule asks for something that mcwan does not do.
     UnsupportedFilter,
     /// The rule asks for something that cannot be.
@@ -44,6 +46,7 @@ impl Reason {
             Self::BackendNotFound => "BackendNotFound",
             Self::RefNotPermitted => "RefNotPermitted",
             Self::TierNotPermitted => "TierNotPermitted",
+            Self::NoTierInSla => "NoTierInSla",
             Self::UnsupportedFilter => "UnsupportedFilter",
             Self::InvalidFilter => "InvalidFilter",
             Self::InvalidMatch => "InvalidMatch",
@@ -60,7 +63,7 @@ impl Reason {
             Self::NoRuleMatched => no_match.status(),
             Self::BadRequest => 400,
             Self::UnknownHost => 404,
-            Self::Internal => 503,
+            Self::NoTierInSla | Self::Internal => 503,
             Self::NoBackend
             | Self::BackendNotFound
             | Self::RefNotPermitted
@@ -80,6 +83,7 @@ impl Reason {
             Self::BackendNotFound => "the backend of the rule for this request does not exist\n",
             Self::RefNotPermitted => "the backend of the rule for this request is not permitted\n",
             Self::TierNotPermitted => "the tier of the rule for this request is not permitted\n",
+            Self::NoTierInSla => "no tier for this request keeps its promise\n",
             Self::UnsupportedFilter => "the rule for this request has an unsupported filter\n",
             Self::InvalidFilter => "the rule for this request has an invalid filter\n",
             Self::InvalidMatch => "a rule of this import has an invalid match\n",
@@ -124,6 +128,29 @@ pub enum ConfigError {
     /// Its revision is too large a number.
     #[error("the config has revision {0}, which is not below {max}", max = limits::REVISIONS)]
     Revision(u64),
+    /// It has too many paths over the WAN.
+    #[error("the config has {0} paths, over the bound of {max}", max = limits::PATHS)]
+    Paths(usize),
+    /// One of them cannot be.
+    #[error("path {index} of the config cannot be")]
+    Path {
+        /// Its place.
+        index: usize,
+        /// Why.
+        source: WanPathError,
+    },
+    /// A rule names a path that it does not have.
+    #[error("import {import}: rule {rule}, backend {backend}: the config has no path {path}")]
+    NoPath {
+        /// Namespace and name of the import.
+        import: String,
+        /// The rule in its import.
+        rule: usize,
+        /// The action in its rule.
+        backend: usize,
+        /// The place that no path has.
+        path: u32,
+    },
 }
 
 /// Something that is wrong with one import.
@@ -213,6 +240,9 @@ pub enum Part {
     /// The index of a target that the import does not have.
     #[error("the import has no target {0}")]
     Target(u32),
+    /// A choice of a tier.
+    #[error(transparent)]
+    Choice(#[from] ChoiceError),
     /// A path rewrite.
     #[error(transparent)]
     Rewrite(#[from] RewriteError),
@@ -232,13 +262,19 @@ impl Part {
         if text.len() <= max { Ok(()) } else { Err(Self::TooLong { what, bytes: text.len(), max }) }
     }
 
+    /// Refuses the index of a target that the import, of so many, does not have.
+    pub(crate) fn target(target: u32, targets: usize) -> Result<(), Self> {
+        let is_one = usize::try_from(target).is_ok_and(|index| index < targets);
+        if is_one { Ok(()) } else { Err(Self::Target(target)) }
+    }
+
     /// What a request that meets it is answered with.
     pub fn reason(&self) -> Reason {
         match self {
             Self::TooMany { .. } | Self::TooLong { .. } => Reason::TooLarge,
             Self::Hostname(_) | Self::Path(_) | Self::Pattern(_) | Self::Name(_) => Reason::InvalidMatch,
             Self::Target(_) => Reason::BackendNotFound,
-            Self::Rewrite(_) | Self::Redirect(_) => Reason::InvalidFilter,
+            Self::Choice(_) | Self::Rewrite(_) | Self::Redirect(_) => Reason::InvalidFilter,
         }
     }
 }

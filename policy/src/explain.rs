@@ -1,12 +1,21 @@
 //! A decision with its reasons: for each alternative of the import why it was taken or not.
 
+mod choice;
+
+use std::cell::Cell;
+
+use crate::action::{self, Effect};
 use crate::decision::{Decision, RuleMatch};
 use crate::host::request_host;
 use crate::path::RequestPath;
 use crate::request::Request;
-use crate::rule::Mismatch;
+use crate::rule::{Alternative, Mismatch};
+use crate::sla::Levels;
+use crate::store::Import;
 use crate::table::RouteTable;
 use crate::wire;
+
+pub use choice::{ConsideredSource, ConsideredTier, TierVerdict};
 
 /// A decision and what was considered for it.
 #[derive(Debug)]
@@ -16,6 +25,8 @@ pub struct Explanation<'t> {
     /// Every alternative of the import's rules, in the order of their sources; empty where no rule was
     /// looked at.
     pub considered: Vec<Considered<'t>>,
+    /// Every tier that the backend may take, in the order of preference; empty where quality does not choose.
+    pub tiers: Vec<ConsideredTier<'t>>,
 }
 
 /// One alternative, and what came of it.
@@ -49,22 +60,47 @@ pub enum Verdict<'t> {
 impl RouteTable {
     /// Decides as [`RouteTable::decide`] does, and says why. It looks at every rule of the import, so it
     /// is not for the request path.
-    pub fn explain<R: Request>(&self, request: &R, draw: impl FnOnce() -> u64) -> Result<Explanation<'_>, R::Error> {
-        let decision = self.decide(request, draw)?;
-        let considered = self.verdicts(request)?;
-        Ok(Explanation { decision, considered })
-    }
-
-    fn verdicts<R: Request>(&self, request: &R) -> Result<Vec<Considered<'_>>, R::Error> {
+    pub fn explain<R: Request>(
+        &self,
+        request: &R,
+        levels: Levels<'_>,
+        draw: impl FnOnce() -> u64,
+    ) -> Result<Explanation<'_>, R::Error> {
+        let drawn = Cell::new(None);
+        let decision = self.decide(request, levels, || {
+            let number = draw();
+            drawn.set(Some(number));
+            number
+        })?;
         let authority = request.authority()?;
         let import = authority.as_deref().and_then(request_host).and_then(|host| self.imports.find(&host));
         let path = request.path()?;
         let path = path.as_deref().and_then(RequestPath::parse);
         let import = import.filter(|import| import.broken().is_none());
         let (Some(import), Some(path)) = (import, path) else {
-            return Ok(Vec::new());
+            return Ok(Explanation { decision, considered: Vec::new(), tiers: Vec::new() });
         };
-        let taken = self.imports.first_match(import, request, path)?.map(|found| found.alternative.matched());
+        let taken = self.imports.first_match(import, request, path)?.map(|found| found.alternative);
+        let considered = self.verdicts(request, import, path, taken)?;
+        // What needed no number for the decision needs none here.
+        let effect = taken
+            .and_then(|taken| action::choose(import.actions(taken.rule), || drawn.get().unwrap_or_default()))
+            .map(|(effect, _)| effect);
+        let tiers = match effect {
+            Some(Effect::Choose(choice)) => choice::tiers(choice, import, &self.paths, levels),
+            Some(Effect::Forward { .. } | Effect::Redirect(_) | Effect::Refuse(..)) | None => Vec::new(),
+        };
+        Ok(Explanation { decision, considered, tiers })
+    }
+
+    fn verdicts<'t, R: Request>(
+        &'t self,
+        request: &R,
+        import: Import<'t>,
+        path: RequestPath<'_>,
+        taken: Option<&Alternative>,
+    ) -> Result<Vec<Considered<'t>>, R::Error> {
+        let taken = taken.map(Alternative::matched);
         let mut considered = Vec::new();
         for (alternative, on_path) in self.imports.alternatives(import, path) {
             let matched = alternative.matched();

@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
 
+use crate::error::ConfigError;
 use crate::host::standard_hosts;
 use crate::host_index::HostIndex;
 use crate::import::Compiled;
@@ -23,6 +24,17 @@ pub(crate) struct Imports {
     store: Store,
     hosts: HostIndex,
     paths: PathIndex,
+    /// The greatest path over the WAN that an action names.
+    farthest: Option<Farthest>,
+}
+
+/// A path over the WAN, and the action that names it.
+#[derive(Clone, Debug)]
+struct Farthest {
+    path: u32,
+    import: String,
+    rule: usize,
+    backend: usize,
 }
 
 /// A host that an import claims.
@@ -50,6 +62,7 @@ enum Refusal {
 impl Imports {
     fn add(&mut self, import: wire::Import, patterns: &mut PatternPool) -> Result<(), Refusal> {
         let label = format!("{}/{}", import.namespace, import.name);
+        self.look_far(&import, &label);
         let mut import = Compiled::new(import, patterns, &mut |_| ()).ok_or(Refusal::Name(label))?;
         if patterns.len() > limits::PATTERNS {
             return Err(Refusal::Patterns);
@@ -69,6 +82,31 @@ impl Imports {
             return Err(Refusal::Rules);
         }
         Ok(())
+    }
+
+    fn look_far(&mut self, import: &wire::Import, label: &str) {
+        for (rule, wire::Rule { actions, .. }) in import.rules.iter().enumerate() {
+            for (backend, action) in actions.iter().enumerate() {
+                let wire::Action::Choose(choose) = action else { continue };
+                let path = choose.sources().filter_map(|source| source.path).max();
+                let known = self.farthest.as_ref().map(|farthest| farthest.path);
+                if let Some(path) = path.filter(|_| path > known) {
+                    self.farthest = Some(Farthest { path, import: label.to_owned(), rule, backend });
+                }
+            }
+        }
+    }
+
+    /// Refuses actions that name a path over the WAN that the configuration, of so many, does not have.
+    pub(crate) fn check_paths(&self, paths: usize) -> Result<(), ConfigError> {
+        match &self.farthest {
+            Some(Farthest { path, import, rule, backend })
+                if usize::try_from(*path).is_ok_and(|path| path >= paths) =>
+            {
+                Err(ConfigError::NoPath { import: import.clone(), rule: *rule, backend: *backend, path: *path })
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Makes everything that was added found.

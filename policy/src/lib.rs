@@ -18,7 +18,9 @@
 mod action;
 mod arena;
 mod budget;
+mod choice;
 mod decision;
+mod draw;
 mod error;
 mod explain;
 mod hash;
@@ -45,14 +47,16 @@ pub mod sla;
 mod store;
 mod table;
 mod target;
+mod wan_path;
 pub mod wire;
 
 pub use budget::{Budget, Excess};
+pub use choice::ChoiceError;
 pub use decision::{
     Decision, FORWARDED_HOST_HEADER, PORT_HEADER, REASON_HEADER, Reply, Route, RuleMatch, STEERING_HEADER,
 };
 pub use error::{At, ConfigError, ImportError, Part, Reason};
-pub use explain::{Considered, Explanation, Verdict};
+pub use explain::{Considered, ConsideredSource, ConsideredTier, Explanation, TierVerdict, Verdict};
 pub use host::{HostPattern, HostPatternError, canonical_host, clusterset_host, is_label, standard_hosts};
 pub use import::check;
 pub use imports::Claim;
@@ -67,3 +71,4 @@ pub use rule::Rank;
 pub use store::Import;
 pub use table::RouteTable;
 pub use target::Target;
+pub use wan_path::{WanPath, WanPathError};

@@ -1,5 +1,7 @@
 //! The bounds of a configuration. What is over a bound is refused, never truncated.
 
+use std::ops::RangeInclusive;
+
 /// Bytes of a configuration that the module reads.
 pub const CONFIG_BYTES: usize = 8 << 20;
 /// Bytes of a configuration that fits a `WasmPlugin` (etcd refuses objects over 1.5 MB).
@@ -12,6 +14,10 @@ pub const RULES: usize = 40_000;
 pub const PATTERNS: usize = 4_096;
 /// Revisions of a configuration: below the 2^53 up to which a protobuf `Struct` keeps whole numbers.
 pub const REVISIONS: u64 = 1 << 48;
+/// Paths over the WAN that are measured for a configuration.
+pub const PATHS: usize = 256;
+/// Milliseconds from one probe of a path to the next.
+pub const PROBE_INTERVAL_MS: RangeInclusive<u32> = 200..=10_000;
 /// WAN tiers.
 pub const TIERS: usize = 16;
 
@@ -27,6 +33,10 @@ pub const RULE_PORTS: usize = 64;
 pub const RULE_MATCHES: usize = 64;
 /// Actions of one rule, as many as an `HTTPRoute` rule has backendRefs.
 pub const RULE_ACTIONS: usize = 16;
+/// Candidates of one choice: the backend's own tier and its fallbacks.
+pub const CANDIDATES: usize = 9;
+/// Sources of one candidate.
+pub const CANDIDATE_SOURCES: usize = 16;
 /// Header matches of one match.
 pub const MATCH_HEADERS: usize = 16;
 /// Query parameter matches of one match.

@@ -13,7 +13,10 @@ use crate::limits;
 use crate::path::RequestPath;
 use crate::path_index::Found;
 use crate::request::Request;
+use crate::rewrite::PathRewrite;
+use crate::sla::Levels;
 use crate::store::Import;
+use crate::wan_path::{self, WanPath};
 use crate::wire::{self, PluginConfig, UnknownHosts};
 
 /// The rules of one gateway, compiled; read-only and shared.
@@ -21,6 +24,7 @@ use crate::wire::{self, PluginConfig, UnknownHosts};
 pub struct RouteTable {
     revision: Option<u64>,
     unknown_hosts: UnknownHosts,
+    pub(crate) paths: Box<[WanPath]>,
     pub(crate) imports: Imports,
 }
 
@@ -55,11 +59,13 @@ impl RouteTable {
         if let Some(version) = version.filter(|version| *version != wire::VERSION) {
             return Err(ConfigError::Version(version));
         }
-        let PluginConfig { version: _, revision, unknown_hosts, imports } = read?;
+        let PluginConfig { version: _, revision, unknown_hosts, paths, imports } = read?;
         if let Some(revision) = revision.filter(|revision| *revision >= limits::REVISIONS) {
             return Err(ConfigError::Revision(revision));
         }
-        Ok(Self { revision, unknown_hosts, imports })
+        let paths = wan_path::compile(paths)?;
+        imports.check_paths(paths.len())?;
+        Ok(Self { revision, unknown_hosts, paths, imports })
     }
 
     /// What the writer of the configuration calls it ([`PluginConfig::revision`]).
@@ -67,12 +73,22 @@ impl RouteTable {
         self.revision
     }
 
-    /// Decides what is done with a request. `draw` gives a uniform number; it is asked only
-    /// where weights need one.
+    /// What is to be measured for it; [`Levels`] are by these places.
+    pub fn paths(&self) -> &[WanPath] {
+        &self.paths
+    }
+
+    /// Decides what is done with a request, while paths over the WAN are on these levels. `draw` gives a uniform number;
+    /// it is asked once at most, and only where weights need one.
     ///
     /// # Errors
     /// Where the request cannot be read: then steering is not certain, and the request must be refused.
-    pub fn decide<R: Request>(&self, request: &R, draw: impl FnOnce() -> u64) -> Result<Decision<'_>, R::Error> {
+    pub fn decide<R: Request>(
+        &self,
+        request: &R,
+        levels: Levels<'_>,
+        draw: impl FnOnce() -> u64,
+    ) -> Result<Decision<'_>, R::Error> {
         let authority = request.authority()?;
         let Some(host) = authority.as_deref().and_then(request_host) else {
             return Ok(Decision::refuse(Reason::BadRequest, None, None));
@@ -91,7 +107,7 @@ impl RouteTable {
             return Ok(Decision::refuse(reason, Some(import), None));
         }
         match self.imports.first_match(import, request, path)? {
-            Some(found) => act(import, found, request, path, draw),
+            Some(found) => act(import, found, request, path, levels, draw),
             None => Ok(Decision::refuse(Reason::NoRuleMatched, Some(import), None)),
         }
     }
@@ -116,16 +132,28 @@ fn act<'t, R: Request>(
     Found { alternative, prefix }: Found<'t>,
     request: &R,
     path: RequestPath<'_>,
+    levels: Levels<'_>,
     draw: impl FnOnce() -> u64,
 ) -> Result<Decision<'t>, R::Error> {
     let matched = alternative.matched();
     let refuse = |reason| Ok(Decision::refuse(reason, Some(import), Some(matched)));
-    match action::choose(import.actions(alternative.rule), draw) {
-        None => refuse(Reason::NoBackend),
-        Some(Effect::Refuse(reason, status)) => {
-            Ok(Decision::answer(*reason, status.code(), Some(import), Some(matched)))
+    let forward = |target, rewrite: Option<&PathRewrite>| match import.target(target) {
+        None => refuse(Reason::BackendNotFound),
+        Some(target) => {
+            let path = rewrite.map(|rewrite| rewrite.apply(path, prefix));
+            Ok(Decision::Route(Route { import, matched, target, path }))
         }
-        Some(Effect::Redirect(redirect)) => Ok(Decision::Reply(Reply {
+    };
+    let Some((effect, draw)) = action::choose(import.actions(alternative.rule), draw) else {
+        return refuse(Reason::NoBackend);
+    };
+    match effect {
+        Effect::Forward { target, path } => forward(*target, path.as_deref()),
+        Effect::Choose(choice) => match choice.target(levels, draw) {
+            Ok(target) => forward(target, choice.path.as_ref()),
+            Err(reason) => refuse(reason),
+        },
+        Effect::Redirect(redirect) => Ok(Decision::Reply(Reply {
             import: Some(import),
             matched: Some(matched),
             status: redirect.status,
@@ -133,12 +161,6 @@ fn act<'t, R: Request>(
             body: "",
             reason: None,
         })),
-        Some(Effect::Forward { target, path: rewrite }) => match import.target(*target) {
-            None => refuse(Reason::BackendNotFound),
-            Some(target) => {
-                let path = rewrite.as_ref().map(|rewrite| rewrite.apply(path, prefix));
-                Ok(Decision::Route(Route { import, matched, target, path }))
-            }
-        },
+        Effect::Refuse(reason, status) => Ok(Decision::answer(*reason, status.code(), Some(import), Some(matched))),
     }
 }

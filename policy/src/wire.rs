@@ -7,6 +7,7 @@
 
 mod action;
 mod integer;
+mod sla;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,7 @@ pub use action::{
     Action, Forward, Header, HeaderModifier, PathRewrite, Redirect, Refuse, RefuseReason, RefuseStatus, Scheme,
 };
 use integer::{integer, integers, some_integer};
+pub use sla::{Candidate, Choose, Source, WanPath, WhenNoneInSla};
 
 /// The version of this format that this crate reads and writes.
 pub const VERSION: u32 = 1;
@@ -33,6 +35,10 @@ pub struct PluginConfig<Imports = Vec<Import>> {
     /// What happens to a request whose host belongs to no import.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unknown_hosts: UnknownHosts,
+    /// What is measured for the actions that choose by it, each once. An older module does not know it: it is there only
+    /// where it says something.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<WanPath>,
     /// The imports, the oldest first: of two that claim a host the earlier one has it.
     pub imports: Imports,
 }

@@ -64,14 +64,14 @@ impl Plugin {
             return Ok(plugin);
         }
         let envelope =
-            PluginConfig { version: VERSION, revision: Some(limits::REVISIONS), unknown_hosts, imports: [(); 0] };
+            PluginConfig { version: VERSION, revision: Some(limits::REVISIONS), unknown_hosts, paths: Vec::new(), imports: [(); 0] };
         let room = bytes.saturating_sub(serde_json::to_string(&envelope)?.len());
         Self::of(Fitting::within(&imports, room)?, unknown_hosts, module)
     }
 
     fn of(fitting: Fitting<'_>, unknown_hosts: UnknownHosts, module: &str) -> Result<Self, PluginError> {
         let Fitting { imports, too_large } = fitting;
-        let mut config = PluginConfig { version: VERSION, revision: None, unknown_hosts, imports };
+        let mut config = PluginConfig { version: VERSION, revision: None, unknown_hosts, paths: Vec::new(), imports };
         config.revision = Some(revision(&serde_json::to_vec(&config)?, module));
         let json = serde_json::to_string(&config)?;
         let table = RouteTable::from_json(json.as_bytes())?;
@@ -136,7 +136,7 @@ pub(super) fn chosen<'r>(errors: &[ImportError], index: usize, rule: &'r Rule) -
     let chosen = rule.actions.iter().enumerate().filter(|(_, action)| action.weight() > 0);
     let refused = |position, action: &Action| match action {
         Action::Refuse(refuse) => Some((refuse.reason.into(), refuse.status)),
-        Action::Forward(_) | Action::Redirect(_) => {
+        Action::Forward(_) | Action::Choose(_) | Action::Redirect(_) => {
             let places = [At::Actions(index), At::Action(index, position)];
             errors
                 .iter()

@@ -45,6 +45,8 @@ pub enum Reason {
     BadRequest,
     /// Of a request: its host belongs to no import.
     UnknownHost,
+    /// Of a request: no tier that its rule names keeps its promise.
+    NoTierInSla,
     /// Of a request: the data plane failed.
     Internal,
     /// A host belongs to an older import: the first that refuses a part alone.
@@ -265,6 +267,7 @@ impl From<mcwan_policy::Reason> for Reason {
             Theirs::BackendNotFound => Self::BackendNotFound,
             Theirs::RefNotPermitted => Self::RefNotPermitted,
             Theirs::TierNotPermitted => Self::TierNotPermitted,
+            Theirs::NoTierInSla => Self::NoTierInSla,
             Theirs::UnsupportedFilter => Self::UnsupportedFilter,
             Theirs::InvalidFilter => Self::InvalidFilter,
             Theirs::InvalidMatch => Self::InvalidMatch,
@@ -314,6 +317,7 @@ mod tests {
             Theirs::BackendNotFound,
             Theirs::RefNotPermitted,
             Theirs::TierNotPermitted,
+            Theirs::NoTierInSla,
             Theirs::UnsupportedFilter,
             Theirs::InvalidFilter,
             Theirs::InvalidMatch,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use mcwan_policy::wire::{self, Action, Forward, Refuse, RefuseReason, Serves};
+use mcwan_policy::wire::{self, Action, Refuse, RefuseReason, Serves};
 use mcwan_policy::{At, ImportError};
 
 use crate::api::{DataPlane, ImportFields};
@@ -274,10 +274,8 @@ impl Import {
             target.is_some_and(|target| missing.contains(&target.steering_value()))
         };
         for action in import.wire.rules.iter_mut().flat_map(|rule| &mut rule.actions) {
-            if let Action::Forward(Forward { target, weight, path: _ }) = action
-                && is_missing(*target)
-            {
-                *action = Action::Refuse(Refuse::new(*weight, RefuseReason::BackendNotFound));
+            if action.targets().any(is_missing) {
+                *action = Action::Refuse(Refuse::new(action.weight(), RefuseReason::BackendNotFound));
             }
         }
         import

@@ -11,6 +11,7 @@ use mcwan_core::snapshot::change::{Change, InputKind};
 use mcwan_core::snapshot::{Key, Objects, Snapshot, input, is_of_hosts, view, viewed};
 use mcwan_core::translate::{Import, Options, SteeringKey, Translator};
 use mcwan_policy::wire::UnknownHosts;
+use mcwan_policy::sla::Levels;
 use mcwan_policy::{Decision, HeaderLine, RouteTable, limits, wire};
 use serde_json::Value;
 
@@ -269,7 +270,7 @@ pub(crate) fn decide(
     request: &Request,
     route: impl Fn(&str, u16, &str) -> Result<(), String>,
 ) -> Outcome {
-    let Ok(decision) = table.decide(request, || request.draw);
+    let Ok(decision) = table.decide(request, Levels::ALL_IN, || request.draw);
     match decision {
         Decision::Pass => Outcome::Unknown,
         Decision::Reply(reply) => {

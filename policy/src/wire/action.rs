@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::integer::{integer, some_integer};
 use super::is_default;
+use super::sla::Choose;
 
 /// One of the things that a rule may do with a request, with its weight.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -11,6 +12,8 @@ use super::is_default;
 pub enum Action {
     /// Send it to a target.
     Forward(Forward),
+    /// Send it to the first of some tiers that keeps its promise.
+    Choose(Choose),
     /// Answer with a redirect.
     Redirect(Redirect),
     /// Answer here: the user asked for something that cannot be had.

@@ -8,9 +8,10 @@ pub(crate) mod naive;
 pub(crate) mod outcome;
 
 use mcwan_policy::RouteTable;
+use mcwan_policy::sla::Levels;
 use mcwan_policy::wire::{
     Action, Forward, Import, Match, Method, NoMatch, PathMatch, PathRewrite, PluginConfig, Redirect, Refuse,
-    RefuseReason, Rule, Serves, Target, UnknownHosts, VERSION, Value, ValueMatch,
+    RefuseReason, Rule, Serves, Target, UnknownHosts, VERSION, Value, ValueMatch, WanPath,
 };
 
 pub(crate) use self::asked::{Asked, get};
@@ -23,7 +24,13 @@ pub(crate) const V2: u32 = 2;
 
 /// A config of these imports; hosts of none of them pass.
 pub(crate) fn mk_config(imports: &[Import]) -> PluginConfig {
-    PluginConfig { version: VERSION, revision: None, unknown_hosts: UnknownHosts::Pass, imports: imports.to_vec() }
+    PluginConfig {
+        version: VERSION,
+        revision: None,
+        unknown_hosts: UnknownHosts::Pass,
+        paths: Vec::new(),
+        imports: imports.to_vec(),
+    }
 }
 
 /// The import `NAMESPACE/NAME` with these rules.
@@ -121,6 +128,20 @@ pub(crate) fn refuse(reason: RefuseReason) -> Action {
     Action::Refuse(Refuse::new(1, reason))
 }
 
+/// A path of a tier to a cluster, for the imports of namespace `secure`.
+pub(crate) fn mk_path(tier: &str, cluster: &str) -> WanPath {
+    WanPath {
+        tier: tier.to_owned(),
+        cluster: cluster.to_owned(),
+        namespace: "secure".to_owned(),
+        latency_ms: Some(50),
+        jitter_ms: None,
+        loss_ppm: Some(5_000),
+        interval_ms: 1_000,
+        envoy_cluster: format!("outbound|31111||payment-secure-{tier}-{cluster}.mc-wan.svc.cluster.local"),
+    }
+}
+
 /// A redirect with 302 that changes nothing, with weight 1.
 pub(crate) fn mk_redirect() -> Redirect {
     Redirect {
@@ -153,6 +174,7 @@ impl ActionBuilder for Action {
         match &mut self {
             Action::Forward(forward) => forward.weight = weight,
             Action::Redirect(redirect) => redirect.weight = weight,
+            Action::Choose(choose) => choose.weight = weight,
             Action::Refuse(refuse) => refuse.weight = weight,
         }
         self
@@ -162,6 +184,7 @@ impl ActionBuilder for Action {
         match &mut self {
             Action::Forward(forward) => forward.path = Some(path),
             Action::Redirect(redirect) => redirect.path = Some(path),
+            Action::Choose(choose) => choose.path = Some(path),
             Action::Refuse(_) => unreachable!("a refusal rewrites nothing"),
         }
         self
@@ -181,13 +204,13 @@ pub(crate) fn ask_config(config: &PluginConfig, request: &Asked) -> Outcome {
 
 /// As [`ask_config`], with the table already compiled.
 pub(crate) fn ask_table(table: &RouteTable, request: &Asked) -> Outcome {
-    let Ok(decision) = table.decide(request, || panic!("nothing is to be drawn for {request}"));
+    let Ok(decision) = table.decide(request, Levels::ALL_IN, || panic!("nothing is to be drawn for {request}"));
     Outcome::of(&decision, request)
 }
 
 /// What a draw does to a request.
 pub(crate) fn ask_drawing(table: &RouteTable, request: &Asked, draw: u64) -> Outcome {
-    let Ok(decision) = table.decide(request, || draw);
+    let Ok(decision) = table.decide(request, Levels::ALL_IN, || draw);
     Outcome::of(&decision, request)
 }
 

@@ -2,8 +2,9 @@
 
 use std::cell::Cell;
 
-use mcwan_policy::wire::{Action, Forward, PluginConfig, Redirect, Refuse};
-use mcwan_policy::{RouteTable, Verdict};
+use mcwan_policy::sla::{Level, Levels};
+use mcwan_policy::wire::{Action, PluginConfig, Redirect};
+use mcwan_policy::{Explanation, RouteTable, TierVerdict, Verdict};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -11,9 +12,9 @@ use proptest::prelude::*;
 use crate::common::{self, Asked, Outcome, compile, generate, naive};
 
 /// What the table decides, and how many draws it made.
-fn decide(table: &RouteTable, request: &Asked, draw: u64) -> (Outcome, u32) {
+fn decide(table: &RouteTable, request: &Asked, levels: &[Level], draw: u64) -> (Outcome, u32) {
     let draws = Cell::new(0);
-    let Ok(decision) = table.decide(request, || {
+    let Ok(decision) = table.decide(request, Levels::new(levels), || {
         draws.update(|draws| draws + 1);
         draw
     });
@@ -52,7 +53,7 @@ fn may_ask(config: &PluginConfig, request: &Asked, outcome: &Outcome) -> Vec<&'s
     if let Outcome::Redirect { matched, .. } = outcome {
         let redirects = import.rules[matched.rule].actions.iter().filter_map(|action| match action {
             Action::Redirect(redirect) => Some(redirect),
-            Action::Forward(_) | Action::Refuse(_) => None,
+            Action::Forward(_) | Action::Choose(_) | Action::Refuse(_) => None,
         });
         let redirects: Vec<&Redirect> = redirects.collect();
         if redirects.iter().any(|redirect| redirect.scheme.is_none()) {
@@ -70,16 +71,34 @@ fn is_broken(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Refuse { matched: None, status: 500, .. })
 }
 
-/// Whether the choice among the actions of the rule that matched depends on the draw.
-fn needs_a_draw(config: &PluginConfig, request: &Asked, outcome: &Outcome) -> bool {
-    let Some(matched) = outcome.matched() else { return false };
-    let weight = |action: &Action| match action {
-        Action::Forward(Forward { weight, .. })
-        | Action::Redirect(Redirect { weight, .. })
-        | Action::Refuse(Refuse { weight, .. }) => *weight,
+/// Asserts that an explanation has the tiers of the action that was drawn, and says of each source whether it takes requests.
+fn check_tiers(
+    config: &PluginConfig,
+    request: &Asked,
+    levels: &[Level],
+    draw: u64,
+    explanation: &Explanation<'_>,
+) -> Result<(), TestCaseError> {
+    let outcome = Outcome::of(&explanation.decision, request);
+    let Some(Action::Choose(choose)) = naive::drawn(config, request, &outcome, draw) else {
+        prop_assert!(explanation.tiers.is_empty(), "{}", request);
+        return Ok(());
     };
-    let import = naive::owner(config, request).expect("what matched belongs to an import");
-    import.rules[matched.rule].actions.iter().filter(|action| weight(action) > 0).count() > 1
+    if matches!(&outcome, Outcome::Refuse { reason, .. } if reason == "InvalidFilter") {
+        return Ok(());
+    }
+    let takes = naive::choice::takes(choose, levels).ok();
+    prop_assert_eq!(explanation.tiers.len(), choose.candidates.len(), "{}", request);
+    for (index, (tier, candidate)) in explanation.tiers.iter().zip(&choose.candidates).enumerate() {
+        let taking = takes.as_ref().filter(|(taken, _)| *taken == index).map(|(_, sources)| sources);
+        let told: Vec<_> = tier.sources.iter().map(|source| (source.weight, source.is_taken)).collect();
+        let is_taken = |source| taking.is_some_and(|sources| sources.contains(source));
+        let expected: Vec<_> = candidate.sources.iter().map(|source| (source.weight, is_taken(source))).collect();
+        prop_assert_eq!(told, expected, "{}: tier {}", request, index);
+        let is_taken = matches!(tier.verdict, TierVerdict::Taken(_));
+        prop_assert_eq!(is_taken, taking.is_some(), "{}: tier {} {:?}", request, index, tier.verdict);
+    }
+    Ok(())
 }
 
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
@@ -112,34 +131,35 @@ proptest! {
     })]
 
     #[test]
-    fn the_indexed_table_decides_like_the_naive_scan((config, requests) in generate::config(), draw: u64) {
+    fn the_indexed_table_decides_like_the_naive_scan((config, requests) in generate::config(), levels in generate::levels(), draw: u64) {
         let table = compile(&config);
         for request in requests {
-            let (outcome, draws) = decide(&table, &request, draw);
-            prop_assert_eq!(&outcome, &naive::decide(&config, &request, draw), "{}", request);
-            prop_assert_eq!(draws, u32::from(needs_a_draw(&config, &request, &outcome)), "draws for {}", request);
+            let (outcome, draws) = decide(&table, &request, &levels, draw);
+            prop_assert_eq!(&outcome, &naive::decide(&config, &request, &levels, draw), "{}", request);
+            prop_assert_eq!(draws, u32::from(naive::needs_a_draw(&config, &request, &outcome, &levels, draw)), "draws for {}", request);
         }
     }
 
     #[test]
-    fn an_import_alone_decides_like_the_naive_scan(near in generate::import(), draw: u64) {
-        let config = common::mk_config(&[near.import]);
+    fn an_import_alone_decides_like_the_naive_scan(near in generate::import(), levels in generate::levels(), draw: u64) {
+        let config = PluginConfig { paths: generate::paths(), ..common::mk_config(&[near.import]) };
         let table = compile(&config);
         for request in near.requests {
-            let (outcome, _) = decide(&table, &request, draw);
-            prop_assert_eq!(outcome, naive::decide(&config, &request, draw), "{}", request);
+            let (outcome, _) = decide(&table, &request, &levels, draw);
+            prop_assert_eq!(outcome, naive::decide(&config, &request, &levels, draw), "{}", request);
         }
     }
 
     #[test]
     fn an_explanation_decides_alike_and_says_of_every_match_whether_it_holds(
         (config, requests) in generate::config(),
+        levels in generate::levels(),
         draw: u64,
     ) {
         let table = compile(&config);
         for request in requests {
-            let (outcome, _) = decide(&table, &request, draw);
-            let Ok(explanation) = table.explain(&request, || draw);
+            let (outcome, _) = decide(&table, &request, &levels, draw);
+            let Ok(explanation) = table.explain(&request, Levels::new(&levels), || draw);
             prop_assert_eq!(&Outcome::of(&explanation.decision, &request), &outcome, "{}", request);
             let looked_at = match &outcome {
                 Outcome::Pass => false,
@@ -154,6 +174,7 @@ proptest! {
                 explanation.considered.iter().filter(|considered| considered.verdict == Verdict::Taken).collect();
             prop_assert_eq!(taken.first().map(|taken| taken.matched), outcome.matched(), "{}", request);
             prop_assert!(taken.len() <= 1, "{}", request);
+            check_tiers(&config, &request, &levels, draw, &explanation)?;
         }
     }
 
@@ -173,20 +194,20 @@ proptest! {
     }
 
     #[test]
-    fn what_was_not_needed_was_not_asked((config, requests) in generate::config(), draw: u64) {
+    fn what_was_not_needed_was_not_asked((config, requests) in generate::config(), levels in generate::levels(), draw: u64) {
         let table = compile(&config);
         for request in requests {
-            let (outcome, _) = decide(&table, &request, draw);
+            let (outcome, _) = decide(&table, &request, &levels, draw);
             let (asked, may) = (asked_for(&request), may_ask(&config, &request, &outcome));
             prop_assert!(asked.iter().all(|part| may.contains(part)), "{}: asked {:?}, may ask {:?}", request, asked, may);
         }
     }
 
     #[test]
-    fn every_request_is_decided((config, near) in generate::config(), requests in vec(arbitrary_request(), 1..8), draw: u64) {
+    fn every_request_is_decided((config, near) in generate::config(), requests in vec(arbitrary_request(), 1..8), levels in generate::levels(), draw: u64) {
         let table = compile(&config);
         for arbitrary in requests {
-            decide(&table, &arbitrary, draw);
+            decide(&table, &arbitrary, &levels, draw);
             // One arbitrary part beside ordinary ones comes further than arbitrary parts alone.
             let ordinary = &near[0];
             let (path, method) = (arbitrary.path.clone(), arbitrary.method.clone());
@@ -195,10 +216,10 @@ proptest! {
                 Asked { method, ..ordinary.clone() },
                 Asked { headers: arbitrary.headers.clone(), ..ordinary.clone() },
             ] {
-                let (outcome, _) = decide(&table, &request, draw);
-                prop_assert_eq!(outcome, naive::decide(&config, &request, draw), "{}", request);
+                let (outcome, _) = decide(&table, &request, &levels, draw);
+                prop_assert_eq!(outcome, naive::decide(&config, &request, &levels, draw), "{}", request);
             }
-            decide(&table, &Asked { scheme: arbitrary.scheme, port: arbitrary.port, ..ordinary.clone() }, draw);
+            decide(&table, &Asked { scheme: arbitrary.scheme, port: arbitrary.port, ..ordinary.clone() }, &levels, draw);
         }
     }
 
@@ -210,12 +231,12 @@ proptest! {
     }
 
     #[test]
-    fn the_order_of_keys_and_doubles_change_no_decision((config, requests) in generate::config(), draw: u64) {
+    fn the_order_of_keys_and_doubles_change_no_decision((config, requests) in generate::config(), levels in generate::levels(), draw: u64) {
         let printed = serde_json::to_value(&config).expect("a config prints");
         let travelled = as_a_struct_travels(printed).to_string();
         let (direct, travelled) = (compile(&config), RouteTable::from_json(travelled.as_bytes()).expect("it is sound"));
         for request in requests {
-            prop_assert_eq!(decide(&direct, &request, draw), decide(&travelled, &request, draw), "{}", request);
+            prop_assert_eq!(decide(&direct, &request, &levels, draw), decide(&travelled, &request, &levels, draw), "{}", request);
         }
     }
 
@@ -226,7 +247,7 @@ proptest! {
         let place = at.index(json.len());
         json.splice(place..=place, bytes);
         if let Ok(table) = RouteTable::from_json(&json) {
-            decide(&table, &near[0], 0);
+            decide(&table, &near[0], &[], 0);
         }
     }
 }

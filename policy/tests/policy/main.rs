@@ -1,6 +1,7 @@
 //! The rules as the RESOURCES and the wire format have them, and the laws that the table keeps.
 
 mod bounds;
+mod choice;
 mod common;
 mod config;
 mod hosts;

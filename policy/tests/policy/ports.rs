@@ -1,6 +1,7 @@
 //! Rules for certain ports that clients use.
 
 use mcwan_policy::Verdict;
+use mcwan_policy::sla::Levels;
 use mcwan_policy::wire::{Rule, VERSION};
 use serde_json::{Value, json};
 
@@ -53,7 +54,7 @@ fn the_port_is_asked_for_where_a_rule_asks_for_it() {
 #[test]
 fn an_explanation_names_the_port() {
     let table = compile(&mk_config(&[mk_import("secure/payment", &[on(&[9090], mk_rule(&[], &[to(HIGH)]))])]));
-    let Ok(explanation) = table.explain(&get("payment.secure", "/"), || 0);
+    let Ok(explanation) = table.explain(&get("payment.secure", "/"), Levels::ALL_IN, || 0);
     let verdicts: Vec<_> = explanation.considered.iter().map(|considered| considered.verdict).collect();
     assert_eq!(verdicts, [Verdict::Port]);
 }

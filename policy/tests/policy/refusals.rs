@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use mcwan_policy::sla::Levels;
 use mcwan_policy::wire::{Import, Match, Method, NoMatch, PluginConfig, RefuseReason, UnknownHosts};
 use mcwan_policy::{Decision, HeaderLine, RuleMatch};
 
@@ -49,7 +50,7 @@ fn a_rule_without_backend_and_redirect_answers_500() {
     let config = mk_config(&[mk_import("secure/payment", &[mk_rule(&[on_prefix("/a")], &[])])]);
     let matched = Some(RuleMatch { rule: 0, alternative: Some(0) });
     let table = compile(&config);
-    let Ok(decision) = table.decide(&get("payment.secure", "/a"), || 0);
+    let Ok(decision) = table.decide(&get("payment.secure", "/a"), Levels::ALL_IN, || 0);
     let outcome = Outcome::of(&decision, &get("payment.secure", "/a"));
     assert_eq!(outcome, refusal("secure/payment", matched, 500, "NoBackend"));
 }
@@ -214,7 +215,7 @@ fn a_refusal_has_a_sentence_for_the_person_at_the_client() {
     let table = compile(&mk_config(&[mk_import("secure/payment", &rules)]));
     for (path, status) in [("/a", 500), ("/b", 403), ("*", 400)] {
         let request = get("payment.secure", path);
-        let Ok(decision) = table.decide(&request, || 0);
+        let Ok(decision) = table.decide(&request, Levels::ALL_IN, || 0);
         let Decision::Reply(reply) = decision else { panic!("{path} is refused") };
         assert_eq!(reply.status, status, "{path}");
         assert!(reply.body.is_ascii() && reply.body.contains(' '), "{path}: {:?}", reply.body);
@@ -256,5 +257,5 @@ impl mcwan_policy::Request for Unreadable {
 #[test]
 fn a_request_that_cannot_be_read_ends_the_decision() {
     let table = compile(&mk_config(&[mk_open_import("secure/payment", &[])]));
-    assert_eq!(table.decide(&Unreadable, || 0).err(), Some("the host call failed"));
+    assert_eq!(table.decide(&Unreadable, Levels::ALL_IN, || 0).err(), Some("the host call failed"));
 }

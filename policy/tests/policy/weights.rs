@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use mcwan_policy::RouteTable;
+use mcwan_policy::sla::Levels;
 use mcwan_policy::wire::{Action, RefuseReason};
 
 use crate::common::{
@@ -182,7 +183,7 @@ fn a_draw_is_made_once_and_only_where_weights_need_it() {
         let draws = Cell::new(0);
         let request = get("payment.secure", "/");
         let table = table(&actions);
-        let Ok(_) = table.decide(&request, || {
+        let Ok(_) = table.decide(&request, Levels::ALL_IN, || {
             draws.update(|draws| draws + 1);
             0
         });

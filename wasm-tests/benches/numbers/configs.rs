@@ -14,6 +14,7 @@ pub(crate) fn config(imports: usize, rules: usize) -> PluginConfig {
         version: VERSION,
         revision: None,
         unknown_hosts: UnknownHosts::Pass,
+        paths: Vec::new(),
         imports: (0..imports).map(|number| import(number, rules)).collect(),
     }
 }

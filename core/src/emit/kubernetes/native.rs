@@ -168,6 +168,7 @@ fn prefixes(rule: &Rule) -> Vec<&str> {
 fn path_of(action: &Action) -> Option<&PathRewrite> {
     match action {
         Action::Forward(forward) => forward.path.as_ref(),
+        Action::Choose(choose) => choose.path.as_ref(),
         Action::Redirect(redirect) => redirect.path.as_ref(),
         Action::Refuse(_) => None,
     }

@@ -136,7 +136,7 @@ fn forward(import: &Import, target: &Target, port: u16) -> Result<Value, Unsayab
 
 /// The rules that send requests to a target.
 fn rules_of(import: &Import, target: usize) -> impl Iterator<Item = usize> {
-    let takes = move |action: &Action| matches!(action, Action::Forward(forward) if usize::try_from(forward.target) == Ok(target));
+    let takes = move |action: &Action| action.targets().any(|taken| usize::try_from(taken) == Ok(target));
     let rules = import.wire.rules.iter().enumerate();
     rules.filter(move |(_, rule)| rule.actions.iter().any(takes)).map(|(index, _)| index)
 }

@@ -7,6 +7,7 @@ use mcwan_core::explain::Asked;
 use mcwan_core::problem::Reason;
 use mcwan_core::translate::Import;
 use mcwan_policy::wire::{Match, PathMatch, Rule};
+use mcwan_policy::sla::Levels;
 use mcwan_policy::{Decision, RouteTable, limits};
 use serde_json::Value;
 
@@ -94,7 +95,7 @@ fn answer(plugin: &Value, import: &Import) -> String {
     let config = at(plugin, "/spec/pluginConfig").to_string();
     let table = RouteTable::from_json(config.as_bytes()).unwrap();
     let asked = Asked::new("GET", "http", &import.canonical_host(), None, "/a", &[]);
-    let Ok(decision) = table.decide(&asked, || 0);
+    let Ok(decision) = table.decide(&asked, Levels::ALL_IN, || 0);
     match decision {
         Decision::Pass => "none of ours".to_owned(),
         Decision::Reply(reply) => format!("{} {}", reply.status, reply.reason.unwrap()),

@@ -12,6 +12,7 @@ use mcwan_core::snapshot::change::{Change, InputKind};
 use mcwan_core::snapshot::{Gathered, Key, Objects, Snapshot, input, of_hosts};
 use mcwan_core::translate::{Admission, Import, Options, RouteOptions, Translator};
 use mcwan_policy::wire::UnknownHosts;
+use mcwan_policy::sla::Levels;
 use mcwan_policy::{Decision, Reply};
 use serde_json::{Value, json};
 
@@ -105,7 +106,7 @@ fn ask(world: &World, host: &str, port: u16, path: &str) -> String {
     let imports: Vec<&Import> = imports.iter().map(|import| &***import).collect();
     let plugin = Plugin::new(&imports, UnknownHosts::Pass).expect("the filter takes it");
     let asked = Asked::new("GET", "http", host, Some(port), path, &[]);
-    let Ok(decision) = plugin.table.decide(&asked, || 0);
+    let Ok(decision) = plugin.table.decide(&asked, Levels::ALL_IN, || 0);
     match decision {
         Decision::Pass => "pass".to_owned(),
         Decision::Route(route) => {

@@ -85,10 +85,8 @@ impl World {
             let ports = alike.map(|version| version.ports.iter().copied().collect::<BTreeSet<u16>>());
             let ports = ports.reduce(|some, others| &some & &others).unwrap_or_default();
             let actions = import.rules.iter().flat_map(|rule| &rule.actions);
-            let targets = actions.filter_map(|action| match action {
-                Action::Forward(forward) => import.targets.get(usize::try_from(forward.target).ok()?),
-                Action::Redirect(_) | Action::Refuse(_) => None,
-            });
+            let targets = actions.flat_map(Action::targets);
+            let targets = targets.filter_map(|target| import.targets.get(usize::try_from(target).ok()?));
             let host = host_of(&key);
             for value in targets.map(mcwan_policy::wire::Target::steering_value) {
                 for port in &ports {

@@ -5,11 +5,12 @@
 //! Every generated request can be sent over HTTP/1.1 as it is; every generated import is sound unless
 //! the strategy says otherwise.
 
-mod action;
+pub(crate) mod action;
 mod request;
 mod rule;
 
-use mcwan_policy::wire::{Import, NoMatch, PathMatch, PluginConfig, Serves, Target, UnknownHosts, VERSION};
+use mcwan_policy::sla::Level;
+use mcwan_policy::wire::{Import, NoMatch, PathMatch, PluginConfig, Serves, Target, UnknownHosts, VERSION, WanPath};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -42,9 +43,24 @@ pub(crate) fn config() -> impl Strategy<Value = (PluginConfig, Vec<Asked>)> {
     let unknown_hosts = select(&[UnknownHosts::Pass, UnknownHosts::Refuse]);
     (vec(import, 1..5), unknown_hosts).prop_flat_map(|(imports, unknown_hosts)| {
         let requests = vec(request_near(&imports), 1..8);
-        let config = PluginConfig { version: VERSION, revision: None, unknown_hosts, imports };
+        let config = PluginConfig { version: VERSION, revision: None, unknown_hosts, paths: paths(), imports };
         (Just(config), requests)
     })
+}
+
+/// How many paths generated choices have.
+pub(crate) const PATHS: u32 = 12;
+
+/// The paths that generated choices name.
+pub(crate) fn paths() -> Vec<WanPath> {
+    (0..PATHS).map(|path| super::mk_path(&format!("tier-{}", path % 3), &format!("cluster-{}", path / 3))).collect()
+}
+
+/// Levels of some of these paths: nothing is known of the others.
+pub(crate) fn levels() -> impl Strategy<Value = Vec<Level>> {
+    let sound = vec(select(&[Level::In, Level::In, Level::Out, Level::Down]), 0..=12);
+    let bad = vec(select(&[Level::Out, Level::Down]), 12);
+    prop_oneof![2 => sound, 1 => bad]
 }
 
 fn sound_import(namespace: &'static str, name: &'static str) -> impl Strategy<Value = Import> + Clone {

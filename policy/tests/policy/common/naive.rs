@@ -2,13 +2,15 @@
 //! (RESOURCES; Gateway API's `HTTPRoute`, v1.5) with nothing indexed and nothing compiled.
 
 mod action;
+pub(crate) mod choice;
 pub(crate) mod host;
 mod matching;
 mod precedence;
 mod soundness;
 
 use mcwan_policy::RuleMatch;
-use mcwan_policy::wire::{Import, Match, NoMatch, PluginConfig, UnknownHosts};
+use mcwan_policy::sla::Level;
+use mcwan_policy::wire::{Action, Import, Match, NoMatch, PluginConfig, UnknownHosts};
 
 pub(crate) use self::matching::path_holds;
 
@@ -31,8 +33,8 @@ impl Candidate<'_> {
     }
 }
 
-/// What the config does with the request, given the draw for its weights.
-pub(crate) fn decide(config: &PluginConfig, request: &Asked, draw: u64) -> Outcome {
+/// What the config does with the request, given the levels of its paths and the draw for its weights.
+pub(crate) fn decide(config: &PluginConfig, request: &Asked, levels: &[Level], draw: u64) -> Outcome {
     let Some(authority) = usable_authority(request) else {
         return refusal(None, None, 400, "BadRequest");
     };
@@ -51,7 +53,7 @@ pub(crate) fn decide(config: &PluginConfig, request: &Asked, draw: u64) -> Outco
     let holding = alternatives(import, host).filter(|candidate| candidate.holds(import, request));
     let best = holding.reduce(|best, next| if precedence::outranks(&next, &best) { next } else { best });
     match best {
-        Some(candidate) => action::take(import, candidate, request, draw),
+        Some(candidate) => action::take(import, candidate, request, levels, draw),
         None => refusal(Some(import), None, no_match_status(import), "NoRuleMatched"),
     }
 }
@@ -88,6 +90,27 @@ pub(crate) fn alternatives_on_path<'c>(config: &'c PluginConfig, request: &Asked
 /// The import that has a request's host.
 pub(crate) fn owner<'c>(config: &'c PluginConfig, request: &Asked) -> Option<&'c Import> {
     host::scope(config, usable_authority(request)?).map(|(import, _)| import)
+}
+
+/// Whether what is done with a request that a rule matches depends on the draw.
+pub(crate) fn needs_a_draw(
+    config: &PluginConfig,
+    request: &Asked,
+    outcome: &Outcome,
+    levels: &[Level],
+    draw: u64,
+) -> bool {
+    let actions = outcome.matched().and_then(|matched| Some(&owner(config, request)?.rules[matched.rule].actions));
+    // An action that cannot be shares nothing out.
+    let is_sound = !matches!(outcome, Outcome::Refuse { reason, .. } if reason == "InvalidFilter");
+    let is_shared = || drawn(config, request, outcome, draw).is_some_and(|action| action::is_shared(action, levels));
+    actions.is_some_and(|actions| action::are_several(actions)) || is_sound && is_shared()
+}
+
+/// The action that a draw falls on, of the rule that a request was matched by.
+pub(crate) fn drawn<'c>(config: &'c PluginConfig, request: &Asked, outcome: &Outcome, draw: u64) -> Option<&'c Action> {
+    let actions = &owner(config, request)?.rules[outcome.matched()?.rule].actions;
+    action::choose(actions, draw).map(|(action, _)| action)
 }
 
 /// The authority, unless it is absent, not text, or names no host.

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::convert::Infallible;
 
 use mcwan_policy::{Decision, HeaderLine, RouteTable};
+use mcwan_policy::sla::Levels;
 use mcwan_wasm_tests::{Cause, Headers, Host, Request};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -118,7 +119,7 @@ proptest! {
         });
         for request in &requests {
             let effects = host.request(request).unwrap_or_else(|failure| panic!("{failure:?} on {request:?}"));
-            let Ok(decision) = table.decide(&Asked::new(request.headers()), || 0);
+            let Ok(decision) = table.decide(&Asked::new(request.headers()), Levels::ALL_IN, || 0);
             prop_assert_eq!(Outcome::of(&effects), outcome(&decision), "{:?}", request);
         }
         HOST.set(Some((host, table)));

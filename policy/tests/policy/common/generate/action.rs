@@ -1,7 +1,8 @@
 //! Actions with their weights.
 
 use mcwan_policy::wire::{
-    Action, Forward, Header, HeaderModifier, PathRewrite, Redirect, Refuse, RefuseReason, RefuseStatus, Scheme,
+    Action, Candidate, Choose, Forward, Header, HeaderModifier, PathRewrite, Redirect, Refuse, RefuseReason,
+    RefuseStatus, Scheme, Source, WhenNoneInSla,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -12,6 +13,7 @@ use proptest::sample::select;
 pub(super) fn actions(replaces_prefix: bool) -> impl Strategy<Value = Vec<Action>> {
     let action = prop_oneof![
         6 => forward(replaces_prefix).prop_map(Action::Forward),
+        3 => choice(replaces_prefix).prop_map(Action::Choose),
         2 => redirect(replaces_prefix).prop_map(Action::Redirect),
         1 => refuse().prop_map(Action::Refuse),
     ];
@@ -25,6 +27,33 @@ fn weight() -> impl Strategy<Value = u32> + Clone {
 fn forward(replaces_prefix: bool) -> impl Strategy<Value = Forward> + Clone {
     let path = option::weighted(0.3, path_rewrite(replaces_prefix));
     (0..3_u32, weight(), path).prop_map(|(target, weight, path)| Forward { target, weight, path })
+}
+
+/// Of the paths of [`super::paths`], each once; at most one source of a candidate is this cluster.
+pub(crate) fn choice(replaces_prefix: bool) -> impl Strategy<Value = Choose> + Clone {
+    let paths = Just((0..super::PATHS).collect::<Vec<_>>()).prop_shuffle();
+    let candidates = vec((0..3_u32, vec(weight(), 1..=3), option::weighted(0.3, any::<prop::sample::Index>())), 1..=4);
+    let candidates = (paths, candidates).prop_map(|(paths, candidates)| {
+        let mut paths = paths.into_iter();
+        let candidate = |(first, weights, own): (u32, Vec<u32>, Option<prop::sample::Index>)| {
+            let own = own.map(|own| own.index(weights.len()));
+            let sources = weights.into_iter().enumerate().map(|(index, weight)| Source {
+                target: (first + u32::try_from(index).expect("at most 3")) % 3,
+                weight,
+                path: if own == Some(index) { None } else { paths.next() },
+            });
+            Candidate { sources: sources.collect() }
+        };
+        candidates.into_iter().map(candidate).collect::<Vec<_>>()
+    });
+    let path = option::weighted(0.3, path_rewrite(replaces_prefix));
+    let when = select(&[WhenNoneInSla::Preferred, WhenNoneInSla::Refuse]);
+    (weight(), path, candidates, when).prop_map(|(weight, path, candidates, when_none_in_sla)| Choose {
+        weight,
+        path,
+        candidates,
+        when_none_in_sla,
+    })
 }
 
 fn redirect(replaces_prefix: bool) -> impl Strategy<Value = Redirect> + Clone {

@@ -1,6 +1,7 @@
 //! What a rule does: the choice by weight, path rewrites, redirects.
 
 use mcwan_policy::RuleMatch;
+use mcwan_policy::sla::Level;
 use mcwan_policy::wire::{
     Action, Forward, HeaderModifier, Import, Match, PathMatch, PathRewrite, Redirect, RefuseReason, RefuseStatus,
     Scheme, Serves,
@@ -10,15 +11,25 @@ use super::super::outcome::escaped;
 use super::super::{Asked, Outcome};
 use super::host::without_port;
 use super::matching::{path_of, query_of, without_trailing_slash};
-use super::{Candidate, key, refusal};
+use super::{Candidate, choice, key, refusal};
 
-pub(super) fn take(import: &Import, candidate: Candidate<'_>, request: &Asked, draw: u64) -> Outcome {
+pub(super) fn take(import: &Import, candidate: Candidate<'_>, request: &Asked, levels: &[Level], draw: u64) -> Outcome {
     let Candidate { at, alternative } = candidate;
-    let outcome = match choose(&import.rules[at.rule].actions, draw) {
-        None => return refusal(Some(import), Some(at), 500, "NoBackend"),
-        Some(Action::Forward(action)) => forward(import, at, alternative, request, action),
-        Some(Action::Redirect(action)) => redirect(import, at, alternative, request, action),
-        Some(Action::Refuse(action)) => {
+    let Some((action, number)) = choose(&import.rules[at.rule].actions, draw) else {
+        return refusal(Some(import), Some(at), 500, "NoBackend");
+    };
+    let outcome = match action {
+        Action::Forward(Forward { target, weight: _, path }) => {
+            new_path_of(path.as_ref(), alternative, request).map(|path| forward(import, at, request, *target, path))
+        }
+        Action::Choose(choose) => new_path_of(choose.path.as_ref(), alternative, request).map(|path| {
+            match choice::target(choose, levels, number) {
+                Ok(target) => forward(import, at, request, target, path),
+                Err(refused) => refusal(Some(import), Some(at), refused.status(), refused.reason()),
+            }
+        }),
+        Action::Redirect(action) => redirect(import, at, alternative, request, action),
+        Action::Refuse(action) => {
             let status = match action.status {
                 RefuseStatus::InternalServerError => 500,
                 RefuseStatus::ServiceUnavailable => 503,
@@ -29,20 +40,38 @@ pub(super) fn take(import: &Import, candidate: Candidate<'_>, request: &Asked, d
     outcome.unwrap_or_else(|InvalidFilter| refusal(Some(import), Some(at), 500, "InvalidFilter"))
 }
 
-/// The action in whose share of the 2^64 draws this one is.
-fn choose(actions: &[Action], draw: u64) -> Option<&Action> {
+/// The action in whose share of the 2^64 draws this one is, and where in that share, as a part of 2^64.
+pub(super) fn choose(actions: &[Action], draw: u64) -> Option<(&Action, u64)> {
     let total: u128 = actions.iter().map(weight).sum();
-    let place = (u128::from(draw) * total) >> 64;
-    let mut end = 0;
-    actions.iter().find(|action| {
-        end += weight(action);
-        place < end
-    })
+    let place = u128::from(draw) * total;
+    let mut start = 0;
+    for action in actions {
+        let end = start + (weight(action) << 64);
+        if place < end {
+            return Some((action, u64::try_from((place - start) / weight(action)).expect("it is within the share")));
+        }
+        start = end;
+    }
+    None
+}
+
+/// Whether the choice among these actions depends on the draw.
+pub(super) fn are_several(actions: &[Action]) -> bool {
+    actions.iter().filter(|action| weight(action) > 0).count() > 1
+}
+
+/// Whether several sources share what an action sends.
+pub(super) fn is_shared(action: &Action, levels: &[Level]) -> bool {
+    match action {
+        Action::Choose(choose) => choice::takes(choose, levels).is_ok_and(|(_, sources)| sources.len() > 1),
+        Action::Forward(_) | Action::Redirect(_) | Action::Refuse(_) => false,
+    }
 }
 
 fn weight(action: &Action) -> u128 {
     match action {
         Action::Forward(Forward { weight, .. }) | Action::Redirect(Redirect { weight, .. }) => u128::from(*weight),
+        Action::Choose(choose) => u128::from(choose.weight),
         Action::Refuse(refuse) => u128::from(refuse.weight),
     }
 }
@@ -62,17 +91,19 @@ fn refuse_reason(reason: RefuseReason) -> &'static str {
 /// The values of a filter cannot be.
 struct InvalidFilter;
 
-fn forward(
-    import: &Import,
-    at: RuleMatch,
+/// The path after a rewrite, if there is one.
+fn new_path_of(
+    rewrite: Option<&PathRewrite>,
     alternative: &Match,
     request: &Asked,
-    action: &Forward,
-) -> Result<Outcome, InvalidFilter> {
-    let path = action.path.as_ref().map(|rewrite| new_path(Some(rewrite), alternative, request)).transpose()?;
-    let target = usize::try_from(action.target).ok().and_then(|index| import.targets.get(index));
+) -> Result<Option<Vec<u8>>, InvalidFilter> {
+    rewrite.map(|rewrite| new_path(Some(rewrite), alternative, request)).transpose()
+}
+
+fn forward(import: &Import, at: RuleMatch, request: &Asked, target: u32, path: Option<Vec<u8>>) -> Outcome {
+    let target = usize::try_from(target).ok().and_then(|index| import.targets.get(index));
     let target = target.expect("generated targets exist");
-    Ok(Outcome::Route {
+    Outcome::Route {
         import: key(import),
         matched: at,
         authority: match import.serves {
@@ -81,7 +112,7 @@ fn forward(
         },
         steering: format!("{}.{}", target.name, target.digest),
         path: path.filter(|path| Some(path) != request.path.as_ref()).map(|path| escaped(&path)),
-    })
+    }
 }
 
 fn redirect(

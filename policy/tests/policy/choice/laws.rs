@@ -1,0 +1,36 @@
+//! The table chooses as the sentences of the naive reference do.
+
+use mcwan_policy::sla::Levels;
+use mcwan_policy::wire::{Action, PluginConfig};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use crate::common::{Outcome, compile, generate, get, mk_config, mk_import, mk_rule, naive, to};
+
+/// With 1,000 choices, a million cases where they are optimised.
+const CASES: usize = if cfg!(debug_assertions) { 20 } else { 1_000 };
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 1_000,
+        max_shrink_iters: 512,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn a_choice_is_made_as_the_naive_reference_makes_it(
+        choose in generate::action::choice(true),
+        asked in vec((generate::levels(), any::<u64>()), CASES),
+    ) {
+        let own = choose.candidates[0].sources[0].target;
+        let import = mk_import("secure/payment", &[mk_rule(&[], &[to(own), Action::Choose(choose)])]);
+        let config = PluginConfig { paths: generate::paths(), ..mk_config(&[import]) };
+        let (table, request) = (compile(&config), get("payment.secure", "/a/b"));
+        for (levels, draw) in asked {
+            let Ok(decision) = table.decide(&request, Levels::new(&levels), || draw);
+            let expected = naive::decide(&config, &request, &levels, draw);
+            prop_assert_eq!(Outcome::of(&decision, &request), expected, "{:?}, {}", levels, draw);
+        }
+    }
+}
