@@ -1,4 +1,4 @@
-//! The table chooses as the sentences of the naive reference do.
+//! The table, and what explains it, choose as the sentences of the naive reference do.
 
 use mcwan_policy::sla::Levels;
 use mcwan_policy::wire::{Action, PluginConfig};
@@ -29,8 +29,14 @@ proptest! {
         let (table, request) = (compile(&config), get("payment.secure", "/a/b"));
         for (levels, draw) in asked {
             let Ok(decision) = table.decide(&request, Levels::new(&levels), || draw);
+            let Ok(explanation) = table.explain(&request, Levels::new(&levels), || draw);
             let expected = naive::decide(&config, &request, &levels, draw);
-            prop_assert_eq!(Outcome::of(&decision, &request), expected, "{:?}, {}", levels, draw);
+            prop_assert_eq!(&Outcome::of(&decision, &request), &expected, "{:?}, {}", levels, draw);
+            prop_assert_eq!(&Outcome::of(&explanation.decision, &request), &expected, "{:?}, {}", levels, draw);
+            let taken = explanation.tiers.iter().flat_map(|tier| &tier.sources).filter(|source| source.is_taken);
+            let taken: Vec<_> = taken.map(|source| source.target.name()).collect();
+            let is_of_tier = !explanation.tiers.is_empty() && expected.target().is_some();
+            prop_assert!(!is_of_tier || taken.contains(&expected.target().unwrap_or_default()), "{:?}", taken);
         }
     }
 }
