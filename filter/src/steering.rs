@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use mcwan_policy::{Decision, FORWARDED_HOST_HEADER, Reason, Reply, Request, Route, RouteTable, STEERING_HEADER};
 use mcwan_policy::sla::Levels;
+use mcwan_policy::{Decision, FORWARDED_HOST_HEADER, Reason, Reply, Request, Route, RouteTable, STEERING_HEADER};
 use proxy_wasm::traits::{Context, HttpContext};
 use proxy_wasm::types::Action;
 

@@ -63,8 +63,13 @@ impl Plugin {
         {
             return Ok(plugin);
         }
-        let envelope =
-            PluginConfig { version: VERSION, revision: Some(limits::REVISIONS), unknown_hosts, paths: Vec::new(), imports: [(); 0] };
+        let envelope = PluginConfig {
+            version: VERSION,
+            revision: Some(limits::REVISIONS),
+            unknown_hosts,
+            paths: Vec::new(),
+            imports: [(); 0],
+        };
         let room = bytes.saturating_sub(serde_json::to_string(&envelope)?.len());
         Self::of(Fitting::within(&imports, room)?, unknown_hosts, module)
     }

@@ -10,8 +10,8 @@ use mcwan_core::emit::plugin::Plugin;
 use mcwan_core::snapshot::change::{Change, InputKind};
 use mcwan_core::snapshot::{Key, Objects, Snapshot, input, is_of_hosts, view, viewed};
 use mcwan_core::translate::{Import, Options, SteeringKey, Translator};
-use mcwan_policy::wire::UnknownHosts;
 use mcwan_policy::sla::Levels;
+use mcwan_policy::wire::UnknownHosts;
 use mcwan_policy::{Decision, HeaderLine, RouteTable, limits, wire};
 use serde_json::Value;
 

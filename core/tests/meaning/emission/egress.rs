@@ -6,8 +6,8 @@ use mcwan_core::emit::object::Kind;
 use mcwan_core::explain::Asked;
 use mcwan_core::problem::Reason;
 use mcwan_core::translate::Import;
-use mcwan_policy::wire::{Match, PathMatch, Rule};
 use mcwan_policy::sla::Levels;
+use mcwan_policy::wire::{Match, PathMatch, Rule};
 use mcwan_policy::{Decision, RouteTable, limits};
 use serde_json::Value;
 

@@ -11,8 +11,8 @@ use mcwan_core::explain::Asked;
 use mcwan_core::snapshot::change::{Change, InputKind};
 use mcwan_core::snapshot::{Gathered, Key, Objects, Snapshot, input, of_hosts};
 use mcwan_core::translate::{Admission, Import, Options, RouteOptions, Translator};
-use mcwan_policy::wire::UnknownHosts;
 use mcwan_policy::sla::Levels;
+use mcwan_policy::wire::UnknownHosts;
 use mcwan_policy::{Decision, Reply};
 use serde_json::{Value, json};
 

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::convert::Infallible;
 
-use mcwan_policy::{Decision, HeaderLine, RouteTable};
 use mcwan_policy::sla::Levels;
+use mcwan_policy::{Decision, HeaderLine, RouteTable};
 use mcwan_wasm_tests::{Cause, Headers, Host, Request};
 use proptest::collection::vec;
 use proptest::prelude::*;
