@@ -1,10 +1,12 @@
 //! The functions that a module can import.
 
+mod callouts;
 mod data;
 mod general;
 mod guest;
 mod http;
 mod metrics;
+mod shared_data;
 mod wasi;
 
 use wasmtime::{ExternType, Linker, Module, Val};
@@ -23,9 +25,11 @@ pub(crate) fn link(module: &Module) -> wasmtime::Result<Linker<State>> {
     link_as_missing(&mut linker, module)?;
     linker.allow_shadowing(true);
     general::link(&mut linker)?;
+    callouts::link(&mut linker)?;
     data::link(&mut linker)?;
     http::link(&mut linker)?;
     metrics::link(&mut linker)?;
+    shared_data::link(&mut linker)?;
     wasi::link(&mut linker)?;
     Ok(linker)
 }

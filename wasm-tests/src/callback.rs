@@ -16,6 +16,8 @@ pub enum Callback {
     Configure,
     /// The period that a root context asked for has passed.
     Tick,
+    /// What the module sent by itself is answered.
+    HttpCallResponse,
     /// The request headers are there.
     RequestHeaders,
     /// The request is over and may be logged.
@@ -35,6 +37,7 @@ impl Callback {
             Self::VmStart => "proxy_on_vm_start",
             Self::Configure => "proxy_on_configure",
             Self::Tick => "proxy_on_tick",
+            Self::HttpCallResponse => "proxy_on_http_call_response",
             Self::RequestHeaders => "proxy_on_request_headers",
             Self::Log => "proxy_on_log",
             Self::Done => "proxy_on_done",

@@ -3,13 +3,17 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::{Fault, LogLevel, Metrics, Trace};
+use crate::callout::Clusters;
+use crate::{Fault, LogLevel, Metrics, SharedData, Trace};
 
 /// Fuel that a callback may use unless the host is told otherwise: some seconds.
 const FUEL: u64 = 10_000_000_000;
 
 /// When the clock starts: 2026-01-01, since 1970.
 const START: Duration = Duration::from_hours(24 * 20_454);
+
+/// When the monotonic clock starts.
+const MONOTONIC_START: Duration = Duration::from_hours(1);
 
 /// The world of a VM that outlives it: settings, statistics, and the record of what happens.
 #[derive(Clone, Debug)]
@@ -21,10 +25,14 @@ pub(crate) struct Environment {
     pub(crate) log_level: LogLevel,
     /// Since 1970. It stands still unless it is moved.
     pub(crate) now: Duration,
+    /// Since some start. It stands still unless it is moved.
+    pub(crate) monotonic: Duration,
     pub(crate) random: Random,
     pub(crate) faults: Vec<Fault>,
     pub(crate) fuel: u64,
     pub(crate) metrics: Metrics,
+    pub(crate) shared_data: SharedData,
+    pub(crate) clusters: Clusters,
     pub(crate) trace: Trace,
 }
 
@@ -36,10 +44,13 @@ impl Default for Environment {
             has_clear_route_cache: true,
             log_level: LogLevel::Info,
             now: START,
+            monotonic: MONOTONIC_START,
             random: Random(0),
             faults: Vec::new(),
             fuel: FUEL,
             metrics: Metrics::default(),
+            shared_data: SharedData::default(),
+            clusters: Clusters::default(),
             trace: Trace::default(),
         }
     }

@@ -50,6 +50,11 @@ pub(crate) struct Stop {
 }
 
 impl Stop {
+    /// The VM is there no more.
+    pub(crate) fn gone() -> Self {
+        Self { callback: Callback::Initialize, cause: Cause::Unusable }
+    }
+
     pub(crate) fn with(self, trace: Trace) -> Failure {
         Failure { callback: self.callback, cause: self.cause, trace }
     }

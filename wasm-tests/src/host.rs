@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::environment::{Environment, Random, property_key};
+use crate::envoy::Envoy;
 use crate::failure::Stop;
 use crate::trace::VmKind;
 use crate::vm::Vm;
@@ -89,6 +90,11 @@ impl HostBuilder {
         self
     }
 
+    /// A proxy of several VMs with these settings, and no VM yet.
+    pub fn envoy(self) -> Envoy {
+        Envoy::new(self.environment)
+    }
+
     /// Loads the plugin as Envoy does: the configuration is tried in a canary VM, then loaded in
     /// the live one. Where this fails Envoy answers every request with 500, or 503 once the VM has
     /// trapped, unless it is told to let them pass.
@@ -153,7 +159,9 @@ impl Host {
         let Some(period) = self.tick_period() else {
             return Ok(Trace::default());
         };
-        self.vm.environment().now += period;
+        let environment = self.vm.environment();
+        environment.now += period;
+        environment.monotonic += period;
         let ticked = self.vm.tick(self.root);
         let ((), trace) = self.finish(ticked)?;
         Ok(trace)

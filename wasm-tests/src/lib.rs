@@ -39,13 +39,17 @@
 //! # }
 //! ```
 //!
-//! What Envoy does and this host does not: responses, bodies, outgoing calls, shared data. The
+//! [`Envoy`] is several VMs that share data, with the answers to what they send by themselves.
+//!
+//! What Envoy does and this host does not: responses, bodies, calls by gRPC, shared queues. The
 //! functions for these answer [`Status::Unimplemented`].
 
 mod abi;
 mod callback;
+mod callout;
 mod effects;
 mod environment;
+mod envoy;
 mod failure;
 mod fault;
 mod headers;
@@ -54,13 +58,16 @@ mod host_call;
 mod metrics;
 mod module;
 mod request;
+mod shared_data;
 mod state;
 mod status;
 mod trace;
 mod vm;
 
 pub use callback::Callback;
+pub use callout::Callout;
 pub use effects::{Action, Effects, LocalReply, RouteCache};
+pub use envoy::{Envoy, RootId, VmId};
 pub use failure::{Cause, Failure};
 pub use fault::Fault;
 pub use headers::Headers;
@@ -69,5 +76,6 @@ pub use host_call::HostCall;
 pub use metrics::{Metric, Metrics};
 pub use module::{Module, ModuleError};
 pub use request::Request;
+pub use shared_data::SharedData;
 pub use status::Status;
 pub use trace::{Call, LogLevel, LogLine, Trace, VmKind};

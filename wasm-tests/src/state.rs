@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use wasmtime::{Memory, StoreLimits, StoreLimitsBuilder, TypedFunc};
 
+use crate::callout::Callouts;
 use crate::environment::Environment;
 use crate::{Headers, LocalReply, RouteCache, Status};
 
@@ -28,6 +29,7 @@ pub(crate) struct State {
     pub(crate) stream: Stream,
     /// The period of each root context that asked for one.
     pub(crate) tick_periods: BTreeMap<u32, Duration>,
+    pub(crate) callouts: Callouts,
     /// The names of the metrics that this VM defined; a metric's number is its index plus one.
     pub(crate) metric_names: Vec<String>,
 }
@@ -73,6 +75,7 @@ impl State {
             configuration: None,
             stream: Stream::default(),
             tick_periods: BTreeMap::new(),
+            callouts: Callouts::default(),
             metric_names: Vec::new(),
         }
     }

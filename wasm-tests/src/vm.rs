@@ -9,7 +9,7 @@ use crate::environment::Environment;
 use crate::failure::Stop;
 use crate::state::{State, Stream};
 use crate::trace::{Call, VmKind};
-use crate::{Action, Callback, Cause, Module, Request};
+use crate::{Action, Callback, Cause, Headers, Module, Request};
 
 /// One instance of a module, as Envoy has one per worker thread.
 pub(crate) struct Vm {
@@ -22,6 +22,9 @@ pub(crate) struct Vm {
 /// A callback that says whether it agrees: to a context, and to as many bytes of configuration.
 type Question = TypedFunc<(u32, u32), u32>;
 
+/// A callback that tells of an answer: to a context, its token, and the sizes of its headers, body and trailers.
+type Report = TypedFunc<(u32, u32, u32, u32, u32), ()>;
+
 /// The callbacks that the module exports.
 #[derive(Default)]
 struct Exports {
@@ -30,6 +33,7 @@ struct Exports {
     vm_start: Option<Question>,
     configure: Option<Question>,
     tick: Option<TypedFunc<u32, ()>>,
+    http_call_response: Option<Report>,
     request_headers: Option<TypedFunc<(u32, u32, u32), u32>>,
     log: Option<TypedFunc<u32, ()>>,
     done: Option<TypedFunc<u32, u32>>,
@@ -107,6 +111,17 @@ impl Vm {
         Ok(())
     }
 
+    /// Tells of the answer to what the module sent by itself.
+    pub(crate) fn answer(&mut self, root: u32, token: u32, headers: Headers) -> Result<(), Stop> {
+        let callouts = &mut self.store.data_mut().callouts;
+        callouts.take(token);
+        let told = (root, token, guest_size(headers.len()), 0, 0);
+        callouts.answer = Some(headers);
+        self.call(Callback::HttpCallResponse, root, |exports| &exports.http_call_response, told)?;
+        self.store.data_mut().callouts.answer = None;
+        Ok(())
+    }
+
     pub(crate) fn state(&self) -> &State {
         self.store.data()
     }
@@ -139,6 +154,7 @@ impl Vm {
             vm_start: typed(&instance, store, Callback::VmStart.export())?,
             configure: typed(&instance, store, Callback::Configure.export())?,
             tick: typed(&instance, store, Callback::Tick.export())?,
+            http_call_response: typed(&instance, store, Callback::HttpCallResponse.export())?,
             request_headers: typed(&instance, store, Callback::RequestHeaders.export())?,
             log: typed(&instance, store, Callback::Log.export())?,
             done: typed(&instance, store, Callback::Done.export())?,
@@ -160,6 +176,7 @@ impl Vm {
         let state = self.store.data_mut();
         state.contexts.alive.remove(&context);
         state.tick_periods.remove(&context);
+        state.callouts.cancel(context);
         Ok(())
     }
 

@@ -8,6 +8,7 @@ use crate::state::{State, Stream};
 use crate::{Headers, HostCall, LocalReply, Status};
 
 const REQUEST_HEADERS: u32 = 0;
+const CALL_RESPONSE_HEADERS: u32 = 6;
 
 pub(super) fn link(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     linker.func_wrap(PROXY_WASM, HostCall::GetHeaderMapValue.import(), get_value)?;
@@ -48,6 +49,14 @@ fn stream<'g>(guest: &'g mut Guest<'_>, map: u32) -> Result<&'g mut Stream, Call
     stream.ok_or(CallError::Status(Status::BadArgument))
 }
 
+/// The map of that number, to be read: of the request, or of the answer that the module is told of.
+fn headers<'g>(guest: &'g mut Guest<'_>, map: u32) -> Result<&'g Headers, CallError> {
+    if map == CALL_RESPONSE_HEADERS {
+        return guest.state().callouts.answer.as_ref().ok_or(CallError::Status(Status::BadArgument));
+    }
+    stream(guest, map).map(|stream| &stream.headers)
+}
+
 fn get_value(
     caller: Caller<'_, State>,
     map: u32,
@@ -58,7 +67,7 @@ fn get_value(
 ) -> wasmtime::Result<u32> {
     answer(caller, HostCall::GetHeaderMapValue, |guest| {
         let name = guest.read(name, name_size)?;
-        let value = stream(guest, map)?.headers.get(name).map(<[u8]>::to_vec);
+        let value = headers(guest, map)?.get(name).map(<[u8]>::to_vec);
         let to = Destination { address: result, size: result_size };
         guest.give(&value.ok_or(Status::NotFound)?, to)
     })
@@ -66,7 +75,7 @@ fn get_value(
 
 fn get_pairs(caller: Caller<'_, State>, map: u32, result: u32, result_size: u32) -> wasmtime::Result<u32> {
     answer(caller, HostCall::GetHeaderMapPairs, |guest| {
-        let pairs = stream(guest, map)?.headers.to_pairs();
+        let pairs = headers(guest, map)?.to_pairs();
         let to = Destination { address: result, size: result_size };
         guest.give(&pairs.ok_or(Status::SerializationFailure)?, to)
     })

@@ -9,6 +9,9 @@ use crate::{LogLevel, LogLine, Status};
 /// The module name of the WASI functions.
 pub(super) const MODULE: &str = "wasi_snapshot_preview1";
 
+const REAL_TIME: u32 = 0;
+const MONOTONIC: u32 = 1;
+
 const SUCCESS: u32 = 0;
 const EBADF: u32 = 8;
 const EFAULT: u32 = 21;
@@ -58,13 +61,14 @@ fn no_strings(caller: Caller<'_, State>, count: u32, size: u32) -> u32 {
     })
 }
 
-/// The real-time clock and the monotonic one are the same.
 fn clock_time_get(caller: Caller<'_, State>, clock: u32, _precision: u64, result: u32) -> u32 {
     answer(caller, |guest| {
-        if clock > 1 {
-            return Err(Errno(ENOTSUP));
-        }
-        let now = guest.state().environment.now.as_nanos();
+        let environment = &guest.state().environment;
+        let now = match clock {
+            REAL_TIME => environment.now.as_nanos(),
+            MONOTONIC => environment.monotonic.as_nanos(),
+            _ => return Err(Errno(ENOTSUP)),
+        };
         let now = u64::try_from(now).map_err(|_| Errno(ENOTSUP))?;
         Ok(guest.write(result, &now.to_le_bytes())?)
     })

@@ -1,6 +1,7 @@
 //! The host itself, tested with small modules written by hand.
 
 mod data;
+mod envoy;
 mod failures;
 mod guest;
 mod headers;

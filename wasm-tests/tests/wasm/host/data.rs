@@ -139,6 +139,8 @@ fn only_a_context_that_waits_can_be_done() {
 
 #[test]
 fn a_function_that_is_not_done_here_says_so() {
-    let zeros = "(i32.const 0) ".repeat(5);
-    assert_eq!(status_of("", &format!("(call $get_shared_data {zeros})")), Status::Unimplemented.code());
+    assert_eq!(
+        status_of("", "(call $dequeue (i32.const 0) (i32.const 0) (i32.const 4))"),
+        Status::Unimplemented.code()
+    );
 }

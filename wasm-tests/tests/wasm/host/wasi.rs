@@ -59,12 +59,13 @@ fn random_numbers_depend_on_the_seed_only() {
 }
 
 #[test]
-fn both_clocks_are_the_hosts() {
+fn the_clocks_differ_and_there_is_no_third() {
     let clock = |number: u32, result: u32| {
         format!("(drop (call $clock (i32.const {number}) (i64.const 0) (i32.const {result})))")
     };
-    let same = "(if (i64.ne (i64.load (i32.const 0)) (i64.load (i32.const 8))) (then unreachable))";
-    let mut host = host("", &(clock(0, 0) + &clock(1, 8) + same));
+    let hour = "(if (i64.ne (i64.load (i32.const 8)) (i64.const 3600000000000)) (then unreachable))";
+    let later = "(if (i64.le_u (i64.load (i32.const 0)) (i64.load (i32.const 8))) (then unreachable))";
+    let mut host = host("", &(clock(0, 0) + &clock(1, 8) + hour + later));
     assert!(host.request(&Request::get("h", "/")).is_ok());
     assert_eq!(status_of("", "(call $clock (i32.const 2) (i64.const 0) (i32.const 0))"), 58, "no such clock");
 }
