@@ -14,10 +14,12 @@ mod hold;
 mod jitter;
 mod judge;
 mod judgement;
+mod lease;
 mod levels;
 mod moment;
 mod outcomes;
 mod promise;
+mod record;
 mod ring;
 mod safeguard;
 mod standing;
@@ -26,9 +28,11 @@ pub use event::{Event, Move};
 pub use figures::Figures;
 pub use judge::Judge;
 pub use judgement::{Judgement, Level};
+pub use lease::{Claim, ConfigAge, Lease, VmId};
 pub use levels::Levels;
 pub use moment::Moment;
 pub use promise::{Loss, Promise};
+pub use record::{PathId, RECORD_KEY, Record};
 pub use standing::Standing;
 
 #[doc(hidden)]
