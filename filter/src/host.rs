@@ -3,10 +3,14 @@
 //! The SDK's own wrappers panic on a status that they do not expect; here every status is a value, so
 //! that a host that fails makes us refuse a request and not trap.
 
+mod map;
+
 use std::io::{self, Read};
-use std::ptr::{null_mut, slice_from_raw_parts_mut};
+use std::ptr::{null, null_mut, slice_from_raw_parts_mut};
+use std::time::Duration;
 
 use mcwan_policy::HeaderLine;
+use mcwan_policy::sla::Moment;
 use proxy_wasm::types::{BufferType, LogLevel, MapType, MetricType};
 
 /// A call that the host did not answer with `OK`: the ABI's status.
@@ -77,6 +81,39 @@ unsafe extern "C" {
     fn proxy_define_metric(kind: MetricType, name: *const u8, name_size: usize, id: *mut u32) -> u32;
     fn proxy_increment_metric(id: u32, offset: i64) -> u32;
     fn proxy_record_metric(id: u32, value: u64) -> u32;
+    fn proxy_get_shared_data(
+        key: *const u8,
+        key_size: usize,
+        data: *mut *mut u8,
+        size: *mut usize,
+        version: *mut u32,
+    ) -> u32;
+    fn proxy_set_shared_data(key: *const u8, key_size: usize, value: *const u8, value_size: usize, version: u32)
+    -> u32;
+    fn proxy_http_call(
+        cluster: *const u8,
+        cluster_size: usize,
+        headers: *const u8,
+        headers_size: usize,
+        body: *const u8,
+        body_size: usize,
+        trailers: *const u8,
+        trailers_size: usize,
+        timeout: u32,
+        token: *mut u32,
+    ) -> u32;
+}
+
+#[link(wasm_import_module = "wasi_snapshot_preview1")]
+unsafe extern "C" {
+    fn clock_time_get(clock: u32, precision: u64, time: *mut u64) -> u32;
+}
+
+/// The host tells of an answer to [`http_call`]. The SDK's callback of that name traps on what it does not know; this one
+/// has its place once the module is stripped (`xtask`), under the name that hosts call.
+#[unsafe(export_name = "mcwan_on_http_call_response")]
+extern "C" fn on_http_call_response(_context: u32, token: u32, headers: usize, _body: usize, _trailers: usize) {
+    crate::prober::answered(token, headers);
 }
 
 /// Writes a line to the proxy's log. A host that cannot log is not worth refusing anything for.
@@ -85,8 +122,9 @@ pub(crate) fn log(level: LogLevel, message: &str) {
     unsafe { proxy_log(level, message.as_ptr(), message.len()) };
 }
 
-/// Asks for `proxy_on_tick` every so many milliseconds.
-pub(crate) fn set_tick_period(milliseconds: u32) -> HostResult<()> {
+/// Asks for `proxy_on_tick` every so often.
+pub(crate) fn set_tick_period(period: Duration) -> HostResult<()> {
+    let milliseconds = u32::try_from(period.as_millis()).unwrap_or(u32::MAX);
     // SAFETY: numbers only.
     check(unsafe { proxy_set_tick_period_milliseconds(milliseconds) })
 }
@@ -125,7 +163,7 @@ pub(crate) fn request_header(name: &str) -> HostResult<Option<Vec<u8>>> {
 pub(crate) fn request_headers() -> HostResult<Vec<HeaderLine>> {
     // SAFETY: for the slot see `read`.
     let map = read(|data, size| unsafe { proxy_get_header_map_pairs(MapType::HttpRequestHeaders, data, size) })?;
-    parse_map(&map).ok_or(HostError::PARSE_FAILURE)
+    map::parse(&map).ok_or(HostError::PARSE_FAILURE)
 }
 
 /// Makes a request header have this one line.
@@ -169,7 +207,7 @@ pub(crate) fn clear_route_cache() -> HostResult<()> {
 /// Answers the request. `details` is what an access log shows as `%RESPONSE_CODE_DETAILS%`.
 pub(crate) fn send_local_response(status: u16, details: &str, headers: &[HeaderLine], body: &str) -> HostResult<()> {
     const NOT_GRPC: i32 = -1;
-    let headers = print_map(headers).ok_or(HostError::PARSE_FAILURE)?;
+    let headers = map::print(headers).ok_or(HostError::PARSE_FAILURE)?;
     // SAFETY: the host reads what the pointers name during the call only.
     check(unsafe {
         proxy_send_local_response(
@@ -214,6 +252,64 @@ pub(crate) fn set_gauge(id: u32, value: u64) -> HostResult<()> {
     check(unsafe { proxy_record_metric(id, value) })
 }
 
+/// The host's monotonic clock. The standard library's would panic where the host has none.
+pub(crate) fn monotonic() -> HostResult<Moment> {
+    const MONOTONIC: u32 = 1;
+    let mut nanoseconds = 0;
+    // SAFETY: the host writes `nanoseconds` during the call only.
+    check(unsafe { clock_time_get(MONOTONIC, 1, &raw mut nanoseconds) })?;
+    Ok(Moment::after_start(Duration::from_nanos(nanoseconds)))
+}
+
+/// A value that all VMs share, and the number of its writing; none if there is none.
+pub(crate) fn shared_data(key: &str) -> HostResult<Option<(Vec<u8>, u32)>> {
+    let mut version = 0;
+    // SAFETY: the host reads `key` and writes `version` during the call only; for the slot see `read`.
+    let value =
+        read(|data, size| unsafe { proxy_get_shared_data(key.as_ptr(), key.len(), data, size, &raw mut version) });
+    Ok(found(value)?.map(|value| (value, version)))
+}
+
+/// Shares a value, if nobody has since that number of writing; 0 is any.
+pub(crate) fn set_shared_data(key: &str, value: &[u8], version: u32) -> HostResult<()> {
+    // SAFETY: the host reads `key` and `value` during the call only.
+    check(unsafe { proxy_set_shared_data(key.as_ptr(), key.len(), value.as_ptr(), value.len(), version) })
+}
+
+/// Sends a request without a body through a cluster of the proxy. Gives what its answer is known by; that comes in any case,
+/// unless the root context ends.
+pub(crate) fn http_call(cluster: &str, headers: &[HeaderLine], timeout: Duration) -> HostResult<u32> {
+    let headers = map::print(headers).ok_or(HostError::PARSE_FAILURE)?;
+    let no_trailers = 0_u32.to_le_bytes();
+    let timeout = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
+    let mut token = 0;
+    // SAFETY: the host reads what the pointers name, and writes `token`, during the call only.
+    check(unsafe {
+        proxy_http_call(
+            cluster.as_ptr(),
+            cluster.len(),
+            headers.as_ptr(),
+            headers.len(),
+            null(),
+            0,
+            no_trailers.as_ptr(),
+            no_trailers.len(),
+            timeout,
+            &raw mut token,
+        )
+    })?;
+    Ok(token)
+}
+
+/// The status of the answer that the host tells of; none if it has none.
+pub(crate) fn answer_status() -> HostResult<Option<Vec<u8>>> {
+    const NAME: &str = ":status";
+    // SAFETY: the host reads `NAME` during the call only; for the slot see `read`.
+    found(read(|data, size| unsafe {
+        proxy_get_header_map_value(MapType::HttpCallResponseHeaders, NAME.as_ptr(), NAME.len(), data, size)
+    }))
+}
+
 fn check(status: u32) -> HostResult<()> {
     if status == 0 { Ok(()) } else { Err(HostError(status)) }
 }
@@ -237,34 +333,4 @@ fn read(call: impl FnOnce(*mut *mut u8, *mut usize) -> u32) -> HostResult<Vec<u8
     // does as a boxed slice, and fill them; nobody else frees them.
     let value = unsafe { Box::from_raw(slice_from_raw_parts_mut(slot.data, slot.size)) };
     Ok(value.into_vec())
-}
-
-/// Reads the ABI's form of a map: the number of pairs, the sizes of each, then each name and value with
-/// a NUL behind it.
-fn parse_map(bytes: &[u8]) -> Option<Vec<HeaderLine>> {
-    let mut sizes = bytes.chunks_exact(4).map(|size| {
-        let size = u32::from_le_bytes(size.try_into().ok()?);
-        usize::try_from(size).ok()
-    });
-    let pairs = sizes.next()??;
-    let mut rest = bytes.get(pairs.checked_mul(8)?.checked_add(4)?..)?;
-    let mut take = |size: Option<usize>| {
-        let (text, behind) = rest.split_at_checked(size?)?;
-        rest = behind.strip_prefix(b"\0")?;
-        Some(text.to_vec())
-    };
-    (0..pairs).map(|_| Some((take(sizes.next()?)?, take(sizes.next()?)?))).collect()
-}
-
-/// Writes the ABI's form of a map.
-fn print_map(lines: &[HeaderLine]) -> Option<Vec<u8>> {
-    let mut bytes = u32::try_from(lines.len()).ok()?.to_le_bytes().to_vec();
-    for text in lines.iter().flat_map(|(name, value)| [name, value]) {
-        bytes.extend(u32::try_from(text.len()).ok()?.to_le_bytes());
-    }
-    for text in lines.iter().flat_map(|(name, value)| [name, value]) {
-        bytes.extend(text);
-        bytes.push(0);
-    }
-    Some(bytes)
 }

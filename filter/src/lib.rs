@@ -11,6 +11,8 @@ mod counters;
 mod draw;
 #[allow(unsafe_code, reason = "the one place that calls the host")]
 mod host;
+mod plugin;
+mod prober;
 mod request;
 mod revision;
 mod root;
@@ -27,6 +29,6 @@ static WIRE_VERSION: [u8; 4] = mcwan_policy::wire::VERSION.to_le_bytes();
 /// `_initialize`, which the host calls once in a VM.
 mod entry {
     proxy_wasm::main! {{
-        proxy_wasm::set_root_context(|_| Box::new(crate::root::Root::default()));
+        proxy_wasm::set_root_context(|id| Box::new(crate::root::Root::new(id)));
     }}
 }

@@ -2,24 +2,24 @@
 
 use std::rc::Rc;
 
-use mcwan_policy::sla::Levels;
-use mcwan_policy::{Decision, FORWARDED_HOST_HEADER, Reason, Reply, Request, Route, RouteTable, STEERING_HEADER};
+use mcwan_policy::{Decision, FORWARDED_HOST_HEADER, Reason, Reply, Request, Route, STEERING_HEADER};
 use proxy_wasm::traits::{Context, HttpContext};
 use proxy_wasm::types::Action;
 
+use crate::counters;
 use crate::host::{self, HostError};
+use crate::plugin::Plugin;
 use crate::request::HostRequest;
-use crate::{counters, draw};
 
 /// One request.
 pub(crate) struct Steering {
-    /// The table that was in force when the request came; none before a configuration was loaded.
-    table: Option<Rc<RouteTable>>,
+    /// What was in force when the request came; none before a configuration was loaded.
+    plugin: Option<Rc<Plugin>>,
 }
 
 impl Steering {
-    pub(crate) fn new(table: Option<Rc<RouteTable>>) -> Self {
-        Self { table }
+    pub(crate) fn new(plugin: Option<Rc<Plugin>>) -> Self {
+        Self { plugin }
     }
 }
 
@@ -29,8 +29,8 @@ impl HttpContext for Steering {
     fn on_http_request_headers(&mut self, _headers: usize, _end_of_stream: bool) -> Action {
         let internal = || Decision::refuse(Reason::Internal, None, None);
         let request = HostRequest::default();
-        let decision = match &self.table {
-            Some(table) => table.decide(&request, Levels::ALL_IN, draw::draw).unwrap_or_else(|_| internal()),
+        let decision = match &self.plugin {
+            Some(plugin) => plugin.decide(&request).unwrap_or_else(|_| internal()),
             None => internal(),
         };
         let done = match &decision {

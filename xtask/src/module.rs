@@ -12,17 +12,21 @@ use crate::setup::WASM_TARGET;
 
 /// What the shipped module exports. A host calls every callback that it finds, and each call costs
 /// CPU on each request: the SDK's other callbacks go.
-const EXPORTS: [&str; 9] = [
+const EXPORTS: [&str; 10] = [
     "memory",
     "_initialize",
     "proxy_abi_version_0_2_1",
     "proxy_on_configure",
     "proxy_on_context_create",
     "proxy_on_delete", // without it the SDK leaks a context per request
+    "proxy_on_http_call_response",
     "proxy_on_memory_allocate",
     "proxy_on_request_headers",
     "proxy_on_tick",
 ];
+
+/// What has another name until it is shipped: the SDK exports a callback of that name, which traps on what it does not know.
+const RENAMED: (&str, &str) = ("mcwan_on_http_call_response", "proxy_on_http_call_response");
 
 /// Builds the filter and writes it, stripped, to `mcwan-filter.wasm` in `tools`. Returns that file.
 pub(crate) fn build(tools: &Path) -> Result<PathBuf> {
@@ -47,6 +51,7 @@ pub(crate) fn build(tools: &Path) -> Result<PathBuf> {
 /// Removes every export that is not needed, and all that only those used.
 fn strip(module: &[u8]) -> Result<Vec<u8>> {
     let mut module = Module::from_buffer(module)?;
+    rename(&mut module)?;
     let (needed, unused): (Vec<_>, Vec<_>) =
         module.exports.iter().partition(|export| EXPORTS.contains(&export.name.as_str()));
     for name in EXPORTS {
@@ -58,6 +63,20 @@ fn strip(module: &[u8]) -> Result<Vec<u8>> {
     }
     walrus::passes::gc::run(&mut module);
     Ok(module.emit_wasm())
+}
+
+/// Puts a callback of ours in the place of the SDK's.
+fn rename(module: &mut Module) -> Result<()> {
+    let (built, shipped) = RENAMED;
+    let find = |module: &Module, name: &str| {
+        let export = module.exports.iter().find(|export| export.name == name).map(walrus::Export::id);
+        export.with_context(|| format!("it does not export `{name}`"))
+    };
+    let replaced = find(module, shipped)?;
+    module.exports.delete(replaced);
+    let ours = find(module, built)?;
+    shipped.clone_into(&mut module.exports.get_mut(ours).name);
+    Ok(())
 }
 
 fn kib(module: &[u8]) -> usize {

@@ -8,6 +8,7 @@ mod faults;
 mod host_calls;
 mod metrics;
 mod outcome;
+mod prober;
 mod redirect;
 mod revision;
 mod steering;

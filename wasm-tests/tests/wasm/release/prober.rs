@@ -1,0 +1,7 @@
+//! The prober: which VM probes, what it sends, what becomes of it.
+
+mod answers;
+mod arbitrary;
+mod lease;
+mod silence;
+mod world;
