@@ -36,9 +36,9 @@ impl Plugin {
     }
 
     /// Decides by these levels from now on.
-    pub(crate) fn set_levels(&self, level: impl Fn(PathId) -> Level) {
-        for (place, path) in self.levels.borrow_mut().iter_mut().zip(&self.paths) {
-            *place = level(*path);
+    pub(crate) fn set_levels(&self, level: impl Fn(PathId, usize) -> Level) {
+        for (place, (known, path)) in self.levels.borrow_mut().iter_mut().zip(&self.paths).enumerate() {
+            *known = level(*path, place);
         }
     }
 

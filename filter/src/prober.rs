@@ -82,7 +82,7 @@ impl Prober {
                 && let Ok(Some((bytes, _))) = host::shared_data(RECORD_KEY)
                 && let Some(record) = Record::from_bytes(&bytes)
             {
-                self.known = record.standings.into_iter().collect();
+                self.known = Standings(record.standings);
             }
         } else {
             self.probes = None;
@@ -113,7 +113,7 @@ impl Prober {
                 self.probes = None;
             }
             if self.probes.is_none() {
-                self.known = standings.into_iter().collect();
+                self.known = Standings(standings);
             }
         }
         let lease = Lease { holder: vm, config, renewed: now, period };
@@ -172,8 +172,8 @@ impl Prober {
 
     /// Who cannot tell the others now can at the next tick, unless it has lost the lease by then.
     fn share(&self, lease: Lease, version: u32) {
-        let standings = self.known.iter().map(|(path, standing)| (*path, *standing)).collect();
-        let _ = host::set_shared_data(RECORD_KEY, &Record { lease, standings }.to_bytes(), version);
+        let record = Record { lease, standings: self.known.0.clone() };
+        let _ = host::set_shared_data(RECORD_KEY, &record.to_bytes(), version);
     }
 
     /// Whether the tick is overdue by more than a period: then nobody was there to see answers come.
@@ -183,7 +183,8 @@ impl Prober {
 
     fn tell_levels(&self) {
         for root in &self.roots {
-            let level = |path| self.known.get(&path).map_or(Level::In, |standing| standing.judgement.level());
+            let level =
+                |path, place| self.known.of(path, place).map_or(Level::In, |standing| standing.judgement.level());
             root.plugin.set_levels(level);
         }
     }

@@ -121,6 +121,11 @@ impl Envoy {
         &mut self.environment.shared_data
     }
 
+    /// The size of a VM's linear memory in bytes; 0 where it is gone.
+    pub fn memory_size(&self, vm: VmId) -> usize {
+        self.vms.get(&vm).map_or(0, Vm::memory_size)
+    }
+
     /// The custom statistics as they are now.
     pub fn metrics(&self) -> &Metrics {
         &self.environment.metrics

@@ -1,6 +1,5 @@
 //! The probes of the VM that holds the lease, and what they say of paths.
 
-use std::collections::BTreeMap;
 use std::mem;
 use std::time::Duration;
 
@@ -25,14 +24,14 @@ const USUAL_TIMEOUT: Duration = Duration::from_secs(2);
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Where the paths stand that are known.
-pub(super) type Standings = BTreeMap<PathId, Standing>;
+#[derive(Default)]
+pub(super) struct Standings(pub(super) Vec<(PathId, Standing)>);
 
 /// The paths of a root context, and the probes that are under way.
 pub(super) struct Probes {
     root: u32,
     paths: Vec<Probed>,
-    /// By the host's tokens.
-    under_way: BTreeMap<u32, Probe>,
+    under_way: Vec<Probe>,
 }
 
 struct Probed {
@@ -45,6 +44,8 @@ struct Probed {
 }
 
 struct Probe {
+    /// What the host knows it by.
+    token: u32,
     /// Place of its path.
     path: usize,
     sent: Moment,
@@ -57,6 +58,15 @@ pub(super) enum Moved {
     No,
 }
 
+impl Standings {
+    /// That of a path. It is looked for first at the place that it has where both are of one configuration.
+    pub(super) fn of(&self, path: PathId, place: usize) -> Option<&Standing> {
+        let is_it = |known: &&(PathId, Standing)| known.0 == path;
+        let known = self.0.get(place).filter(is_it).or_else(|| self.0.iter().find(is_it))?;
+        Some(&known.1)
+    }
+}
+
 impl Probes {
     /// Those of a root context. What was measured of a path that has not changed goes on; else its level does, where it is
     /// known.
@@ -67,24 +77,24 @@ impl Probes {
         known: &Standings,
         now: Moment,
     ) -> Self {
-        let before = before.map(|probes| probes.paths).unwrap_or_default();
-        let mut judges: BTreeMap<_, _> = before.into_iter().map(|path| (path.id, path)).collect();
-        let paths = plugin.paths().map(|(id, WanPath { promise, interval, .. })| {
+        let mut before = before.map(|probes| probes.paths).unwrap_or_default();
+        let paths = plugin.paths().enumerate().map(|(place, (id, WanPath { promise, interval, .. }))| {
             let (promise, interval) = (*promise, *interval);
-            let same = judges.remove(&id).filter(|path| path.promise == promise && path.interval == interval);
-            same.unwrap_or_else(|| {
-                let judge = match known.get(&id) {
-                    Some(standing) => {
-                        // It was shared, and so may be anybody's.
-                        let standing = Standing { since: standing.since.min(now), ..*standing };
-                        Judge::taking_over(promise, interval, now, standing)
-                    }
-                    None => Judge::new(promise, interval, now),
-                };
-                Probed { id, promise, interval, judge, due: now }
-            })
+            let same = before.iter().position(|path| (path.id, path.promise, path.interval) == (id, promise, interval));
+            if let Some(same) = same {
+                return before.swap_remove(same);
+            }
+            let judge = match known.of(id, place) {
+                Some(standing) => {
+                    // It was shared, and so may be anybody's.
+                    let standing = Standing { since: standing.since.min(now), ..*standing };
+                    Judge::taking_over(promise, interval, now, standing)
+                }
+                None => Judge::new(promise, interval, now),
+            };
+            Probed { id, promise, interval, judge, due: now }
         });
-        Self { root, paths: paths.collect(), under_way: BTreeMap::new() }
+        Self { root, paths: paths.collect(), under_way: Vec::new() }
     }
 
     pub(super) fn is_of(&self, root: u32) -> bool {
@@ -93,7 +103,7 @@ impl Probes {
 
     /// Where the paths stand.
     pub(super) fn standings(&self) -> Standings {
-        self.paths.iter().map(|path| (path.id, path.judge.standing())).collect()
+        Standings(self.paths.iter().map(|path| (path.id, path.judge.standing())).collect())
     }
 
     /// Sends what is due, where ticks are this far apart.
@@ -106,9 +116,7 @@ impl Probes {
             }
             path.due = (path.due + path.interval).max(now + path.interval / 2);
             match host::http_call(&target.envoy_cluster, &headers(), timeout(&path.promise)) {
-                Ok(token) => {
-                    self.under_way.insert(token, Probe { path: place, sent: now });
-                }
+                Ok(token) => self.under_way.push(Probe { token, path: place, sent: now }),
                 Err(_) => {
                     path.judge.step(now, Event::Unsent);
                 }
@@ -118,7 +126,9 @@ impl Probes {
 
     /// Takes what is under way by its token, with the time since when it is.
     pub(super) fn take(&mut self, token: u32) -> Option<(usize, Moment)> {
-        self.under_way.remove(&token).map(|probe| (probe.path, probe.sent))
+        let place = self.under_way.iter().position(|probe| probe.token == token)?;
+        let Probe { token: _, path, sent } = self.under_way.swap_remove(place);
+        Some((path, sent))
     }
 
     /// Tells the judge of a path what has become of a probe.
@@ -129,7 +139,7 @@ impl Probes {
 
     /// What is under way says nothing: we were late ourselves.
     pub(super) fn void(&mut self, now: Moment) {
-        for probe in mem::take(&mut self.under_way).into_values() {
+        for probe in mem::take(&mut self.under_way) {
             self.step(probe.path, now, Event::Voided);
         }
     }
@@ -137,7 +147,7 @@ impl Probes {
     /// Forgets what the host will not tell of.
     fn forget(&mut self, now: Moment) {
         let Self { paths, under_way, .. } = self;
-        under_way.retain(|_, probe| {
+        under_way.retain(|probe| {
             let Some(path) = paths.get_mut(probe.path) else { return false };
             let is_expected = now.since(probe.sent) <= timeout(&path.promise) + GRACE;
             if !is_expected {

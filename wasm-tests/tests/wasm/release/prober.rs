@@ -2,6 +2,7 @@
 
 mod answers;
 mod arbitrary;
+mod bounds;
 mod lease;
 mod silence;
 mod world;
