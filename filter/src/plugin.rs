@@ -43,6 +43,6 @@ impl Plugin {
     }
 
     pub(crate) fn decide<R: Request>(&self, request: &R) -> Result<Decision<'_>, R::Error> {
-        self.table.decide(request, Levels::ALL_IN, draw::draw)
+        self.table.decide(request, Levels::new(&self.levels.borrow()), draw::draw)
     }
 }

@@ -4,5 +4,6 @@ mod answers;
 mod arbitrary;
 mod bounds;
 mod lease;
+mod levels;
 mod silence;
 mod world;
