@@ -132,7 +132,7 @@ thread_local! {
 }
 
 /// What a decision comes to in the data plane.
-fn outcome(decision: &Decision<'_>) -> Outcome {
+pub(super) fn outcome(decision: &Decision<'_>) -> Outcome {
     match decision {
         Decision::Pass => Outcome::Passed,
         Decision::Route(route) => Outcome::Steered(route.target.steering_value().to_owned()),
@@ -144,13 +144,13 @@ fn outcome(decision: &Decision<'_>) -> Outcome {
 }
 
 /// A request as the crate asks for it, with the host's first-line semantics.
-struct Asked<'h> {
+pub(super) struct Asked<'h> {
     headers: &'h Headers,
     lines: Vec<HeaderLine>,
 }
 
 impl<'h> Asked<'h> {
-    fn new(headers: &'h Headers) -> Self {
+    pub(super) fn new(headers: &'h Headers) -> Self {
         let lines = headers.iter().map(|(name, value)| (name.to_vec(), value.to_vec())).collect();
         Self { headers, lines }
     }

@@ -1,5 +1,6 @@
 //! The prober: which VM probes, what it sends, what becomes of it.
 
+mod agreement;
 mod answers;
 mod arbitrary;
 mod bounds;

@@ -112,7 +112,7 @@ fn who_was_late_himself_says_nothing_of_the_path() {
 fn probes_go_on_after_a_stall_one_each_interval() {
     let (mut world, _) = mk_world(path("high", 200), Fate::Answer(404, ms(20)));
     world.run(ms(2_000));
-    world.stall(Duration::from_secs(60));
+    world.stall(Duration::from_mins(1));
     let after = world.envoy.monotonic();
     world.run(ms(10_000));
     let sent = world.sent.iter().filter(|sent| sent.callout.sent >= after).count();
