@@ -5,7 +5,6 @@
 
 mod considered;
 mod member;
-mod not_permitted;
 mod policies;
 mod problems;
 mod tier;
@@ -16,7 +15,6 @@ use std::sync::Arc;
 
 pub use considered::{Considered, Taken, Way};
 pub use member::Member;
-pub use not_permitted::NotPermitted;
 pub use policies::Policies;
 pub use problems::{all_problems, problems};
 pub use tier::{Cause, Refusal, TierVerdict};

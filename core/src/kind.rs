@@ -7,7 +7,7 @@
 use kube_core::{ApiResource, GroupVersionKind};
 
 use crate::api::{GROUP, MCS_GROUP, McsVersion, VERSION};
-use crate::emit::kubernetes::names::{EGRESS_GATEWAY, INGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, PLUGIN, TIER_RULE};
+use crate::fixed_names::{EGRESS_GATEWAY, INGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, PLUGIN, TIER_RULE};
 use Place::{Everywhere, Own, Registry, Tiers};
 
 /// What there is to know of a kind.

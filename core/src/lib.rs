@@ -16,6 +16,7 @@ pub mod backoff;
 pub mod connection;
 pub mod emit;
 pub mod explain;
+mod fixed_names;
 pub mod json;
 pub mod kind;
 pub mod liveness;

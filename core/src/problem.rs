@@ -1,9 +1,11 @@
 //! What is wrong with an object, for the person who wrote it.
 
 mod field;
+mod not_permitted;
 mod reason;
 
 pub use field::{FieldPath, Segment};
+pub use not_permitted::NotPermitted;
 pub use reason::{Effect, Reason};
 
 use std::fmt;
@@ -11,8 +13,6 @@ use std::fmt;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_core::Resource;
 use serde::Serialize;
-
-use crate::connection::NotPermitted;
 
 /// One thing that is wrong with one object.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -109,13 +109,6 @@ unsafe extern "C" {
     fn clock_time_get(clock: u32, precision: u64, time: *mut u64) -> u32;
 }
 
-/// The host tells of an answer to [`http_call`]. The SDK's callback of that name traps on what it does not know; this one
-/// has its place once the module is stripped (`xtask`), under the name that hosts call.
-#[unsafe(export_name = "mcwan_on_http_call_response")]
-extern "C" fn on_http_call_response(_context: u32, token: u32, headers: usize, _body: usize, _trailers: usize) {
-    crate::prober::answered(token, headers);
-}
-
 /// Writes a line to the proxy's log. A host that cannot log is not worth refusing anything for.
 pub(crate) fn log(level: LogLevel, message: &str) {
     // SAFETY: the host reads `message` during the call only.

@@ -26,9 +26,17 @@ mod steering;
 #[unsafe(link_section = "mcwan.wire")]
 static WIRE_VERSION: [u8; 4] = mcwan_policy::wire::VERSION.to_le_bytes();
 
-/// `_initialize`, which the host calls once in a VM.
+/// What the host calls: `_initialize`, once in a VM, and what the SDK's own entries would not bear.
 mod entry {
     proxy_wasm::main! {{
         proxy_wasm::set_root_context(|id| Box::new(crate::root::Root::new(id)));
     }}
+
+    /// The host tells of an answer to an HTTP call. The SDK's callback of that name traps on what it does not know; this one
+    /// has its place once the module is stripped (`xtask`), under the name that hosts call.
+    #[expect(unsafe_code, reason = "a name that nobody else exports")]
+    #[unsafe(export_name = "mcwan_on_http_call_response")]
+    extern "C" fn on_http_call_response(_context: u32, token: u32, headers: usize, _body: usize, _trailers: usize) {
+        crate::prober::answered(token, headers);
+    }
 }

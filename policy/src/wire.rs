@@ -7,15 +7,16 @@
 
 mod action;
 mod integer;
-mod sla;
+mod wan_path;
 
 use serde::{Deserialize, Serialize};
 
 pub use action::{
-    Action, Forward, Header, HeaderModifier, PathRewrite, Redirect, Refuse, RefuseReason, RefuseStatus, Scheme,
+    Action, Candidate, Choose, Forward, Header, HeaderModifier, PathRewrite, Redirect, Refuse, RefuseReason,
+    RefuseStatus, Scheme, Source, WhenNoneInSla,
 };
 use integer::{integer, integers, some_integer};
-pub use sla::{Candidate, Choose, Source, WanPath, WhenNoneInSla};
+pub use wan_path::WanPath;
 
 /// The version of this format that this crate reads and writes.
 pub const VERSION: u32 = 1;

@@ -5,7 +5,7 @@ use mcwan_policy::{FORWARDED_HOST_HEADER, HeaderLine, PORT_HEADER, Route, STEERI
 use serde::Serialize;
 
 use crate::api::{Cors, Timeouts};
-use crate::connection::NotPermitted;
+use crate::problem::NotPermitted;
 use crate::translate::{Destination, Forwarding, Mirror, Target, in_turn};
 
 use super::Asked;

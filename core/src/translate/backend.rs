@@ -4,8 +4,8 @@ use gateway_api::referencegrants::ReferenceGrant;
 use mcwan_policy::wire::RefuseReason;
 
 use crate::api::{GATEWAY_API_GROUP, GROUP, MCS_GROUP, TIER_NAMESPACE};
-use crate::connection::NotPermitted;
 use crate::kind;
+use crate::problem::NotPermitted;
 use crate::problem::Reason;
 use crate::snapshot::{Key, Snapshot, service_port};
 

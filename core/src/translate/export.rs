@@ -6,9 +6,9 @@ use std::net::IpAddr;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::api::{ExportedPort, ExportedService, ServiceProperties, WanCluster, validate};
-use crate::connection::{Connection, Connections, NotPermitted};
+use crate::connection::{Connection, Connections};
 use crate::liveness::Liveness;
-use crate::problem::{ObjectRef, Problem, Reason};
+use crate::problem::{NotPermitted, ObjectRef, Problem, Reason};
 use crate::snapshot::change::Change;
 use crate::snapshot::{Key, Keyed, Snapshot};
 

@@ -6,12 +6,7 @@ use std::net::IpAddr;
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod::Pod;
 
-/// The Gateway that requests of an importing namespace leave through, where the filter decides.
-pub const EGRESS_GATEWAY: &str = "mcwan-egress";
-/// The same, where plain routes decide.
-pub const NATIVE_EGRESS_GATEWAY: &str = "mcwan-egress-native";
-/// The Gateway that requests enter an exporting namespace through.
-pub const INGRESS_GATEWAY: &str = "mcwan-ingress";
+pub use crate::fixed_names::{EGRESS_GATEWAY, INGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY};
 
 /// The condition of an egress gateway's pod that it waits for: the clusters that it sends requests to admit it.
 pub const ADMITTED_CONDITION: &str = "mc-wan.l7mp.io/Admitted";

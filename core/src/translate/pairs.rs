@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::{Admission, ClusterTier, REGISTRY_NAMESPACE, WanCluster, WanPolicy};
-use crate::connection::{self, Connection, Connections, Member, NotPermitted, Policies};
-use crate::problem::Problem;
+use crate::connection::{self, Connection, Connections, Member, Policies};
+use crate::problem::{NotPermitted, Problem};
 use crate::snapshot::Snapshot;
 
 /// This cluster's connections with the others.

@@ -3,7 +3,7 @@
 use mcwan_policy::wire::RefuseReason;
 
 use crate::api::Fault;
-use crate::connection::NotPermitted;
+use crate::problem::NotPermitted;
 use crate::problem::{FieldPath, Reason};
 
 /// Why something is refused, and where.

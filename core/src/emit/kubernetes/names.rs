@@ -10,13 +10,8 @@ use crate::emit::object::{Kind, ObjectId};
 use crate::snapshot::Key;
 use crate::translate::hashed;
 
+pub use crate::fixed_names::{EGRESS_GATEWAY, INGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, PLUGIN, TIER_RULE};
 pub use crate::translate::clusterset_service;
-pub use crate::translate::gateway_pods::{EGRESS_GATEWAY, INGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY};
-
-/// The `WasmPlugin` of an importing namespace.
-pub const PLUGIN: &str = "mcwan";
-/// The `DestinationRule` of all tier services.
-pub const TIER_RULE: &str = "mcwan-tiers";
 
 /// How long the name of an object may be that is no Service (RFC 1123).
 const MOST_BYTES: usize = 253;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::problem::Reason;
+use super::Reason;
 
 /// Why requests may not take a tier to a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
