@@ -20,7 +20,6 @@ mod fixed_names;
 pub mod json;
 pub mod kind;
 pub mod liveness;
-pub mod moment;
 pub mod observed;
 pub mod outcome;
 pub mod problem;
@@ -29,3 +28,5 @@ pub mod snapshot;
 pub mod status;
 pub mod translate;
 pub mod watched;
+
+pub use mcwan_policy::moment;

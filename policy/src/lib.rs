@@ -34,6 +34,7 @@ pub mod limits;
 mod listener;
 mod method;
 mod modifier;
+pub mod moment;
 mod path;
 mod path_index;
 mod pattern;
