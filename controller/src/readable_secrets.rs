@@ -50,7 +50,7 @@ impl ReadableSecrets {
         self.named.send_replace(named);
     }
 
-    /// Whether we may read each of them: as soon as all is known, and then whenever it is otherwise. None if nobody asks any
+    /// Whether we may read each of them: as soon as all is known, and then, as far as it is, whenever it is otherwise. None if nobody asks any
     /// more, which is so only after a panic.
     pub async fn next(&mut self) -> Option<BTreeMap<Key, bool>> {
         self.answers.recv().await
@@ -80,8 +80,8 @@ async fn keep_asking(
             match answer {
                 Ok(may) => drop(known.insert(secret, may)),
                 Err(error) => {
-                    // What was said before holds.
-                    if told.is_some() || start.elapsed() >= PATIENCE {
+                    // What was said before holds. Who begins is not held up for ever.
+                    if told.is_none() && start.elapsed() >= PATIENCE {
                         known.entry(secret.clone()).or_insert(false);
                     }
                     failure = Some((error, secret));
@@ -95,8 +95,8 @@ async fn keep_asking(
             due = Instant::now() + period;
             backoff.succeeded();
         }
-        let is_known = named.iter().all(|secret| known.contains_key(secret));
-        if is_known && told.as_ref() != Some(&known) {
+        let is_known = || named.iter().all(|secret| known.contains_key(secret));
+        if (told.is_some() || is_known()) && told.as_ref() != Some(&known) {
             told = Some(known.clone());
             if answers.send(known.clone()).await.is_err() {
                 return;

@@ -187,8 +187,7 @@ impl Rollout {
                 }
             }
             Event::ReadableSecrets(secrets) => {
-                let changes = self.world.snapshot.allow(secrets);
-                let changes = self.world.hold_back(changes);
+                let changes = self.world.allow(secrets);
                 if !matches!(self.leadership, Leadership::Following) {
                     self.update(&changes, now);
                 }
@@ -217,16 +216,15 @@ impl Rollout {
     /// Whether everything is known. Until then absence means nothing, and it must not lead.
     pub fn is_synced(&self) -> bool {
         // Until it is told which of their Secrets may be read, `Route`s with TLS could be neither served nor refused.
-        let snapshot = &self.world.snapshot;
-        let names_none = || self.model.translator.routes().named_secrets(snapshot).is_empty();
-        let is_told = || snapshot.secrets.is_some() || names_none();
+        let is_told = || self.world.snapshot.secrets.is_some() || self.world.held_routes().next().is_none();
         self.world.is_synced() && is_told()
     }
 
     /// The Secrets that `Route`s name, if these are all known, and others than when it was last asked.
     pub fn named_secrets(&mut self) -> Option<BTreeSet<Key>> {
         let is_news = self.world.is_synced() && std::mem::take(&mut self.world.has_other_routes);
-        is_news.then(|| self.model.translator.routes().named_secrets(&self.world.snapshot))
+        let routes = self.world.snapshot.openshift_routes.iter().chain(self.world.held_routes());
+        is_news.then(|| self.model.translator.routes().named_secrets(routes))
     }
 
     /// Whether everything in the registry is known.

@@ -126,12 +126,9 @@ impl Snapshot {
         })
     }
 
-    /// Whether we may read the Secret that a `Route` names, if it names any; none: that is not known yet.
-    pub fn may_read(&self, route: &OpenshiftRoute) -> Option<bool> {
-        match (&self.secrets, named_secret(route)) {
-            (Some(asked), Some(secret)) => asked.get(&secret).copied(),
-            (None, _) | (_, None) => Some(true),
-        }
+    /// Whether we may read a Secret that a `Route` names.
+    pub fn may_read(&self, secret: &Key) -> bool {
+        self.secrets.as_ref().is_none_or(|asked| asked.get(secret) == Some(&true))
     }
 
     /// The slices of a Service.

@@ -87,14 +87,7 @@ async fn an_answer_holds_until_there_is_another() {
     let mut secrets = ReadableSecrets::start(serving(Arc::clone(&server)).await, PERIOD);
     for (state, named, first, granted, then, message) in [
         (State::Broken, &["a", "b"][..], None, &["a"][..], "a+b-", "the first answers are waited for"),
-        (
-            State::Broken,
-            &["a", "b", "c"],
-            Some("a+b-c-"),
-            &["a", "c"],
-            "a+b-c+",
-            "what was said holds, and a new one waits",
-        ),
+        (State::Broken, &["a", "b", "c"], None, &["a", "c"], "a+b-c+", "what was said holds, and a new one waits"),
         (State::Unsure, &["a", "b", "c"], None, &["a", "b", "c"], "a+b+c+", "who knows nothing has not said no"),
         (State::Well, &["a", "b", "c", "d"], Some("a+b+c+d-"), &["b", "c"], "a-b+c+d-", "a grant is taken back"),
         (State::Well, &["c"], Some("c+"), &[], "c-", "what is named no more is forgotten"),

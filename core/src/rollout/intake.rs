@@ -41,8 +41,7 @@ impl Rollout {
         for id in news.touched {
             self.look_at(id);
         }
-        let changes = self.world.hold_back(news.changes);
-        self.update(&changes, now);
+        self.update(&news.changes, now);
     }
 
     /// Looks at an object again: for whom it belongs to, or whether nobody wants it by now.

@@ -1,19 +1,19 @@
 //! What is known of the cluster and the registry.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 
 use super::event::WatchEvent;
-use crate::api::McsVersion;
+use crate::api::{McsVersion, OpenshiftRoute};
 use crate::emit::object::{Kind, ObjectId};
 use crate::liveness::{Judge, Lease, Reach};
 use crate::moment::Moment;
 use crate::observed::{Istiod, Live, Observed};
-use crate::snapshot::change::{Change, InputKind};
-use crate::snapshot::{Key, Objects, Snapshot, input};
+use crate::snapshot::change::{Change, Input, InputKind};
+use crate::snapshot::{Key, Objects, Snapshot, input, named_secret};
 use crate::watched::Watched;
 
 /// What is known of the cluster and the registry.
@@ -31,10 +31,11 @@ pub(super) struct World {
     pub(super) has_istiod: bool,
     /// What is known of the `ServiceExport`s of this cluster.
     pub(super) exports: Knowledge,
-    /// Whether `Route`s are others than when it was last asked which Secrets they name.
+    /// Whether `Route`s may be others than when it was last asked which Secrets they name.
     pub(super) has_other_routes: bool,
-    /// What is held back.
-    unasked: Vec<Change>,
+    /// The `Route`s as they are by now, of whose Secrets it is not known whether we may read them: that is told in a moment.
+    /// For so long they stay what they were.
+    held_routes: BTreeMap<Key, OpenshiftRoute>,
     /// The objects in the registry that cannot be read.
     pub(super) unreadable: BTreeSet<(Watched, Arc<str>)>,
 }
@@ -88,7 +89,7 @@ impl World {
             has_istiod: false,
             exports: Knowledge::Whole,
             has_other_routes: true,
-            unasked: Vec::new(),
+            held_routes: BTreeMap::new(),
             unreadable: BTreeSet::new(),
         }
     }
@@ -118,6 +119,12 @@ impl World {
     pub(super) fn update(&mut self, event: WatchEvent, observed: &mut Observed, now: Moment) -> News {
         let mut news = News::default();
         self.update_clusters(&event, &mut news, now);
+        if let WatchEvent::Changed { kind: Watched::OpenshiftRoute, key, .. }
+        | WatchEvent::Deleted { kind: Watched::OpenshiftRoute, key, .. } = &event
+        {
+            self.held_routes.remove(key);
+            self.has_other_routes = true;
+        }
         match event {
             WatchEvent::Changed { kind, key, live, input } => {
                 let is_ours = live.as_ref().is_some_and(Live::is_ours);
@@ -180,22 +187,31 @@ impl World {
             }
             WatchEvent::McsVersion(version) => news.mcs_version = Some(version),
         }
-        self.has_other_routes |= news.changes.iter().any(|change| matches!(change, Change::OpenshiftRoute(_)));
         news
     }
 
-    /// Lets changes through, those that were held back among them, but for `Route`s of whose Secret it is not known whether we
-    /// may read it: that is told in a moment, and for so long a `Route` that is served stays as it is.
-    pub(super) fn hold_back(&mut self, changes: Vec<Change>) -> Vec<Change> {
-        let is_unasked = |change: &Change| {
-            let Change::OpenshiftRoute(key) = change else { return false };
-            let route = self.snapshot.openshift_routes.get(&key.namespace, &key.name);
-            route.is_some_and(|route| self.snapshot.may_read(route).is_none())
-        };
-        let all = std::mem::take(&mut self.unasked).into_iter().chain(changes);
-        let (unasked, others) = all.partition(is_unasked);
-        self.unasked = unasked;
-        others
+    /// Takes note of which Secrets that `Route`s name we may read.
+    pub(super) fn allow(&mut self, secrets: BTreeMap<Key, bool>) -> Vec<Change> {
+        let mut changes = self.snapshot.allow(secrets);
+        for route in std::mem::take(&mut self.held_routes).into_values() {
+            changes.extend(self.put_route(route));
+        }
+        changes
+    }
+
+    /// A `Route` is taken in once it is known whether we may read its Secret, if it names one.
+    fn put_route(&mut self, route: OpenshiftRoute) -> Vec<Change> {
+        let is_known = |secret| self.snapshot.secrets.as_ref().is_some_and(|known| known.contains_key(&secret));
+        if named_secret(&route).is_none_or(is_known) {
+            return self.snapshot.put(Input::OpenshiftRoute(route));
+        }
+        self.held_routes.insert(Key::of(&route.metadata), route);
+        Vec::new()
+    }
+
+    /// The `Route`s that wait for that.
+    pub(super) fn held_routes(&self) -> impl Iterator<Item = &OpenshiftRoute> {
+        self.held_routes.values()
     }
 
     /// Takes in what an event says of clusters and of the registry.
@@ -242,6 +258,7 @@ impl World {
     /// Takes in an input. One that cannot be read is as good as gone, unless what it should forbid would be open.
     fn read(&mut self, watched: Watched, kind: InputKind, key: &Key, object: &Value) -> Vec<Change> {
         match input::read(kind, object) {
+            Ok(Input::OpenshiftRoute(route)) => self.put_route(route),
             Ok(input) => self.snapshot.put(input),
             Err(unreadable) => {
                 let error = unreadable.error;

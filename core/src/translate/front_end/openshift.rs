@@ -11,7 +11,7 @@ use std::sync::Arc;
 use mcwan_policy::wire::{NoMatch, Serves};
 
 use super::FrontEnd;
-use crate::api::{DataPlane, ImportFields, RouteSelector};
+use crate::api::{DataPlane, ImportFields, OpenshiftRoute, RouteSelector};
 use crate::problem::{ObjectRef, Problem, Reason};
 use crate::snapshot::{Key, Keyed, Snapshot, named_secret};
 use crate::translate::route_hosts::Claim;
@@ -62,10 +62,9 @@ impl Default for RouteOptions {
 }
 
 impl RouteOptions {
-    /// The Secrets that `Route`s of ours name.
-    pub fn named_secrets(&self, snapshot: &Snapshot) -> BTreeSet<Key> {
-        let routes = snapshot.openshift_routes.iter().filter(|route| self.selector.takes(route));
-        routes.filter_map(named_secret).collect()
+    /// The Secrets that those of some `Route`s name that are ours.
+    pub fn named_secrets<'r>(&self, routes: impl Iterator<Item = &'r OpenshiftRoute>) -> BTreeSet<Key> {
+        routes.filter(|route| self.selector.takes(route)).filter_map(named_secret).collect()
     }
 }
 

@@ -61,26 +61,43 @@ fn nobody_leads_before_it_is_told_which_named_secrets_may_be_read() {
         assert!(rollout.is_synced(), "{named:?}: it is told");
         assert_eq!(rollout.named_secrets(), None, "nothing changed");
         rollout.observe(now, mk_tls_route("b-tls"));
-        assert_eq!(rollout.named_secrets(), Some(secrets(&["b-tls"])), "another is named");
+        let all = [named, &["b-tls"]].concat();
+        assert_eq!(
+            rollout.named_secrets(),
+            Some(secrets(&all)),
+            "another is named, and the one before until that is told"
+        );
     }
 }
 
 #[test]
 fn a_route_is_served_as_it_was_until_it_is_told_whether_its_secret_may_be_read() {
-    let mut play = Play::of_payment_and(vec![mk_tls_route("a-tls")]);
+    let mut play = Play::of_payment_and(Vec::new());
     play.rollout.set_clock(Time(Timestamp::UNIX_EPOCH));
+    play.happen(Event::Watch(mk_tls_route("a-tls")));
+    play.happen(Event::Watch(mk_route(1, "/a", &json!({}))));
     play.pass(300);
     let shows = |play: &Play, secret: &str| {
         let mut gateways = play.objects.iter().filter(|(id, _)| id.kind == Kind::Gateway);
         gateways.any(|(_, (gateway, _))| gateway.to_string().contains(secret))
     };
+    assert!(!shows(&play, "a-tls"), "nobody has said anything of it");
     play.happen(Event::ReadableSecrets(may_read("a-tls", true)));
+    play.pass(300);
+    assert!(shows(&play, "a-tls"));
+    assert_eq!(play.rollout.named_secrets(), Some(secrets(&["a-tls"])));
     (play.written, play.told) = (Vec::new(), Vec::new());
     play.happen(Event::Watch(mk_tls_route("b-tls")));
+    assert_eq!(play.rollout.named_secrets(), Some(secrets(&["a-tls", "b-tls"])), "it is served with the one meanwhile");
     play.pass(300);
     assert_eq!((&*play.written, &*play.told), (&[][..], &[][..]), "nobody has said anything of the other Secret");
+    play.happen(Event::Watch(mk_route(1, "/b", &json!({}))));
+    play.pass(300);
+    assert!(play.told.iter().all(|(key, _)| key != "secure/r0"), "what becomes of its neighbours is nothing to it");
     assert!(shows(&play, "a-tls"));
-    play.happen(Event::ReadableSecrets(may_read("b-tls", true)));
+    play.written.clear();
+    let both = [may_read("a-tls", true), may_read("b-tls", true)].into_iter().flatten().collect();
+    play.happen(Event::ReadableSecrets(both));
     play.pass(300);
     assert!(shows(&play, "b-tls") && !shows(&play, "a-tls"), "it may be read");
     assert!(play.written.iter().all(|id| id.kind == Kind::Gateway), "it is served all the time: {:?}", play.written);
@@ -143,4 +160,18 @@ fn what_others_say_before_the_answer_comes_is_not_lost() {
     assert_eq!(told.len(), 2, "what was said is gone, and is said again");
     let last = told[1];
     assert_eq!((&last["ingress"][0], &last["ingress"][1]["routerName"]), (&other, &json!("mcwan")));
+}
+
+#[test]
+fn a_route_that_waits_for_its_secret_goes_with_it() {
+    let mut play = Play::of_payment_and(Vec::new());
+    play.rollout.set_clock(Time(Timestamp::UNIX_EPOCH));
+    play.happen(Event::Watch(mk_tls_route("a-tls")));
+    assert_eq!(play.rollout.named_secrets(), Some(secrets(&["a-tls"])));
+    let key = Key::new("secure", "r0");
+    play.happen(Event::Watch(WatchEvent::Deleted { kind: Watched::OpenshiftRoute, key, version: None }));
+    assert_eq!(play.rollout.named_secrets(), Some(secrets(&[])));
+    play.happen(Event::ReadableSecrets(may_read("a-tls", true)));
+    play.pass(300);
+    assert!(play.told.iter().all(|(key, _)| key != "secure/r0"), "{:?}", play.told);
 }

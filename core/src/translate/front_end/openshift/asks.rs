@@ -86,7 +86,7 @@ fn edge(tls: &RouteTls, route: &OpenshiftRoute, options: &RouteOptions) -> Resul
 
 /// A Secret that a route names is shown to clients only where we might read it, as the router must.
 fn check_grant(route: &OpenshiftRoute, snapshot: &Snapshot) -> Result<(), Refused> {
-    match named_secret(route).filter(|_| snapshot.may_read(route) != Some(true)) {
+    match named_secret(route).filter(|secret| !snapshot.may_read(secret)) {
         None => Ok(()),
         Some(secret) => Err((
             Reason::ExtendedValidationFailed,
