@@ -26,8 +26,8 @@ use crate::translate::Affected;
 const SETTLING: Duration = Duration::from_secs(10);
 /// When a status that could not be written is tried again.
 const STATUS_WAIT: Duration = Duration::from_secs(5);
-/// When what a route is told is tried again after somebody else has told it something.
-const ROUTE_WAIT: Duration = Duration::from_secs(1);
+/// When what a route or a pod is told is tried again after somebody else has told it something.
+const SHARED_WAIT: Duration = Duration::from_secs(1);
 
 /// What is said of the user's objects.
 #[derive(Debug, Default)]
@@ -195,8 +195,10 @@ impl Rollout {
                 return;
             }
             // Somebody else was faster, and it may be known already.
-            Err(WriteError::Conflict) if matches!(patch.kind, StatusKind::Route(_) | StatusKind::OpenshiftRoute) => {
-                ROUTE_WAIT
+            Err(WriteError::Conflict)
+                if matches!(patch.kind, StatusKind::Route(_) | StatusKind::OpenshiftRoute | StatusKind::Pod) =>
+            {
+                SHARED_WAIT
             }
             // There is no such object any more.
             Err(WriteError::Conflict | WriteError::NotFound { .. }) => return,

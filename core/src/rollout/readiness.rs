@@ -25,7 +25,8 @@ const ADMISSION_WAIT: Duration = Duration::from_secs(30);
 /// A pod that waits.
 #[derive(Debug)]
 pub(super) struct Waiting {
-    since: Moment,
+    /// Until when it waits at most.
+    until: Moment,
     /// The states of this cluster's gateways since the registry was told of the pod, by their digests: whoever admits one of
     /// them admits the pod. They are as many as are written while it waits.
     states: BTreeSet<String>,
@@ -33,8 +34,10 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    fn begin(now: Moment) -> Self {
-        Self { since: now, states: BTreeSet::new(), admittance: Admittance::Awaited }
+    /// `age`: for how long there has been the pod, whoever has led in that time.
+    fn begin(age: Duration, now: Moment) -> Self {
+        let until = now + ADMISSION_WAIT.saturating_sub(age);
+        Self { until, states: BTreeSet::new(), admittance: Admittance::Awaited }
     }
 }
 
@@ -55,10 +58,15 @@ impl Rollout {
             is_egress && !is_going && addresses_of(pod).next().is_some() && !is_said(pod)
         };
         let pods = self.world.snapshot.gateway_pods.in_namespace(namespace);
-        let new: Vec<_> = pods.filter(is_new).map(|pod| Key::of(&pod.metadata)).collect();
-        self.admission.pods.retain(|key, _| key.namespace != *namespace || new.contains(key));
-        for pod in new {
-            self.admission.pods.entry(pod).or_insert_with(|| Waiting::begin(now));
+        let clock = self.conditions.clock.as_ref();
+        let age = |pod: &Pod| -> Option<Duration> {
+            clock?.0.duration_since(pod.metadata.creation_timestamp.as_ref()?.0).try_into().ok()
+        };
+        let new: Vec<_> =
+            pods.filter(is_new).map(|pod| (Key::of(&pod.metadata), age(pod).unwrap_or_default())).collect();
+        self.admission.pods.retain(|key, _| key.namespace != *namespace || new.iter().any(|(new, _)| new == key));
+        for (pod, age) in new {
+            self.admission.pods.entry(pod).or_insert_with(|| Waiting::begin(age, now));
             self.queue.add(Work::Admit);
         }
     }
@@ -83,16 +91,15 @@ impl Rollout {
             let imports = self.model.translator.imports().in_namespace(&key.namespace);
             let called = imports.flat_map(|import| &import.tiers).flat_map(Tier::remote);
             let mut live = called.filter(|source| source.liveness == Liveness::Live);
-            let until = waiting.since + ADMISSION_WAIT;
             if is_told(pod) {
                 waiting.states.insert(digest.clone());
             }
             if live.all(|source| admits(&source.cluster, &waiting.states)) {
                 waiting.admittance = Admittance::Admitted;
-            } else if until <= now {
+            } else if waiting.until <= now {
                 waiting.admittance = Admittance::Late;
             } else {
-                self.queue.add_at(Work::Admit, until);
+                self.queue.add_at(Work::Admit, waiting.until);
             }
             self.queue.add(Work::Report(StatusKey::Pod(key.clone())));
         }

@@ -152,3 +152,22 @@ fn a_pod_is_admitted_by_any_state_that_it_is_in() {
     admit(&mut play, &first);
     assert_eq!(told(&play), [("secure/pod-1", "True", "Admitted")], "the other one has come since");
 }
+
+#[test]
+fn the_thirty_seconds_are_the_pods_whoever_leads() {
+    let alive = ["far", "own"];
+    let mut play = importing(&alive);
+    let clock = |seconds: i64| Time(Timestamp::from_second(seconds).expect("a time"));
+    play.rollout.set_clock(clock(10));
+    let mut pod = mk_pod("secure", "mcwan-egress", "pod-1", "10.30.0.1");
+    pod["metadata"]["creationTimestamp"] = "1970-01-01T00:00:00Z".into();
+    play.happen(Event::Watch(mk_input(Watched::Pod, pod)));
+    pass(&mut play, &alive, 10);
+    play.rollout.set_clock(clock(20));
+    play.happen(Event::Leading(false));
+    play.happen(Event::Leading(true));
+    pass(&mut play, &alive, 9);
+    assert_eq!(told(&play), []);
+    pass(&mut play, &alive, 1);
+    assert_eq!(told(&play), [("secure/pod-1", "True", "Timeout")]);
+}
