@@ -22,7 +22,8 @@ pub(crate) async fn a_consumer_is_admitted_and_refused(scene: &Scene) -> Result<
     cluster.apply(&mk_file(&[mk_grant()])).await?;
     let asked = mk_request("GET", "desk.talk:8080", "/low");
     scene.until_answered(IMPORT, DESK_HTTP, &asked, |status| status == 200).await?;
-    ensure!(said(scene).await?.contains("Accepted"), "the route is told {}", said(scene).await?);
+    // What it waits for is not told at once.
+    scene.wan.until("the route is accepted", async || Ok(said(scene).await?.contains("Accepted"))).await?;
     let there = scene.gateway(IMPORT, DESK_HTTP).await?;
     let here = scene.gateway(&format!("{NAMESPACE}/desk"), DESK_HTTP).await?;
     for (gateway, tier, whose) in [(there, HIGH, "the consumer's"), (here, LOW, "the import's")] {
