@@ -67,7 +67,9 @@ async fn mk_pod(cluster: &WanCluster) -> Result<Value> {
     let mut spec = serde_json::to_value(gateway.spec)?;
     let fields = spec.as_object_mut().context("a pod has a spec")?;
     // Nobody waits for a sidecar to be admitted elsewhere.
-    ["nodeName", "readinessGates"].map(|field| fields.remove(field));
+    for field in ["nodeName", "readinessGates"] {
+        fields.remove(field);
+    }
     let arguments = spec.pointer_mut("/containers/0/args").and_then(Value::as_array_mut).context("no arguments")?;
     let role = arguments.get_mut(1).context("too few arguments")?;
     ensure!(*role == "router", "the gateway is a {role}");
