@@ -31,7 +31,7 @@ pub(super) struct World {
     pub(super) has_istiod: bool,
     /// What is known of the `ServiceExport`s of this cluster.
     pub(super) exports: Knowledge,
-    /// Whether `Route`s may be others than when it was last asked which Secrets they name.
+    /// Whether `Route`s are others than when it was last asked which Secrets they name.
     pub(super) has_other_routes: bool,
     /// The `Route`s as they are by now, of whose Secrets it is not known whether we may read them: that is told in a moment.
     /// For so long they stay what they were.
@@ -122,8 +122,7 @@ impl World {
         if let WatchEvent::Changed { kind: Watched::OpenshiftRoute, key, .. }
         | WatchEvent::Deleted { kind: Watched::OpenshiftRoute, key, .. } = &event
         {
-            self.held_routes.remove(key);
-            self.has_other_routes = true;
+            self.has_other_routes |= self.held_routes.remove(key).is_some();
         }
         match event {
             WatchEvent::Changed { kind, key, live, input } => {
@@ -187,6 +186,7 @@ impl World {
             }
             WatchEvent::McsVersion(version) => news.mcs_version = Some(version),
         }
+        self.has_other_routes |= news.changes.iter().any(|change| matches!(change, Change::OpenshiftRoute(_)));
         news
     }
 
@@ -258,7 +258,11 @@ impl World {
     /// Takes in an input. One that cannot be read is as good as gone, unless what it should forbid would be open.
     fn read(&mut self, watched: Watched, kind: InputKind, key: &Key, object: &Value) -> Vec<Change> {
         match input::read(kind, object) {
-            Ok(Input::OpenshiftRoute(route)) => self.put_route(route),
+            Ok(Input::OpenshiftRoute(route)) => {
+                let changes = self.put_route(route);
+                self.has_other_routes |= self.held_routes.contains_key(key);
+                changes
+            }
             Ok(input) => self.snapshot.put(input),
             Err(unreadable) => {
                 let error = unreadable.error;
