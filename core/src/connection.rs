@@ -19,7 +19,7 @@ pub use policies::Policies;
 pub use problems::{all_problems, problems};
 pub use tier::{Cause, Refusal, TierVerdict};
 
-use crate::api::{ClusterConnectionPolicy, ClusterConnectionStatus, ConnectionState, ConnectionTier};
+use crate::api::{ClusterConnectionPolicy, ClusterConnectionStatus, ConnectionState, ConnectionTier, limits};
 use crate::liveness::Liveness;
 use crate::problem::Reason;
 use crate::snapshot::Snapshot;
@@ -177,10 +177,12 @@ impl Connection {
 
     /// The same as it is told, but for conditions.
     pub fn status(&self, liveness: Liveness) -> ClusterConnectionStatus {
+        // A registry without its quota may have more than the definition lets us tell.
+        let shown = self.conflicting.iter().take(limits::CONNECTION_POLICIES);
         ClusterConnectionStatus {
             state: Some(self.state(liveness)),
             policy: self.policy.as_deref().map(str::to_owned),
-            conflicting_policies: self.conflicting.iter().map(ToString::to_string).collect(),
+            conflicting_policies: shown.map(ToString::to_string).collect(),
             cable_driver: self.cable_driver.as_deref().map(str::to_owned),
             tiers: self.tiers.iter().map(ConnectionTier::from).collect(),
             conditions: Vec::new(),

@@ -1,5 +1,6 @@
 //! `mcwan controller`.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -197,6 +198,8 @@ impl Controller {
         }
         let most = mcwan_core::api::limits::CABLE_DRIVERS;
         anyhow::ensure!(cable_drivers.len() <= most, "--cable-drivers: at most {most}");
+        let different: BTreeSet<_> = cable_drivers.iter().collect();
+        anyhow::ensure!(different.len() == cable_drivers.len(), "--cable-drivers: each only once");
         if let Some(network) = &self.network {
             anyhow::ensure!(mcwan_policy::is_label(network), "--network {network} is no DNS label");
         }

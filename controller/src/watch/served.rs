@@ -31,10 +31,11 @@ pub(super) async fn newest(client: &Client, kind: &KindInfo) -> kube::Result<Ser
 }
 
 /// Whether a registry has a kind that it may lack. A list does not tell: rights are looked at first, and one that lacks the
-/// kind gives none to it.
+/// kind gives none to it. That the whole group is not found is an error: no registry lacks it, and so it is somebody else who
+/// answers, such as a load balancer while the registry is away.
 pub(crate) async fn is_there(registry: &Client, kind: &KindInfo) -> kube::Result<bool> {
     match kind.versions.last() {
-        Some(version) => is_served(registry, kind, version).await,
+        Some(version) => has_kind(registry, kind, version).await,
         None => Ok(false),
     }
 }
@@ -53,9 +54,14 @@ pub(super) async fn superseded(client: Client, kind: Watched, used: McsVersion) 
 }
 
 async fn is_served(client: &Client, kind: &KindInfo, version: &str) -> kube::Result<bool> {
-    match client.list_api_group_resources(&format!("{}/{version}", kind.group)).await {
-        Ok(list) => Ok(list.resources.iter().any(|resource| resource.kind == kind.name)),
+    match has_kind(client, kind, version).await {
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
-        Err(error) => Err(error),
+        answer => answer,
     }
+}
+
+/// Whether a version of a group has a kind; an error where the group or the version is not found.
+async fn has_kind(client: &Client, kind: &KindInfo, version: &str) -> kube::Result<bool> {
+    let list = client.list_api_group_resources(&format!("{}/{version}", kind.group)).await?;
+    Ok(list.resources.iter().any(|resource| resource.kind == kind.name))
 }

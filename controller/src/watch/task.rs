@@ -89,7 +89,11 @@ impl Task {
                 Ok(Some(Err(error))) => {
                     let error = WatchError::from(error);
                     if error.is_not_installed() {
-                        return if listed.is_some() { self.not_installed().await } else { Ok(()) };
+                        return match listed {
+                            Some(_) if self.kind.is_in_registry() => self.failed(WatchError::NotPrepared).await,
+                            Some(_) => self.not_installed().await,
+                            None => Ok(()),
+                        };
                     }
                     // Of the registry it must be known when it is there again, which only a list tells at once.
                     let is_over = error.is_beyond_recovery() || self.kind.is_in_registry();
@@ -194,12 +198,9 @@ impl Task {
         Ok(())
     }
 
-    /// A kind that is not installed has no objects; but a registry that lacks one is none, or the wrong one, unless one of an
-    /// earlier release lacks it.
+    /// A kind that is not installed has no objects. Of the registry's that is said of those alone that one of an earlier
+    /// release lacks, and by what it serves: else it is none, or the wrong one.
     async fn not_installed(&mut self) -> Result<(), Closed> {
-        if self.kind.is_in_registry() && !self.kind.is_optional() {
-            return self.failed(WatchError::NotPrepared).await;
-        }
         tracing::debug!(kind = self.kind.name(), "the kind is not installed");
         self.retain(&Keyed::default()).await?;
         self.send(WatchEvent::NotInstalled { kind: self.kind }).await

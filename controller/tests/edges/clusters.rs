@@ -81,7 +81,7 @@ fn one_pair_is_explained() -> Result {
                 "low    31112   yes\n",
             ],
         ),
-        (&["b", "--cluster", "a"], &["a and b: "]),
+        (&["b", "--cluster", "a"], &["a and b: Connected; policy p holds\n"]),
         (&["a", "c"], &["a and c: Conflict; policies p, q match, of which p holds\n"]),
         (
             &["b", "d"],

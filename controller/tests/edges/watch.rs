@@ -119,12 +119,13 @@ async fn a_registry_may_lack_policies_but_not_withhold_them() {
     let policies = "clusterconnectionpolicies";
     let served = ("v1alpha1", discovery("ClusterConnectionPolicy"));
     let table = [
+        (vec![], "Failed", "no registry lacks the group: it is somebody else who answers"),
         (
-            vec![(policies, Value::Null)],
+            vec![("v1alpha1", discovery("WANCluster")), (policies, Value::Null)],
             "NotInstalled",
             "an older registry has no such kind, and an older Role no right",
         ),
-        (vec![("v1alpha1", discovery("WANCluster")), (policies, Value::Null)], "NotInstalled", "nor has the group it"),
+        (vec![served.clone()], "Failed", "it is there, and is not found"),
         (vec![("v1alpha1", Value::Null), (policies, Value::Null)], "Failed", "it is not known whether it is there"),
         (vec![served.clone(), (policies, Value::Null)], "Failed", "it is there, and not for us to read"),
         (vec![served, (policies, list)], "Synced", "it is there"),

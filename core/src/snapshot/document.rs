@@ -10,7 +10,7 @@ use super::change::{Input, InputKind};
 use super::documents::Document;
 use super::finding::{Finding, Place};
 use super::item::{Item, Places};
-use super::kind::{Recognized, recognize};
+use super::kind::{Recognized, of_ours, recognize};
 use super::typed;
 use super::yaml::{self, Value};
 use super::{Objects, Snapshot, Unreadable, slip, submariner};
@@ -64,8 +64,11 @@ impl Collected {
     fn item(&mut self, item: Item) {
         let (Some(api_version), Some(kind)) = (item.text(&["apiVersion"]), item.text(&["kind"])) else {
             let message = "this is no Kubernetes object: it needs `apiVersion`, `kind` and `metadata`";
-            self.findings.push(Finding::error(item.place(), Reason::NotAnObject, message));
-            return;
+            let finding = Finding::error(item.place(), Reason::NotAnObject, message);
+            let meant = item.text(&["kind"]).filter(|_| !item.has(&["apiVersion"])).and_then(of_ours);
+            let Some((kind, info)) = meant else { return self.findings.push(finding) };
+            self.findings.push(finding.hint(format!("write `apiVersion: {}`", info.api_version())));
+            return self.named(kind, info, item);
         };
         match recognize(api_version, kind) {
             Recognized::Read(kind, info) => self.named(kind, info, item),

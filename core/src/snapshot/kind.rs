@@ -50,6 +50,12 @@ pub(super) fn recognize(api_version: &str, kind: &str) -> Recognized {
     }
 }
 
+/// What is meant where an object says its kind alone, and that is the name of one of ours.
+pub(super) fn of_ours(kind: &str) -> Option<(InputKind, &'static KindInfo)> {
+    let mut read = Watched::inputs().map(|(watched, input)| (input, watched.info()));
+    read.find(|(_, known)| known.is_ours() && known.name == kind)
+}
+
 fn misspelt(kind: &KindInfo) -> Recognized {
     let resource = kind.resource_of(kind.versions.first().unwrap_or(&""));
     Recognized::Misspelt(format!("write `apiVersion: {}` and `kind: {}`", resource.api_version, resource.kind))

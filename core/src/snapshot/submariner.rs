@@ -36,8 +36,35 @@ mod tests {
     fn hints(spec: &str) -> Vec<String> {
         let head = "apiVersion: mc-wan.l7mp.io/v1alpha1, kind: ClusterConnectionPolicy";
         let metadata = "metadata: {name: on-prem-to-cloud, namespace: mc-wan-registry}";
-        let gathered = Gathered::from_text("test.yaml", &format!("{{{head}, {metadata}, spec: {spec}}}"));
+        hints_of(&format!("{{{head}, {metadata}, spec: {spec}}}"))
+    }
+
+    fn hints_of(text: &str) -> Vec<String> {
+        let gathered = Gathered::from_text("test.yaml", text);
         gathered.findings.into_iter().filter_map(|finding| finding.hint).collect()
+    }
+
+    #[test]
+    fn the_proposal_itself_is_told_how_to_write() {
+        let policy = "
+kind: ClusterConnectionPolicy
+metadata:
+  name: on-prem-to-cloud
+  namespace: submariner-operator
+spec:
+  leftClusterSelector:
+    env: cloud
+  cableDriver:
+    name:  \"vxlan\"
+";
+        let hints = hints_of(policy);
+        for expected in [
+            "write `apiVersion: mc-wan.l7mp.io/v1alpha1`",
+            "write `cableDriver: vxlan`",
+            "write `matchLabels: {env: cloud}`",
+        ] {
+            assert!(hints.iter().any(|hint| hint == expected), "{expected}: {hints:?}");
+        }
     }
 
     #[test]

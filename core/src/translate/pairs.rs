@@ -36,15 +36,19 @@ impl Pairs {
         Self { own: own.unwrap_or_default().to_owned(), cable_drivers, ..Self::default() }
     }
 
-    /// Looks at everything anew. This cluster has these tiers, whatever the registry has heard of it.
+    /// Looks at everything anew. This cluster has these tiers, whatever the registry has heard of it; where there are none,
+    /// and its drivers are as the registry has them, its tiers are, too: files may hold a registry's objects alone.
     pub(super) fn look(&mut self, snapshot: &Snapshot, tiers: &[&WanPolicy]) {
         self.connections = Connections::new(snapshot);
         let tiers = tiers.iter().filter_map(|policy| {
             let (name, port) = (policy.metadata.name.clone()?, policy.spec.port);
             Some(ClusterTier { name, port, cable_driver: policy.spec.cable_driver.clone() })
         });
-        let tiers: Vec<_> = tiers.collect();
+        let mut tiers: Vec<_> = tiers.collect();
         let known = known(snapshot, &self.own);
+        if let (true, None, Some(known)) = (tiers.is_empty(), &self.cable_drivers, known) {
+            tiers.clone_from(&known.spec.tiers);
+        }
         let labels = known.and_then(|cluster| cluster.metadata.labels.as_ref());
         let drivers = self.cable_drivers.as_deref().or(known.map(|cluster| &*cluster.spec.cable_drivers));
         let own = Member::new(&self.own, labels.into_iter().flatten(), &tiers, drivers.unwrap_or_default());
