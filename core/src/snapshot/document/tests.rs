@@ -86,7 +86,12 @@ fn every_finding_has_its_line_and_field() {
             vec![(9, "", "Syntax"), (11, "", "Syntax")],
             "dashes without a space that are no syntax error",
         ),
-        ("kind: ServiceImport\n".to_owned(), vec![(1, "", "NotAnObject")], "no apiVersion"),
+        ("kind: Deployment\n".to_owned(), vec![(1, "", "NotAnObject")], "no apiVersion"),
+        (
+            "kind: WANPolicy\nspec: {port: 1}\n".to_owned(),
+            vec![(1, "", "MissingField"), (1, "", "NotAnObject")],
+            "no apiVersion of a kind of ours, which is read on",
+        ),
         ("- a\n".to_owned(), vec![(1, "", "NotAnObject")], "no mapping"),
         ("a: 1\na: 2\n".to_owned(), vec![(2, "", "Syntax")], "a key twice"),
         (
