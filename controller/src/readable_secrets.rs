@@ -1,11 +1,13 @@
 //! Which of the Secrets that `Route`s name we may read. None is read: what a `Route` may show to clients is what `OpenShift`'s
 //! router, too, would have to be granted.
+//!
+//! Each Secret is asked for by itself, and each answer is told as it comes: one that does not come holds up no other.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use futures_util::{StreamExt, stream};
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec, SubjectAccessReviewStatus,
 };
@@ -13,36 +15,50 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 use mcwan_core::backoff::Backoff;
 use mcwan_core::snapshot::Key;
-use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::errors::with_causes;
 
-/// How often the same is asked again: nobody tells of a grant.
-pub const PERIOD: Duration = Duration::from_secs(30);
-/// How many questions are under way at once.
-const CONCURRENCY: usize = 8;
+/// How many questions are under way at once. Who waits takes turns, and waits for a timeout at most while as many do not answer.
+const CONCURRENCY: usize = 64;
+/// How many of them are for Secrets of one namespace: whatever is named there, there is room for others.
+const OF_NAMESPACE: usize = 4;
 /// How long the API server may take for one.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// The waits while it does not answer.
-const WAITS: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(15));
-/// How long the first answers are waited for: whoever is never told must lead without, and serve all else.
-const PATIENCE: Duration = Duration::from_mins(1);
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(15));
+
+/// How long is waited.
+#[derive(Clone, Copy, Debug)]
+pub struct Waits {
+    /// Until the same is asked again: nobody tells of a grant.
+    pub period: Duration,
+    /// For the first answers: whoever is never told must lead without, and serve all else.
+    pub patience: Duration,
+}
+
+impl Default for Waits {
+    fn default() -> Self {
+        Self { period: Duration::from_secs(30), patience: Duration::from_mins(1) }
+    }
+}
 
 /// Asks the API server, until this is dropped.
 #[derive(Debug)]
 pub struct ReadableSecrets {
     named: watch::Sender<BTreeSet<Key>>,
-    answers: mpsc::Receiver<BTreeMap<Key, bool>>,
+    known: watch::Receiver<BTreeMap<Key, bool>>,
 }
 
 impl ReadableSecrets {
-    /// Asks in a task of its own, as soon as it is told what, and again after each `period`.
-    pub fn start(client: Client, period: Duration) -> Self {
+    /// Asks in tasks of its own, as soon as it is told what, and again and again.
+    pub fn start(client: Client, waits: Waits) -> Self {
         let (named, questions) = watch::channel(BTreeSet::new());
-        let (sender, answers) = mpsc::channel(1);
-        tokio::spawn(keep_asking(Api::all(client), period, questions, sender));
-        Self { named, answers }
+        let (sender, known) = watch::channel(BTreeMap::new());
+        tokio::spawn(gather(Api::all(client), waits, questions, sender));
+        Self { named, known }
     }
 
     /// From now on, it is asked for these: for new ones at once.
@@ -53,59 +69,147 @@ impl ReadableSecrets {
     /// Whether we may read each of them: as soon as all is known, and then, as far as it is, whenever it is otherwise. None if nobody asks any
     /// more, which is so only after a panic.
     pub async fn next(&mut self) -> Option<BTreeMap<Key, bool>> {
-        self.answers.recv().await
+        self.known.changed().await.ok()?;
+        Some(self.known.borrow_and_update().clone())
     }
 }
 
-async fn keep_asking(
+/// Has everything asked that is named, and tells what is known.
+async fn gather(
     reviews: Api<SelfSubjectAccessReview>,
-    period: Duration,
+    waits: Waits,
     mut questions: watch::Receiver<BTreeSet<Key>>,
-    answers: mpsc::Sender<BTreeMap<Key, bool>>,
+    known: watch::Sender<BTreeMap<Key, bool>>,
 ) {
     if questions.changed().await.is_err() {
         return;
     }
-    let start = Instant::now();
-    let (mut due, mut backoff) = (start, WAITS);
-    let (mut known, mut told) = (BTreeMap::new(), None);
+    questions.mark_changed();
+    let end_of_patience = Instant::now() + waits.patience;
+    let (said, mut answers) = mpsc::channel(CONCURRENCY);
+    let mut askers = Askers::new(reviews, waits.period, said);
+    let mut named = BTreeSet::new();
+    // That nothing is named is told, too.
+    let (mut is_news, mut is_told) = (true, false);
+    let change = |how: &mut dyn FnMut(&mut BTreeMap<Key, bool>)| {
+        known.send_if_modified(|known| {
+            how(known);
+            false
+        });
+    };
     loop {
-        let named = questions.borrow_and_update().clone();
-        known.retain(|secret, _| named.contains(secret));
-        let is_due = due <= Instant::now();
-        let asked: Vec<_> = named.iter().filter(|secret| is_due || !known.contains_key(*secret)).cloned().collect();
-        let asked = stream::iter(asked).map(async |secret| (may_read(&reviews, &secret).await, secret));
-        let mut failure = None;
-        for (answer, secret) in asked.buffer_unordered(CONCURRENCY).collect::<Vec<_>>().await {
-            match answer {
-                Ok(may) => drop(known.insert(secret, may)),
-                Err(error) => {
-                    // What was said before holds. Who begins is not held up for ever.
-                    if told.is_none() && start.elapsed() >= PATIENCE {
+        tokio::select! {
+            changed = questions.changed() => {
+                if changed.is_err() {
+                    return;
+                }
+                named.clone_from(&questions.borrow_and_update());
+                askers.ask(&named);
+                change(&mut |known| {
+                    let before = known.len();
+                    known.retain(|secret, _| named.contains(secret));
+                    is_news |= known.len() != before;
+                });
+            }
+            Some((secret, may)) = answers.recv() => if named.contains(&secret) {
+                change(&mut |known| is_news |= known.insert(secret.clone(), may) != Some(may));
+            },
+            Some(ended) = askers.tasks.join_next() => if ended.is_err_and(|error| error.is_panic()) {
+                return;
+            },
+            () = sleep_until(end_of_patience), if !is_told => {
+                change(&mut |known| {
+                    for secret in &named {
                         known.entry(secret.clone()).or_insert(false);
                     }
-                    failure = Some((error, secret));
+                });
+            }
+        }
+        is_told |= known.borrow().len() == named.len();
+        if is_told && std::mem::take(&mut is_news) {
+            known.send_modify(|_| ());
+        }
+    }
+}
+
+/// Those who ask, each for one Secret.
+struct Askers {
+    reviews: Api<SelfSubjectAccessReview>,
+    period: Duration,
+    said: mpsc::Sender<(Key, bool)>,
+    turns: Arc<Semaphore>,
+    tasks: JoinSet<()>,
+    of_secrets: BTreeMap<Key, AbortHandle>,
+    turns_of_namespaces: BTreeMap<Arc<str>, Arc<Semaphore>>,
+}
+
+impl Askers {
+    fn new(reviews: Api<SelfSubjectAccessReview>, period: Duration, said: mpsc::Sender<(Key, bool)>) -> Self {
+        Self {
+            reviews,
+            period,
+            said,
+            turns: Arc::new(Semaphore::new(CONCURRENCY)),
+            tasks: JoinSet::new(),
+            of_secrets: BTreeMap::new(),
+            turns_of_namespaces: BTreeMap::new(),
+        }
+    }
+
+    /// Asks for these and no others from now on.
+    fn ask(&mut self, named: &BTreeSet<Key>) {
+        for (_, asker) in self.of_secrets.extract_if(.., |secret, _| !named.contains(secret)) {
+            asker.abort();
+        }
+        let namespaces: BTreeSet<_> = named.iter().map(|secret| &secret.namespace).collect();
+        self.turns_of_namespaces.retain(|namespace, _| namespaces.contains(namespace));
+        for secret in named {
+            if self.of_secrets.contains_key(secret) {
+                continue;
+            }
+            let own_turns = self.turns_of_namespaces.entry(Arc::clone(&secret.namespace));
+            let own_turns = own_turns.or_insert_with(|| Arc::new(Semaphore::new(OF_NAMESPACE)));
+            let turns = [own_turns, &self.turns].map(Arc::clone);
+            let asker = keep_asking(self.reviews.clone(), secret.clone(), self.period, turns, self.said.clone());
+            self.of_secrets.insert(secret.clone(), self.tasks.spawn(asker));
+        }
+    }
+}
+
+/// Asks for a Secret for ever, when it is its turn in its namespace and then among all.
+async fn keep_asking(
+    reviews: Api<SelfSubjectAccessReview>,
+    secret: Key,
+    period: Duration,
+    [own_turns, turns]: [Arc<Semaphore>; 2],
+    said: mpsc::Sender<(Key, bool)>,
+) {
+    let mut backoff = BACKOFF;
+    let mut is_failing = false;
+    loop {
+        let answer = {
+            let (Ok(_own), Ok(_turn)) = (own_turns.acquire().await, turns.acquire().await) else { return };
+            // Boxed, so that those who wait take little room.
+            Box::pin(may_read(&reviews, &secret)).await
+        };
+        let wait = match answer {
+            Ok(may) => {
+                if said.send((secret.clone(), may)).await.is_err() {
+                    return;
                 }
+                is_failing = false;
+                backoff.succeeded();
+                period
             }
-        }
-        if let Some((error, secret)) = &failure {
-            tracing::warn!(%secret, error = with_causes(&**error), "it is not known whether we may read a Secret");
-            due = Instant::now() + backoff.failed(fastrand::f64());
-        } else if is_due {
-            due = Instant::now() + period;
-            backoff.succeeded();
-        }
-        let is_known = || named.iter().all(|secret| known.contains_key(secret));
-        if (told.is_some() || is_known()) && told.as_ref() != Some(&known) {
-            told = Some(known.clone());
-            if answers.send(known.clone()).await.is_err() {
-                return;
+            Err(error) => {
+                // What was said before holds.
+                if !std::mem::replace(&mut is_failing, true) {
+                    tracing::warn!(%secret, error = with_causes(&*error), "it is not known whether we may read a Secret");
+                }
+                backoff.failed(fastrand::f64())
             }
-        }
-        tokio::select! {
-            changed = questions.changed() => if changed.is_err() { return },
-            () = sleep_until(due) => {}
-        }
+        };
+        sleep(wait).await;
     }
 }
 

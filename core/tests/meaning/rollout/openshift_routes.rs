@@ -175,3 +175,25 @@ fn a_route_that_waits_for_its_secret_goes_with_it() {
     play.pass(300);
     assert!(play.told.iter().all(|(key, _)| key != "secure/r0"), "{:?}", play.told);
 }
+
+#[test]
+fn a_route_that_is_made_again_keeps_what_was_said_of_its_secret_until_there_is_an_answer() {
+    let mut play = Play::of_payment_and(Vec::new());
+    play.rollout.set_clock(Time(Timestamp::UNIX_EPOCH));
+    play.happen(Event::ReadableSecrets(may_read("a-tls", true)));
+    play.happen(Event::Watch(mk_tls_route("a-tls")));
+    play.pass(300);
+    let key = Key::new("secure", "r0");
+    play.happen(Event::Watch(WatchEvent::Deleted { kind: Watched::OpenshiftRoute, key, version: None }));
+    play.happen(Event::Watch(mk_tls_route("a-tls")));
+    play.told.clear();
+    // What is told meanwhile was asked while nobody named it.
+    play.happen(Event::ReadableSecrets(BTreeMap::new()));
+    play.pass(300);
+    let said: Vec<_> = play.told.iter().map(|(_, status)| &status["ingress"][0]["conditions"][0]["status"]).collect();
+    assert!(said.iter().all(|status| **status == "True"), "nobody has said no: {said:?}");
+    play.happen(Event::ReadableSecrets(may_read("a-tls", false)));
+    play.pass(300);
+    let (_, status) = play.told.last().expect("it is told");
+    assert_eq!(status["ingress"][0]["conditions"][0]["status"], "False", "now somebody has");
+}
