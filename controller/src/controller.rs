@@ -34,7 +34,7 @@ use crate::events::Events;
 use crate::gateways::GatewayReader;
 use crate::leader::{self, Candidate, Leader};
 use crate::module::{ModuleCheck, ModuleError, ModuleStatus};
-use crate::readable_secrets::{self, ReadableSecrets};
+use crate::readable_secrets::{ReadableSecrets, Waits};
 use crate::steering_secret;
 use crate::watch::{Source, Watches};
 use executor::Executor;
@@ -167,7 +167,7 @@ async fn work(
     let source = Source::new(client.clone(), registry.unwrap_or_else(|| client.clone()), &config.cluster);
     let source = source.with_routes(config.routes.selector.clone());
     let mut watches = Watches::start(&source, config.front_ends);
-    let mut secrets = ReadableSecrets::start(client.clone(), readable_secrets::PERIOD);
+    let mut secrets = ReadableSecrets::start(client.clone(), Waits::default());
     let settings = config.settings();
     let options = config.options(steering_keys.borrow_and_update().clone());
     let lease = config.cluster_lease;

@@ -195,7 +195,9 @@ impl Rollout {
             Event::Answer(answer) => self.answered(answer, now, &mut step),
             Event::Time => {}
         }
-        if !matches!(self.leadership, Leadership::Following) {
+        if matches!(self.leadership, Leadership::Following) {
+            self.open_overdue(now, &mut step.commands);
+        } else {
             self.work(now, &mut step);
         }
         step
@@ -208,8 +210,10 @@ impl Rollout {
 
     /// When something is due, if nothing happens before.
     pub fn next(&self, now: Moment) -> Option<Moment> {
-        let work = self.queue.next().filter(|_| !matches!(self.leadership, Leadership::Following));
-        let work = work.filter(|_| !self.is_busy());
+        let work = match self.leadership {
+            Leadership::Following => self.next_overdue(),
+            Leadership::TakingOver(_) | Leadership::Leading => self.queue.next().filter(|_| !self.is_busy()),
+        };
         work.into_iter().chain(self.world.reach.next(now)).min()
     }
 

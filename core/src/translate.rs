@@ -28,6 +28,7 @@ mod tier_service;
 mod translator;
 mod trust;
 
+use admissions::pods_digest;
 pub use admissions::{Admissions, gateways_digest};
 pub use admitted::Admitted;
 pub use clusterset::{Clusterset, DirectPort, clusterset_service};

@@ -94,6 +94,17 @@ impl Applier {
         self.answer(&self.source.client, request).await.map(drop)
     }
 
+    /// Tells a pod that it takes requests, whether we lead or not: no other replica would tell it anything else.
+    pub async fn open_gate(&self, patch: &StatusPatch) {
+        let StatusPatch { kind, key, body, .. } = patch;
+        let params = PatchParams::apply(FIELD_MANAGER).force();
+        let request =
+            at(&kind.api_resource(), key).patch_subresource("status", &key.name, &params, &Patch::Apply(body));
+        if let Err(error) = send(&self.source.client, request).await {
+            tracing::warn!(pod = %key, ?error, "a pod cannot be told that it takes requests");
+        }
+    }
+
     /// Changes an annotation of an object that only we write, and not as what we apply, so that those who watch it look
     /// again.
     pub async fn touch(&self, id: &ObjectId) {
@@ -181,16 +192,21 @@ impl Applier {
         client: &Client,
         request: Result<HttpRequest<Vec<u8>>, request::Error>,
     ) -> Result<Value, WriteError> {
-        let request = request.map_err(kube::Error::BuildRequest).map_err(failure)?;
         let mut leading = self.leading.clone();
         tokio::select! {
             biased;
             _ = leading.wait_for(|leads| !leads) => Err(WriteError::NotLeading),
-            answer = timeout(TIMEOUT, client.request(request)) => match answer {
-                Ok(answer) => answer.map_err(failure),
-                Err(_) => Err(WriteError::passing(Reason::Timeout, format!("no answer within {TIMEOUT:?}"))),
-            },
+            answer = send(client, request) => answer,
         }
+    }
+}
+
+/// Sends a request, and waits for its answer.
+async fn send(client: &Client, request: Result<HttpRequest<Vec<u8>>, request::Error>) -> Result<Value, WriteError> {
+    let request = request.map_err(kube::Error::BuildRequest).map_err(failure)?;
+    match timeout(TIMEOUT, client.request(request)).await {
+        Ok(answer) => answer.map_err(failure),
+        Err(_) => Err(WriteError::passing(Reason::Timeout, format!("no answer within {TIMEOUT:?}"))),
     }
 }
 

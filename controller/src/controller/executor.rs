@@ -81,6 +81,10 @@ impl Executor {
                     let result = applier.apply_status(&patch).await;
                     Some(Answer::StatusWritten { patch, result })
                 }
+                Command::OpenGate { patch } => {
+                    applier.open_gate(&patch).await;
+                    None
+                }
                 Command::Tell { .. } => None,
             };
             drop(permit);

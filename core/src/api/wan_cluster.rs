@@ -85,6 +85,11 @@ pub struct EgressGateway {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::ADDRESSES))]
     pub addresses: Vec<IpAddr>,
+    /// A digest of which pods these are: addresses are used again, and gateways elsewhere may have heard meanwhile that the
+    /// pod of before is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = limits::DIGEST))]
+    pub pods: Option<String>,
 }
 
 /// Clusters that are admitted to the same tiers.

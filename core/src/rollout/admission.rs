@@ -3,34 +3,47 @@
 //! The registry and a gateway's admission are two channels that know nothing of each other: a cluster that hears that it may
 //! use a tier would be refused by gateways that do not know it yet. What is taken away is told at once.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::event::Command;
 use super::key::ReconcileKey;
 use super::objects::WriteState;
 use super::readiness::Waiting;
 use super::version::StageProgress;
-use super::{Rollout, Timing, Work};
+use super::{Rollout, Safeguard, Timing, Work};
 use crate::api::{AdmittedCluster, REGISTRY_NAMESPACE, WanClusterSpec};
-use crate::emit::object::{Kind, Object, ObjectId};
+use crate::emit::object::{Kind, Object};
 use crate::moment::Moment;
 use crate::observed::Istiod;
-use crate::outcome::WriteOutcome;
 use crate::snapshot::Key;
-use crate::translate::Admissions;
+use crate::translate::{Admissions, Affected};
 
 /// Whom gateways here admit, and by whom they are admitted.
 #[derive(Debug, Default)]
 pub(super) struct Admission {
-    /// The namespaces whose gateways have another admission than they are to have.
-    unwritten: BTreeSet<Arc<str>>,
+    unwritten: Unwritten,
     /// On which tiers; none: nothing was told yet.
     tiers: Option<Told<Admissions>>,
     /// By cluster, which of its gateways, by their digest; none: nothing was told yet.
     gateways: BTreeMap<String, Told<Option<String>>>,
     /// The pods of egress gateways here that take no requests before other clusters admit them.
     pub(super) pods: BTreeMap<Key, Waiting>,
+}
+
+/// The namespaces whose admission the API server has not as it is to be, and since when.
+#[derive(Debug, Default)]
+struct Unwritten(BTreeMap<Arc<str>, Moment>);
+
+impl Unwritten {
+    /// Until when what was wanted since then waits for a namespace; none: it waits for none. A namespace is waited for until
+    /// the grace has passed since it was first to be written, and no more until it was: one that cannot be holds up the
+    /// others once. One that is to be written anew later has what was wanted before.
+    fn holds_up(&self, since: Moment, timing: Timing, now: Moment) -> Option<Moment> {
+        let awaited = self.0.values().filter(|unwritten| **unwritten <= since);
+        awaited.map(|unwritten| *unwritten + timing.grace).max().filter(|until| *until > now)
+    }
 }
 
 /// What others are told, and what they are to be told once gateways have had the time for it.
@@ -45,14 +58,13 @@ impl<T: Clone + PartialEq> Told<T> {
         Self { now, next: None }
     }
 
-    /// This is to be told. Gives when it may be, if that is later. `is_written`: whether gateways are told of it. `narrowed`:
-    /// what of something both leave. What waits already is told in its time, as far as it is still wanted: else who wants
+    /// This is to be told. Gives when it is looked at again, if it waits. `narrowed`: what of something both leave. What waits already is told in its time, as far as it is still wanted: else who wants
     /// another thing every second would hold up all others.
     fn want(
         &mut self,
         wanted: T,
         narrowed: fn(&T, &T) -> T,
-        is_written: bool,
+        unwritten: &Unwritten,
         timing: Timing,
         now: Moment,
     ) -> Option<Moment> {
@@ -63,21 +75,23 @@ impl<T: Clone + PartialEq> Told<T> {
             _ if self.now == wanted => return None,
             _ => (wanted.clone(), StageProgress::begin(now)),
         };
+        let awaited = unwritten.holds_up(progress.since, timing, now).filter(|_| progress.written.is_none());
         // Of an admission, istiod says nothing.
-        progress.look(is_written, Istiod::UpToDate, now);
-        let until = progress.known(timing);
+        progress.look(awaited.is_none(), Istiod::UpToDate, now);
+        let until = awaited.or_else(|| progress.known(timing));
         if until.is_some_and(|until| until <= now) {
             self.now = next;
             // What has come meanwhile begins to wait.
-            return self.want(wanted, narrowed, is_written, timing, now);
+            return self.want(wanted, narrowed, unwritten, timing, now);
         }
         self.next = Some((next, progress));
         until
     }
 
-    /// Whether it waits for gateways to be told.
-    fn is_waiting(&self) -> bool {
-        self.next.as_ref().is_some_and(|(_, progress)| progress.written.is_none())
+    /// Whether it waits for no namespace any more, and it is not known yet since when.
+    fn is_free(&self, unwritten: &Unwritten, timing: Timing, now: Moment) -> bool {
+        let waiting = self.next.as_ref().filter(|(_, progress)| progress.written.is_none());
+        waiting.is_some_and(|(_, progress)| unwritten.holds_up(progress.since, timing, now).is_none())
     }
 }
 
@@ -92,51 +106,50 @@ impl Rollout {
     ) {
         let ids: Vec<_> = objects.iter().map(|object| object.id.clone()).collect();
         self.consists_of(key, &ids, now);
-        self.admission.unwritten.remove(&key.namespace);
+        let mut is_written = true;
         for object in objects {
-            let id = object.id.clone();
+            let kind = object.id.kind;
             let state = self.write(key, object, now, out);
-            if id.kind == Kind::AuthorizationPolicy && state != WriteState::Written && self.is_refusing(&id) {
-                self.admission.unwritten.insert(Arc::clone(&key.namespace));
+            is_written &= kind != Kind::AuthorizationPolicy || state == WriteState::Written;
+        }
+        let Admission { unwritten, tiers, gateways, .. } = &mut self.admission;
+        if !is_written {
+            unwritten.0.entry(Arc::clone(&key.namespace)).or_insert(now);
+        } else if unwritten.0.remove(&key.namespace).is_some() {
+            let timing = self.timing;
+            let is_free = tiers.as_ref().is_some_and(|told| told.is_free(unwritten, timing, now));
+            if is_free || gateways.values().any(|told| told.is_free(unwritten, timing, now)) {
+                let [_, cluster] = ReconcileKey::shared();
+                self.queue.add(Work::Reconcile(cluster));
             }
         }
-        let Admission { unwritten, tiers, gateways, .. } = &self.admission;
-        let is_waiting = tiers.as_ref().is_some_and(Told::is_waiting) || gateways.values().any(Told::is_waiting);
-        if is_waiting && unwritten.is_empty() {
-            let [_, cluster] = ReconcileKey::shared();
-            self.queue.add(Work::Reconcile(cluster));
+    }
+
+    /// Gateways of these namespaces may be to admit others.
+    pub(super) fn admit_anew(&mut self, affected: &Affected, now: Moment) {
+        for namespace in &affected.ingress {
+            self.admission.unwritten.0.entry(Arc::clone(namespace)).or_insert(now);
         }
-    }
-
-    /// Whether gateways refuse by the admission that is there. Where it cannot be changed, nobody waits: other namespaces are
-    /// not to suffer from it.
-    fn is_refusing(&self, id: &ObjectId) -> bool {
-        self.is_there(id) && !self.objects.failure(id).is_some_and(WriteOutcome::is_lasting)
-    }
-
-    /// Whether the API server has every admission as it is to be.
-    fn is_admission_written(&self) -> bool {
-        let is_due = |namespace: &Arc<str>| self.queue.is_due(&Work::Reconcile(ReconcileKey::ingress(namespace)));
-        self.admission.unwritten.is_empty() && !self.model.translator.outgoing().namespaces().any(is_due)
     }
 
     /// What the registry is told of the cluster by now.
     pub(super) fn cluster_to_tell(&mut self, key: &ReconcileKey, now: Moment) -> WanClusterSpec {
-        let (snapshot, timing) = (&self.world.snapshot, self.timing);
+        let snapshot = &self.world.snapshot;
+        let none = Timing { lead: Duration::ZERO, grace: Duration::ZERO };
+        let timing = if self.has(Safeguard::Admission) { self.timing } else { none };
         let mut spec = self.model.translator.cluster(snapshot);
-        let is_written = self.is_admission_written();
         let own = self.model.settings.cluster.as_deref();
         let known = own.and_then(|own| snapshot.wan_clusters.get(REGISTRY_NAMESPACE, own)).map(|own| &own.spec);
         let wanted = Admissions::told(spec.admits.as_deref());
-        let tiers = self.admission.tiers.get_or_insert_with(|| {
+        let Admission { unwritten, tiers, gateways, .. } = &mut self.admission;
+        let tiers = tiers.get_or_insert_with(|| {
             Told::new(known.map_or_else(|| wanted.clone(), |known| Admissions::told(known.admits.as_deref())))
         });
-        let mut times = Vec::from_iter(tiers.want(wanted, Admissions::narrowed, is_written, timing, now));
+        let mut times = Vec::from_iter(tiers.want(wanted, Admissions::narrowed, unwritten, timing, now));
         spec.admits = tiers.now.grouped();
 
         let wanted: BTreeMap<_, _> =
             spec.admitted.take().into_iter().flatten().map(|it| (it.cluster, it.egress_gateways)).collect();
-        let gateways = &mut self.admission.gateways;
         gateways.retain(|cluster, _| wanted.contains_key(cluster));
         for (cluster, digest) in wanted {
             let told = gateways.entry(cluster).or_insert_with_key(|cluster| {
@@ -145,7 +158,7 @@ impl Rollout {
             });
             // A state of gateways has nothing to take away.
             let whole = |told: &Option<String>, _: &_| told.clone();
-            times.extend(told.want(Some(digest), whole, is_written, timing, now));
+            times.extend(told.want(Some(digest), whole, unwritten, timing, now));
         }
         let told = gateways.iter().filter_map(|(cluster, told)| {
             Some(AdmittedCluster { cluster: cluster.clone(), egress_gateways: told.now.clone()? })

@@ -25,7 +25,7 @@ use crate::translate::Affected;
 /// there and back tells nobody anything.
 const SETTLING: Duration = Duration::from_secs(10);
 /// When a status that could not be written is tried again.
-const STATUS_WAIT: Duration = Duration::from_secs(5);
+pub(super) const STATUS_WAIT: Duration = Duration::from_secs(5);
 /// When what a route or a pod is told is tried again after somebody else has told it something.
 const SHARED_WAIT: Duration = Duration::from_secs(1);
 

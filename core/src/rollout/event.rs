@@ -102,7 +102,8 @@ pub enum ModuleVerdict {
     Unsound(String),
 }
 
-/// What is to be done at the edge. Each of these is answered, but for [`Command::Touch`] and [`Command::Tell`].
+/// What is to be done at the edge. Each of these is answered, but for [`Command::Touch`], [`Command::OpenGate`] and
+/// [`Command::Tell`].
 #[derive(Debug)]
 pub enum Command {
     /// Apply an object: to the one of ours with this uid, or else create it. Answered by [`Answer::Applied`].
@@ -143,6 +144,11 @@ pub enum Command {
     /// Write a status. Answered by [`Answer::StatusWritten`].
     WriteStatus {
         /// The status.
+        patch: StatusPatch,
+    },
+    /// Tell a pod that it takes requests, whoever leads.
+    OpenGate {
+        /// What it is told.
         patch: StatusPatch,
     },
     /// Tell people of the news in a status that was written, or of what is to come.

@@ -59,6 +59,7 @@ impl Rollout {
         }
         let affected = self.model.translator.update(&self.world.snapshot, changes);
         self.report_affected(changes, &affected);
+        self.admit_anew(&affected, now);
         for change in changes {
             match change {
                 Change::GatewayPods(namespace) => {

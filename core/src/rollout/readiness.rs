@@ -7,14 +7,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::conditions::STATUS_WAIT;
+use super::event::Command;
 use super::statuses::StatusKey;
-use super::{Rollout, Work};
+use super::{Rollout, Safeguard, Work};
 use crate::api::REGISTRY_NAMESPACE;
 use crate::liveness::Liveness;
 use crate::moment::Moment;
 use crate::snapshot::Key;
 use crate::snapshot::pod::Pod;
-use crate::status::{Admittance, is_said};
+use crate::status::{Admittance, gateway_pod, is_said};
 use crate::translate::gateway_pods::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, addresses_of, gateway_of, is_over};
 use crate::translate::{Tier, gateways_digest};
 
@@ -71,6 +73,29 @@ impl Rollout {
         }
     }
 
+    /// Opens the gates of the pods that have waited for long enough, while nothing else can be done: the registry is away,
+    /// and what it holds was never known. Whoever leads would do the same, so that no Lease is needed for it.
+    pub(super) fn open_overdue(&mut self, now: Moment, out: &mut Vec<Command>) {
+        if self.world.is_synced() || !self.world.is_cluster_synced() {
+            self.admission.pods.clear();
+            return;
+        }
+        self.await_all_admissions(now);
+        let Some(clock) = &self.conditions.clock else { return };
+        for (key, waiting) in self.admission.pods.iter_mut().filter(|(_, waiting)| waiting.until <= now) {
+            // If that fails, it is tried again.
+            waiting.until = now + STATUS_WAIT;
+            let pod = self.world.snapshot.gateway_pods.get(&key.namespace, &key.name);
+            let patch = pod.and_then(|pod| gateway_pod(pod, Admittance::Late, clock));
+            out.extend(patch.map(|patch| Command::OpenGate { patch }));
+        }
+    }
+
+    /// When the next gate is to be opened that way.
+    pub(super) fn next_overdue(&self) -> Option<Moment> {
+        self.admission.pods.values().map(|waiting| waiting.until).min()
+    }
+
     /// Looks which of the pods that wait are admitted by now.
     pub(super) fn look_at_admission(&mut self, now: Moment) {
         let snapshot = &self.world.snapshot;
@@ -84,6 +109,7 @@ impl Rollout {
             let mut admitted = cluster(name).and_then(|cluster| cluster.admitted.as_ref()).into_iter().flatten();
             admitted.any(|admitted| admitted.cluster == own && states.contains(&admitted.egress_gateways))
         };
+        let has_gate = self.has(Safeguard::Readiness);
         // Who is admitted stays so, though others join.
         let awaited = self.admission.pods.iter_mut().filter(|(_, waiting)| waiting.admittance == Admittance::Awaited);
         for (key, waiting) in awaited {
@@ -94,7 +120,7 @@ impl Rollout {
             if is_told(pod) {
                 waiting.states.insert(digest.clone());
             }
-            if live.all(|source| admits(&source.cluster, &waiting.states)) {
+            if !has_gate || live.all(|source| admits(&source.cluster, &waiting.states)) {
                 waiting.admittance = Admittance::Admitted;
             } else if waiting.until <= now {
                 waiting.admittance = Admittance::Late;

@@ -16,6 +16,10 @@ pub enum Safeguard {
     Prune,
     /// One who takes over finds out what gateways may have from before.
     Recovery,
+    /// Other clusters hear that they are admitted once gateways know it.
+    Admission,
+    /// New gateway pods take requests once other clusters admit them.
+    Readiness,
 }
 
 impl Rollout {

@@ -99,6 +99,11 @@ impl World {
         self.unsynced.is_empty()
     }
 
+    /// Whether everything of this cluster itself is known.
+    pub(super) fn is_cluster_synced(&self) -> bool {
+        self.unsynced.iter().all(|kind| kind.is_in_registry())
+    }
+
     /// Whether everything in the registry is known.
     pub(super) fn is_registry_synced(&self) -> bool {
         !self.unsynced.iter().any(|kind| kind.is_in_registry())
@@ -191,7 +196,13 @@ impl World {
     }
 
     /// Takes note of which Secrets that `Route`s name we may read.
-    pub(super) fn allow(&mut self, secrets: BTreeMap<Key, bool>) -> Vec<Change> {
+    pub(super) fn allow(&mut self, mut secrets: BTreeMap<Key, bool>) -> Vec<Change> {
+        // What was told of one that was named no more, and is again: that holds until there is an answer.
+        for secret in self.snapshot.openshift_routes.iter().filter_map(named_secret) {
+            if let Some(may) = self.snapshot.secrets.as_ref().and_then(|known| known.get(&secret)) {
+                secrets.entry(secret).or_insert(*may);
+            }
+        }
         let mut changes = self.snapshot.allow(secrets);
         for route in std::mem::take(&mut self.held_routes).into_values() {
             changes.extend(self.put_route(route));

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::api::{Admission, EgressGateway, limits};
 use crate::connection::Connection;
+use crate::snapshot::pod::Pod;
 
 use super::Exports;
 use super::target::hash;
@@ -68,6 +69,12 @@ impl Admissions {
             |(tiers, clusters): (&BTreeSet<String>, _)| Admission { tiers: tiers.iter().cloned().collect(), clusters };
         Some(groups.into_iter().map(group).collect())
     }
+}
+
+/// What stands for the pods of an egress gateway.
+pub(super) fn pods_digest<'p>(pods: impl IntoIterator<Item = &'p Pod>) -> String {
+    let pods: BTreeSet<_> = pods.into_iter().filter_map(|pod| pod.metadata.uid.as_deref()).collect();
+    hash(&json!(pods).to_string(), DIGEST_DIGITS)
 }
 
 /// What stands for a cluster's egress gateways as the registry has them, to it and to those that admit them.

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use crate::snapshot::Snapshot;
 
-use super::gateway_pods::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, known_addresses};
+use super::gateway_pods::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, addresses_of, known_pods};
 
 /// The families of the addresses that pods have, and so can send requests to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,8 @@ pub enum Families {
 impl Families {
     /// Those of the egress gateways of a namespace: of all pods that are known, as one may take the place of another.
     pub(super) fn of_egress(snapshot: &Snapshot, namespace: &str) -> Self {
-        let addresses = known_addresses(snapshot, namespace, &[EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY]);
+        let pods = known_pods(snapshot, namespace, &[EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY]);
+        let addresses: Vec<_> = pods.flat_map(addresses_of).collect();
         match (addresses.iter().any(IpAddr::is_ipv4), addresses.iter().any(IpAddr::is_ipv6)) {
             (true, false) => Self::Ipv4,
             (false, true) => Self::Ipv6,

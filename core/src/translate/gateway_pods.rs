@@ -40,19 +40,24 @@ pub fn addresses_of(pod: &Pod) -> impl Iterator<Item = IpAddr> {
 
 /// Where requests to these Gateways of a namespace can be sent, in order.
 pub(super) fn ready_addresses(snapshot: &Snapshot, namespace: &str, gateways: &[&str]) -> Vec<IpAddr> {
-    addresses(snapshot, namespace, gateways, is_ready)
-}
-
-/// Where requests of these Gateways of a namespace can come from, in order: a pod is told of before it takes requests.
-pub(super) fn known_addresses(snapshot: &Snapshot, namespace: &str, gateways: &[&str]) -> Vec<IpAddr> {
-    addresses(snapshot, namespace, gateways, |pod| !is_over(pod))
-}
-
-fn addresses(snapshot: &Snapshot, namespace: &str, gateways: &[&str], wanted: fn(&Pod) -> bool) -> Vec<IpAddr> {
-    let pods = snapshot.gateway_pods.in_namespace(namespace);
-    let ours = pods.filter(|pod| gateway_of(pod).is_some_and(|gateway| gateways.contains(&gateway)) && wanted(pod));
-    let addresses: BTreeSet<_> = ours.flat_map(addresses_of).collect();
+    let ready = pods_of(snapshot, namespace, gateways).filter(|pod| is_ready(pod));
+    let addresses: BTreeSet<_> = ready.flat_map(addresses_of).collect();
     addresses.into_iter().collect()
+}
+
+/// The pods of these Gateways of a namespace that requests can come from: a pod is told of before it takes requests.
+pub(super) fn known_pods<'s>(
+    snapshot: &'s Snapshot,
+    namespace: &str,
+    gateways: &[&str],
+) -> impl Iterator<Item = &'s Pod> {
+    let has_address = |pod: &&Pod| addresses_of(pod).next().is_some();
+    pods_of(snapshot, namespace, gateways).filter(|pod| !is_over(pod)).filter(has_address)
+}
+
+fn pods_of<'s>(snapshot: &'s Snapshot, namespace: &str, gateways: &[&str]) -> impl Iterator<Item = &'s Pod> {
+    let pods = snapshot.gateway_pods.in_namespace(namespace);
+    pods.filter(|pod| gateway_of(pod).is_some_and(|gateway| gateways.contains(&gateway)))
 }
 
 #[cfg(test)]
@@ -83,7 +88,8 @@ mod tests {
             let address = |is_there: bool| Vec::from_iter(is_there.then_some(IpAddr::from([10, 0, 0, 1])));
             let gateways = [EGRESS_GATEWAY];
             assert_eq!(ready_addresses(&snapshot, "secure", &gateways), address(takes_requests), "ready: {message}");
-            assert_eq!(known_addresses(&snapshot, "secure", &gateways), address(is_known), "known: {message}");
+            let known: Vec<_> = known_pods(&snapshot, "secure", &gateways).flat_map(addresses_of).collect();
+            assert_eq!(known, address(is_known), "known: {message}");
         }
     }
 }

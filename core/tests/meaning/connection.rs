@@ -23,6 +23,9 @@ const DRIVERS: [&str; 2] = ["ipsec", "vxlan"];
 const KEYS: [&str; 2] = ["env", "region"];
 const VALUES: [&str; 2] = ["x", "y"];
 
+/// Whether a law holds.
+type Law = Result<(), TestCaseError>;
+
 /// What the registry holds.
 #[derive(Clone, Debug, Default)]
 struct World {
@@ -150,56 +153,53 @@ impl World {
     }
 }
 
-fn config(cases: u32) -> ProptestConfig {
-    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
-}
-
 proptest! {
-    #![proptest_config(config(60_000))]
+    #![proptest_config(ProptestConfig { cases: 100_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn both_ends_compute_the_same(seed: u64) {
+    fn all_laws_hold_in_every_world(seed: u64) {
         let world = World::random(seed);
         let all = world.connections();
-        let [one, other] = PAIR;
-        let pair = all.between(one, other).unwrap();
-        prop_assert_eq!(&all.between(other, one).unwrap(), &pair, "from the other end: {:?}", world);
-        prop_assert_eq!(&world.swapped().pair(), &pair, "sides swapped, in other orders: {:?}", world);
-        prop_assert_eq!(&world.among_others(seed).pair(), &pair, "renamed strangers: {:?}", world);
+        let pair = all.between(PAIR[0], PAIR[1]).unwrap();
+        both_ends_compute_the_same(&world, seed, &all, &pair)?;
+        one_that_matches_both_ways_counts_once(&world, &all, &pair)?;
+        policies_only_take_away(&world, &pair)?;
     }
 }
 
-proptest! {
-    #![proptest_config(config(40_000))]
+fn both_ends_compute_the_same(world: &World, seed: u64, all: &Connections, pair: &Connection) -> Law {
+    let [one, other] = PAIR;
+    prop_assert_eq!(&all.between(other, one).unwrap(), pair, "from the other end: {:?}", world);
+    prop_assert_eq!(&world.swapped().pair(), pair, "sides swapped, in other orders: {:?}", world);
+    prop_assert_eq!(&world.among_others(seed).pair(), pair, "renamed strangers: {:?}", world);
+    Ok(())
+}
 
-    #[test]
-    fn policies_only_take_away(seed: u64) {
-        let world = World::random(seed);
-        let all = world.connections();
-        let [one, other] = PAIR;
-        let pair = all.between(one, other).unwrap();
+fn one_that_matches_both_ways_counts_once(world: &World, all: &Connections, pair: &Connection) -> Law {
+    let considered = all.considered(PAIR[0], PAIR[1]).unwrap();
+    let matching: Vec<_> = considered.iter().filter(|policy| policy.way().is_some()).collect();
+    let conflicting = if matching.len() > 1 { matching.len() } else { 0 };
+    prop_assert_eq!(pair.conflicting.len(), conflicting, "{:?}", world);
+    let is_faulty = matching.iter().any(|policy| policy.fault.is_some());
+    prop_assert!(!is_faulty || pair.permitted().next().is_none(), "a faulty one connects nobody: {:?}", world);
+    Ok(())
+}
 
-        let considered = all.considered(one, other).unwrap();
-        let matching: Vec<_> = considered.iter().filter(|policy| policy.way().is_some()).collect();
-        let conflicting = if matching.len() > 1 { matching.len() } else { 0 };
-        prop_assert_eq!(pair.conflicting.len(), conflicting, "one that matches both ways counts once: {:?}", world);
-        let is_faulty = matching.iter().any(|policy| policy.fault.is_some());
-        prop_assert!(!is_faulty || pair.permitted().next().is_none(), "a faulty one connects nobody: {:?}", world);
-
-        let mut free = world.clone();
-        free.policies.clear();
-        let tiers = free.clusters.iter_mut().flat_map(|cluster| &mut cluster.spec.tiers);
-        tiers.for_each(|tier| tier.cable_driver = None);
-        let shared = free.pair();
-        let is_shared = |name: &str| shared.tier(name).is_some_and(|tier| tier.refusal.is_none());
-        prop_assert!(pair.permitted().all(|tier| is_shared(&tier.name)), "what was not shared is not given: {:?}", world);
-        let port = |of: usize, name: &str| {
-            world.clusters[of].spec.tiers.iter().find(|tier| tier.name == name).map(|tier| tier.port)
-        };
-        for TierVerdict { name, refusal, .. } in &shared.tiers {
-            let has_one_port = port(0, name).is_some() && port(0, name) == port(1, name);
-            prop_assert_eq!(refusal.is_none(), has_one_port, "without policies and drivers: {:?}", free);
-            prop_assert!(!shared.forbids(name), "nothing is forbidden then: {:?}", free);
-        }
+fn policies_only_take_away(world: &World, pair: &Connection) -> Law {
+    let mut free = world.clone();
+    free.policies.clear();
+    let tiers = free.clusters.iter_mut().flat_map(|cluster| &mut cluster.spec.tiers);
+    tiers.for_each(|tier| tier.cable_driver = None);
+    let shared = free.pair();
+    let is_shared = |name: &str| shared.tier(name).is_some_and(|tier| tier.refusal.is_none());
+    prop_assert!(pair.permitted().all(|tier| is_shared(&tier.name)), "what was not shared is not given: {:?}", world);
+    let port = |of: usize, name: &str| {
+        world.clusters[of].spec.tiers.iter().find(|tier| tier.name == name).map(|tier| tier.port)
+    };
+    for TierVerdict { name, refusal, .. } in &shared.tiers {
+        let has_one_port = port(0, name).is_some() && port(0, name) == port(1, name);
+        prop_assert_eq!(refusal.is_none(), has_one_port, "without policies and drivers: {:?}", free);
+        prop_assert!(!shared.forbids(name), "nothing is forbidden then: {:?}", free);
     }
+    Ok(())
 }

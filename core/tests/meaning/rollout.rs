@@ -24,7 +24,7 @@ use mcwan_core::outcome::WriteError;
 use mcwan_core::problem::Reason;
 use mcwan_core::rollout::{Answer, ApplyError, Command, Event, ModuleVerdict, Rollout, Step, Timing, WatchEvent};
 use mcwan_core::snapshot::Key;
-use mcwan_core::status::StatusKind;
+use mcwan_core::status::{StatusKind, StatusPatch};
 use mcwan_core::translate::Options;
 use mcwan_core::watched::Watched;
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ pub(crate) struct Play {
     pub(crate) told: Vec<(String, Value)>,
     /// What people were told.
     pub(crate) news: Vec<String>,
-    /// What happens before the answer to the next status of a `Route`.
+    /// What happens before the next status of a `Route` is answered.
     pub(crate) meanwhile: Option<Event>,
     /// A namespace that takes nothing new, as it is about to go.
     ending: Option<&'static str>,
@@ -58,35 +58,33 @@ pub(crate) struct Play {
 impl Play {
     /// One that knows everything, and that there is nothing but what it is told.
     pub(crate) fn new(options: Options, told: Vec<WatchEvent>) -> Self {
-        let now = Moment::START;
+        let mut play = Self::of_nothing(options);
+        let is_it =
+            |event: &WatchEvent, kind| matches!(event, WatchEvent::NotInstalled { kind: missing } if *missing == kind);
+        let kinds = Watched::all().filter(|kind| !told.iter().any(|event| is_it(event, *kind)));
+        let synced: Vec<_> = kinds.map(|kind| WatchEvent::Synced { kind }).collect();
+        told.into_iter().chain(synced).for_each(|event| play.rollout.observe(play.now, event));
+        play.happen(Event::Module(ModuleVerdict::Sound));
+        play.happen(Event::Leading(true));
+        play
+    }
+
+    /// One that follows, and knows nothing.
+    pub(crate) fn of_nothing(options: Options) -> Self {
         let settings = Settings { cluster: Some("own".to_owned()), ..mk_settings() };
-        let rollout = Rollout::new("own", LEASE, options, settings, Timing::default(), 1, now);
-        let (objects, written, said, news) = (BTreeMap::new(), Vec::new(), Vec::new(), Vec::new());
-        let version = 100;
-        let mut play = Self {
-            rollout,
-            now,
-            objects,
-            written,
-            told: said,
-            news,
+        Self {
+            rollout: Rollout::new("own", LEASE, options, settings, Timing::default(), 1, Moment::START),
+            now: Moment::START,
+            objects: BTreeMap::new(),
+            written: Vec::new(),
+            told: Vec::new(),
+            news: Vec::new(),
             meanwhile: None,
             ending: None,
             conflicts: 0,
             refused: None,
-            version,
-        };
-        let is_missing = |kind: Watched| {
-            told.iter().any(|event| matches!(event, WatchEvent::NotInstalled { kind: missing } if *missing == kind))
-        };
-        let synced: Vec<_> =
-            Watched::all().filter(|kind| !is_missing(*kind)).map(|kind| WatchEvent::Synced { kind }).collect();
-        for event in told.into_iter().chain(synced) {
-            play.rollout.observe(now, event);
+            version: 100,
         }
-        play.happen(Event::Module(ModuleVerdict::Sound));
-        play.happen(Event::Leading(true));
-        play
     }
 
     /// The same, with the import `secure/payment` of another cluster and its rules.
@@ -203,7 +201,7 @@ impl Play {
             }
             Command::Ask { namespace, asked, .. } => Some(Answer::Asked { namespace, reports: Vec::new(), asked }),
             Command::WriteStatus { patch } => {
-                self.told.push((patch.key.to_string(), patch.body["status"].clone()));
+                self.say(&patch);
                 let left = self.conflicts.checked_sub(1);
                 self.conflicts = left.unwrap_or_default();
                 Some(Answer::StatusWritten { patch, result: left.map_or(Ok(()), |_| Err(WriteError::Conflict)) })
@@ -212,8 +210,14 @@ impl Play {
                 self.news.extend(patch.news.into_iter().map(|news| format!("{}: {}", patch.key, news.message)));
                 None
             }
+            Command::OpenGate { patch } => self.say(&patch),
             Command::Touch { .. } => None,
         }
+    }
+
+    fn say(&mut self, patch: &StatusPatch) -> Option<Answer> {
+        self.told.push((patch.key.to_string(), patch.body["status"].clone()));
+        None
     }
 
     /// What the filter names in the steering header.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use mcwan_core::api::{DataPlane, McsVersion, RouteKind, WanClusterSpec};
+use mcwan_core::connection::Connection;
 use mcwan_core::emit::kubernetes::{AccessLog, FilterKind, Module, Settings, everything};
 use mcwan_core::emit::object::{Kind, Object};
 use mcwan_core::problem::Problem;
@@ -59,13 +60,28 @@ fn event() -> impl Strategy<Value = Event> {
     let policy = ("(high|low)", 1..4_u16)
         .prop_map(|(name, port)| (InputKind::WanPolicy, mk_cluster_scoped("WANPolicy", &name, &json!({"port": port}))));
     let day = "202[5-6]-01-01T00:00:00Z";
-    let cluster = (prop::sample::select(&CLUSTERS[..]), 1..4_u16, any::<bool>(), day);
-    let cluster = cluster.prop_map(|(name, port, gateway, joined)| {
+    let tells = (prop::option::of(Just("eu")), "(ipsec|vxlan)", prop::option::of("(high|low)"));
+    let cluster = (prop::sample::select(&CLUSTERS[..]), 1..4_u16, any::<bool>(), day, tells);
+    let cluster = cluster.prop_map(|(name, port, gateway, joined, (region, driver, admits))| {
         let gateways = if gateway { json!([{"namespace": "c", "addresses": ["10.0.0.9"]}]) } else { json!([]) };
-        let spec = json!({"tiers": [{"name": "high", "port": port}], "egressGateways": gateways});
+        let admits = admits.map(|tier| json!([{"tiers": [tier], "clusters": ["own"]}]));
+        let spec = json!({"tiers": [{"name": "high", "port": port}], "egressGateways": gateways,
+            "cableDrivers": [driver], "admits": admits});
         let mut cluster = mk("WANCluster", "mc-wan-registry", name, &spec);
+        cluster["metadata"]["labels"] = region.map_or(json!({}), |region| json!({"region": region}));
         cluster["metadata"]["creationTimestamp"] = json!(joined);
         (InputKind::WanCluster, cluster)
+    });
+    let between = ("(default|p|q)", prop::option::of("(high|low)"), any::<[bool; 3]>());
+    let between = between.prop_map(|(name, tier, [is_of_region, is_any, is_of_driver])| {
+        let mut spec = json!({"tiers": if is_any { Value::Null } else { tier.into_iter().collect() },
+            "cableDriver": is_of_driver.then_some("ipsec")});
+        if name == "default" {
+            spec["noConnectOnConflict"] = is_of_region.into();
+        } else if is_of_region {
+            spec["leftClusterSelector"] = json!({"matchLabels": {"region": "eu"}});
+        }
+        (InputKind::ConnectionPolicy, mk("ClusterConnectionPolicy", "mc-wan-registry", &name, &spec))
     });
     let service = || prop::sample::select(&SERVICES[..]);
     let export = (service(), prop::sample::select(&CLUSTERS[..]), 1..3_u16, day, 0..3_u32).prop_map(
@@ -143,6 +159,7 @@ fn event() -> impl Strategy<Value = Event> {
             (kind, object)
         });
     let grant = prop_oneof![grant, addressed, route];
+    let cluster = prop_oneof![cluster, between];
     let object = prop_oneof![policy, cluster, export, import, local, own, own_export, slice, pod, namespace, grant];
     let object = (object, prop::bool::weighted(0.8)).prop_map(|((kind, object), put)| {
         let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
@@ -176,6 +193,12 @@ fn sources(translator: &Translator) -> Vec<Source> {
     SERVICES.iter().flat_map(|(namespace, name)| exports.sources(namespace, name)).cloned().collect()
 }
 
+/// What holds between this cluster and each other one.
+fn connections(translator: &Translator) -> Vec<(String, Connection)> {
+    let all = translator.exports().connections();
+    all.map(|(cluster, connection)| (cluster.to_owned(), connection.clone())).collect()
+}
+
 fn happen(snapshot: &mut Snapshot, event: &Event) -> Vec<Change> {
     match event {
         Event::Put(kind, object) => snapshot.put(input::read(*kind, object).unwrap()),
@@ -197,7 +220,8 @@ proptest! {
         new.update(&snapshot, &[Change::Everything]);
         let parts = |translator: &Translator| {
             (translator.imports().clone(), translator.outgoing().clone(), translator.problems(),
-             translator.cluster(&snapshot), translator.admitted(&snapshot, "c"), sources(translator))
+             translator.cluster(&snapshot), translator.admitted(&snapshot, "c"), sources(translator),
+             connections(translator))
         };
         prop_assert_eq!(parts(&kept), parts(&new), "after {:#?}", events);
     }
@@ -208,9 +232,13 @@ proptest! {
         let mut kept = mk_translator();
         for event in &events {
             let before = (kept.imports().clone(), kept.outgoing().clone(), kept.cluster(&snapshot));
+            let admitted = kept.admitted(&snapshot, "c");
             let changes = happen(&mut snapshot, event);
             let affected = kept.update(&snapshot, &changes);
             prop_assert!(before.2 == kept.cluster(&snapshot) || affected.cluster, "the cluster by {:?}", event);
+            let is_exporting = kept.outgoing().in_namespace("c").next().is_some();
+            let is_told = !is_exporting || affected.ingress.contains("c");
+            prop_assert!(is_told || admitted == kept.admitted(&snapshot, "c"), "whom c admits by {:?}", event);
             for (key, import) in kept.imports().iter() {
                 let same = before.0.get(&key.namespace, &key.name) == Some(import);
                 prop_assert!(same || affected.imports.contains(&key), "import {} by {:?}", key, event);

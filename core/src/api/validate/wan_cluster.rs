@@ -24,9 +24,12 @@ pub fn wan_cluster(cluster: &WanCluster) -> Vec<Problem> {
     check.distinct("spec.tiers", "port", tiers.iter().map(|tier| tier.port));
     check.count("spec.egressGateways", egress_gateways.len(), limits::NAMESPACES);
     for (index, gateway) in egress_gateways.iter().enumerate() {
-        let addresses = FieldPath::from("spec.egressGateways").index(index).field("addresses");
-        check.count(addresses, gateway.addresses.len(), limits::ADDRESSES);
-        check.label(FieldPath::from("spec.egressGateways").index(index).field("namespace"), &gateway.namespace);
+        let field = FieldPath::from("spec.egressGateways").index(index);
+        check.count(field.field("addresses"), gateway.addresses.len(), limits::ADDRESSES);
+        check.label(field.field("namespace"), &gateway.namespace);
+        if let Some(pods) = &gateway.pods {
+            check.length(field.field("pods"), pods, limits::DIGEST);
+        }
     }
     check.distinct("spec.egressGateways", "namespace", egress_gateways.iter().map(|gateway| &gateway.namespace));
     check.labels(&"spec.cableDrivers".into(), cable_drivers, limits::CABLE_DRIVERS);
@@ -63,8 +66,13 @@ mod tests {
             format!("{{egressGateways: [{}]}}", gateways.join(", "))
         };
         let names = |count| (0..count).map(|number| format!("n{number}")).collect::<Vec<_>>().join(", ");
-        let table: [(String, &[&str], &str); 20] = [
+        let table: [(String, &[&str], &str); 21] = [
             (gateway(256), &[], "256 addresses of a gateway"),
+            (
+                format!("{{egressGateways: [{{namespace: a, pods: {}}}]}}", "x".repeat(65)),
+                &["spec.egressGateways[0].pods"],
+                "a long digest of pods",
+            ),
             (gateway(257), &["spec.egressGateways[0].addresses"], "257 addresses"),
             (namespaces(1_000), &[], "1,000 importing namespaces"),
             (namespaces(1_001), &["spec.egressGateways"], "1,001 namespaces"),

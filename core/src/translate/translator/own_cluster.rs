@@ -6,8 +6,11 @@ use crate::api::{AdmittedCluster, ClusterTier, EgressGateway, REGISTRY_NAMESPACE
 use crate::connection::Member;
 use crate::problem::{ObjectRef, Problem, Reason};
 use crate::snapshot::Snapshot;
-use crate::translate::gateway_pods::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, known_addresses};
-use crate::translate::{Admissions, Admitted, Translator, gateways_digest};
+use crate::translate::gateway_pods::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, addresses_of, known_pods};
+use crate::translate::{Admissions, Admitted, Translator, gateways_digest, pods_digest};
+
+/// The gateways that requests leave this cluster by.
+const OURS: [&str; 2] = [EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY];
 
 impl Translator {
     /// What this cluster tells the registry of itself, but for its network.
@@ -68,7 +71,7 @@ impl Translator {
             let message = format!("{} namespaces import, over the bound of {}", gateways.len(), limits::NAMESPACES);
             problems.push(error(message));
         }
-        for EgressGateway { namespace, addresses } in &gateways {
+        for EgressGateway { namespace, addresses, .. } in &gateways {
             if addresses.len() > limits::ADDRESSES {
                 let (count, bound) = (addresses.len(), limits::ADDRESSES);
                 let message = format!("the gateways of {namespace} have {count} addresses, over the bound of {bound}");
@@ -85,9 +88,12 @@ impl Translator {
             gateways.entry(&import.wire.namespace).or_default().insert(&import.key.namespace);
         }
         let gateways = gateways.into_iter().filter_map(|(namespace, places)| {
-            let of = |place: &str| known_addresses(snapshot, place, &[EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY]);
-            let addresses: Vec<_> = places.into_iter().flat_map(of).collect();
-            (!addresses.is_empty()).then(|| EgressGateway { namespace: namespace.to_owned(), addresses })
+            let known = places.iter().flat_map(|place| known_pods(snapshot, place, &OURS));
+            let pods: Vec<_> = known.collect();
+            let addresses: BTreeSet<_> = pods.iter().copied().flat_map(addresses_of).collect();
+            let addresses: Vec<_> = addresses.into_iter().collect();
+            let pods = Some(pods_digest(pods));
+            (!addresses.is_empty()).then(|| EgressGateway { namespace: namespace.to_owned(), addresses, pods })
         });
         gateways.collect()
     }

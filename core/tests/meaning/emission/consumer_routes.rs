@@ -156,7 +156,7 @@ fn its_addresses_are_published_for_the_import_and_go_with_the_grant() {
         let gateways = world.translator.cluster(&world.gathered.snapshot).egress_gateways.into_iter();
         gateways.map(|gateway| format!("{} {:?}", gateway.namespace, gateway.addresses)).collect::<Vec<_>>()
     };
-    assert_eq!(published(&world), ["secure [10.9.0.2, 10.9.0.1]"], "the far gateways admit both, for this namespace");
+    assert_eq!(published(&world), ["secure [10.9.0.1, 10.9.0.2]"], "the far gateways admit both, for this namespace");
     let changes = world.gathered.snapshot.remove(InputKind::ReferenceGrant, &Key::new("secure", "g"));
     let affected = world.translator.update(&world.gathered.snapshot, &changes);
     assert!(affected.cluster, "the registry is told at once");

@@ -147,28 +147,54 @@ fn an_admission_that_cannot_be_written_now_is_waited_for() {
     settle(&mut play);
     play.ending = Some("secure");
     play.happen(no_policy());
-    play.pass(60);
+    play.pass(25);
     assert_eq!((admits(&play).is_some(), refusals(&play)), (true, 2), "gateways still refuse");
     play.ending = None;
     settle(&mut play);
     assert_eq!((admits(&play), refusals(&play)), (None, 1));
 }
 
+/// Whether the API server says that it never takes it, or not now: nobody can tell how long that lasts.
 #[test]
-fn an_admission_that_is_not_taken_holds_up_nobody_for_ever() {
-    let mut play = exporting();
-    play.happen(policy(&["low"]));
-    settle(&mut play);
-    play.refused = Some(Kind::AuthorizationPolicy);
-    play.happen(no_policy());
-    play.pass(2);
-    assert_eq!((admits(&play), refusals(&play)), (None, 2), "other namespaces' gateways do admit it");
+fn an_admission_that_cannot_be_written_holds_up_others_for_the_grace_and_once() {
+    for (refused, ending) in [(Some(Kind::AuthorizationPolicy), None), (None, Some("secure"))] {
+        let fail = |play: &mut Play| (play.refused, play.ending) = (refused, ending);
+        let mut play = exporting();
+        play.happen(policy(&["low"]));
+        settle(&mut play);
+        fail(&mut play);
+        play.happen(no_policy());
+        play.pass(30);
+        assert_eq!((admits(&play).is_some(), refusals(&play)), (true, 2), "gateways still refuse");
+        play.pass(1);
+        assert_eq!((admits(&play), refusals(&play)), (None, 2), "other namespaces' gateways do admit it");
+        play.happen(policy(&["high"]));
+        play.pass(1);
+        play.happen(no_policy());
+        pass_half_a_lead(&mut play);
+        assert!(admits(&play).is_some(), "others' gateways have not had the lead");
+        play.pass(1);
+        assert_eq!(admits(&play), None, "once");
+        (play.refused, play.ending) = (None, None);
+        settle(&mut play);
+        play.happen(policy(&["low"]));
+        settle(&mut play);
+        fail(&mut play);
+        play.happen(no_policy());
+        play.pass(30);
+        assert!(admits(&play).is_some(), "it was written meanwhile");
+    }
 }
 
 /// The egress gateway of `far` has these pods by now.
 fn gateways_of_far(addresses: &[&str]) -> (Event, String) {
+    gateways_of(addresses, "digest")
+}
+
+/// The same, with a digest of which they are.
+fn gateways_of(addresses: &[&str], pods: &str) -> (Event, String) {
     let tiers = json!([{"name": "high", "port": 31_111}, {"name": "low", "port": 31_112}]);
-    let gateways = json!([{"namespace": "secure", "addresses": addresses}]);
+    let gateways = json!([{"namespace": "secure", "addresses": addresses, "pods": pods}]);
     let spec = json!({"tiers": tiers, "egressGateways": gateways});
     let digest = gateways_digest(&serde_json::from_value::<Vec<EgressGateway>>(gateways).unwrap());
     (Event::Watch(mk_input(Watched::Emitted(Kind::WanCluster), mk("WANCluster", REGISTRY, "far", &spec))), digest)
@@ -178,7 +204,9 @@ fn gateways_of_far(addresses: &[&str]) -> (Event, String) {
 fn gateways_of_others_are_told_to_be_admitted_once_ours_have_had_the_time() {
     let admitted = |play: &Play| told(play, "admitted").map_or(Value::Null, |told| told[0]["egressGateways"].clone());
     let mut play = exporting();
-    let (_, before) = gateways_of_far(&["10.30.0.9"]);
+    let (event, before) = gateways_of_far(&["10.30.0.9"]);
+    play.happen(event);
+    settle(&mut play);
     assert_eq!(admitted(&play), json!(before));
     let (event, after) = gateways_of_far(&["10.30.0.9", "10.30.0.10"]);
     play.happen(event);
@@ -212,4 +240,23 @@ fn gateways_that_change_all_the_time_hold_up_nobody() {
     assert_eq!(told(&play), json!(first), "as soon as if nothing had come since");
     settle(&mut play);
     assert_eq!(told(&play), json!(last));
+}
+
+/// Gateways here may have heard meanwhile that an address is nobody's.
+#[test]
+fn a_pod_with_an_address_that_was_used_before_waits_like_any() {
+    let told = |play: &Play| told(play, "admitted").map_or(Value::Null, |told| told[0]["egressGateways"].clone());
+    let mut play = exporting();
+    let (event, first) = gateways_of(&["10.30.0.9"], "first");
+    play.happen(event);
+    settle(&mut play);
+    play.happen(gateways_of(&[], "none").0);
+    pass_half_a_lead(&mut play);
+    let (event, again) = gateways_of(&["10.30.0.9"], "again");
+    play.happen(event);
+    assert_ne!(first, again);
+    pass_half_a_lead(&mut play);
+    assert_ne!(told(&play), json!(again), "gateways have not had the lead");
+    settle(&mut play);
+    assert_eq!(told(&play), json!(again));
 }

@@ -5,7 +5,7 @@ use k8s_openapi::jiff::Timestamp;
 use mcwan_core::api::EgressGateway;
 use mcwan_core::emit::object::{Kind, ObjectId};
 use mcwan_core::moment::Moment;
-use mcwan_core::rollout::Event;
+use mcwan_core::rollout::{Event, WatchEvent};
 use mcwan_core::snapshot::Key;
 use mcwan_core::translate::gateways_digest;
 use mcwan_core::watched::Watched;
@@ -41,6 +41,45 @@ fn pass(play: &mut Play, alive: &[&str], seconds: u64) {
             play.happen(lease(name, renewal));
         }
     }
+}
+
+/// A replica that follows, and has heard everything but of these kinds.
+fn ignorant(unheard: fn(Watched) -> bool) -> Play {
+    let mut play = Play::of_nothing(mk_options());
+    play.rollout.set_clock(Time(Timestamp::UNIX_EPOCH));
+    for kind in Watched::all().filter(|kind| !unheard(*kind)) {
+        play.happen(Event::Watch(WatchEvent::Synced { kind }));
+    }
+    play
+}
+
+#[test]
+fn where_the_registry_is_away_from_the_start_a_pod_waits_thirty_seconds_whoever_leads() {
+    let mut play = ignorant(Watched::is_in_registry);
+    start(&mut play, "pod-1", "10.30.0.1", None);
+    play.pass(29);
+    assert_eq!(told(&play), []);
+    play.pass(1);
+    assert_eq!(told(&play), [("secure/pod-1", "True", "Timeout")]);
+    let condition = play.told.last().expect("it was told").1["conditions"][0].clone();
+    start(&mut play, "pod-1", "10.30.0.1", Some(&condition));
+    play.pass(60);
+    assert_eq!((told(&play).len(), play.written.len()), (1, 0), "nothing else is done");
+    start(&mut play, "pod-2", "10.30.0.2", None);
+    play.pass(29);
+    for kind in Watched::all() {
+        play.happen(Event::Watch(WatchEvent::Synced { kind }));
+    }
+    play.pass(60);
+    assert_eq!(told(&play).len(), 1, "who leads knows by now");
+}
+
+#[test]
+fn who_does_not_know_the_pods_opens_no_gate() {
+    let mut play = ignorant(|kind| kind == Watched::Pod || kind.is_in_registry());
+    start(&mut play, "pod-1", "10.30.0.1", None);
+    play.pass(60);
+    assert_eq!(told(&play), []);
 }
 
 /// A pod of the egress gateway has come, and the registry has heard of it.
@@ -170,4 +209,28 @@ fn the_thirty_seconds_are_the_pods_whoever_leads() {
     assert_eq!(told(&play), []);
     pass(&mut play, &alive, 1);
     assert_eq!(told(&play), [("secure/pod-1", "True", "Timeout")]);
+}
+
+#[test]
+fn another_pod_with_the_address_of_one_that_is_gone_waits_like_any() {
+    let alive = ["far", "own"];
+    let mut play = importing(&alive);
+    let born = |play: &mut Play, name: &str| {
+        let mut pod = mk_pod("secure", "mcwan-egress", name, "10.30.0.1");
+        pod["metadata"]["uid"] = name.into();
+        play.happen(Event::Watch(mk_input(Watched::Pod, pod)));
+        play.echo(Kind::WanCluster);
+    };
+    born(&mut play, "pod-1");
+    let first = state(&play);
+    admit(&mut play, &first);
+    let (kind, key) = (Watched::Pod, Key::new("secure", "pod-1"));
+    play.happen(Event::Watch(WatchEvent::Deleted { kind, key, version: None }));
+    play.echo(Kind::WanCluster);
+    born(&mut play, "pod-2");
+    let admitted = ("secure/pod-1", "True", "Admitted");
+    assert_eq!(told(&play), [admitted], "gateways there may have heard that the address is nobody's");
+    let now = state(&play);
+    admit(&mut play, &now);
+    assert_eq!(told(&play), [admitted, ("secure/pod-2", "True", "Admitted")]);
 }

@@ -3,9 +3,11 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
+use mcwan_core::translate::gateway_pods::ADMITTED_CONDITION;
 use mcwan_testbed::wait::until;
 use serde_json::Value;
 
+use super::exchange::add_gateway_pod;
 use super::made::{emitted, ensure_emitted};
 use super::neighbour::Neighbour;
 use super::objects::{mk_exported, mk_import};
@@ -65,6 +67,14 @@ async fn a_registry_that_is_away_changes_nothing_but_what_is_said_of_it() -> Res
     let lease = wan.two.get("Lease mc-wan-system/mcwan").await?.context("no Lease")?;
     let holder = lease.pointer("/spec/holderIdentity").and_then(Value::as_str).unwrap_or_default();
     ensure!(holder.is_empty(), "nor does he take the lead from one who may know: {holder}");
+    // But a pod that takes the place of another does not wait for the registry.
+    add_gateway_pod(&wan.two, "mcwan-egress", "10.40.0.9", false).await?;
+    let is_open = |pod: &Value| {
+        let mut conditions = pod["status"]["conditions"].as_array().into_iter().flatten();
+        conditions.any(|known| known["type"] == ADMITTED_CONDITION && known["reason"] == "Timeout")
+    };
+    wan.two.until("Pod secure/mcwan-egress-0", "it takes requests", is_open).await?;
+    ensure_emitted(&wan.two, &before, "nothing else is written").await?;
 
     // It comes back, and one of the clusters does not.
     drop(of_four);

@@ -135,7 +135,7 @@ async fn told_by_an_event(scene: &Scene) -> Result<()> {
     .await
 }
 
-async fn add_gateway_pod(scene: &Scene, gateway: &str, address: &str, ready: bool) -> Result<()> {
+pub(crate) async fn add_gateway_pod(scene: &Scene, gateway: &str, address: &str, ready: bool) -> Result<()> {
     let (pod, status) = mk_gateway_pod(gateway, address, ready);
     // A pod needs the service account that a controller makes.
     until(PATIENCE, "the pod is taken", async || Ok(scene.put(&pod).await.is_ok())).await?;
