@@ -106,6 +106,12 @@ impl ApiServer {
         self.objects.get(&kind)?.get(key)
     }
 
+    /// Whether a namespace is there, and not about to go.
+    pub(crate) fn has_namespace(&self, name: &str) -> bool {
+        self.get(Watched::Namespace, &Key::new("", name)).is_some()
+            && !self.terminating.iter().any(|known| known == name)
+    }
+
     pub(crate) fn emitted(&self, id: &ObjectId) -> Option<&Arc<Stored>> {
         self.get(Watched::Emitted(id.kind), &id.key)
     }
@@ -128,7 +134,9 @@ impl ApiServer {
         metadata["uid"] = (*uid).into();
         metadata["creationTimestamp"] = match &known {
             Some(known) => known.body["metadata"]["creationTimestamp"].clone(),
-            None => created(self.version).into(),
+            None => Some(metadata["creationTimestamp"].take())
+                .filter(|told| !told.is_null())
+                .unwrap_or_else(|| created(self.version).into()),
         };
         let generation = known.as_ref().map_or(1, |known| known.generation + 1);
         metadata["generation"] = generation.into();
@@ -173,6 +181,10 @@ impl ApiServer {
         }
         if self.terminating.iter().any(|namespace| **namespace == *id.key.namespace) && known.is_none() {
             let error = WriteError::passing(Reason::NamespaceTerminating, "the namespace is about to go");
+            return Err(ApplyError::Failed(error));
+        }
+        if !self.has_namespace(&id.key.namespace) && known.is_none() {
+            let error = WriteError::passing(Reason::NamespaceNotFound, "there is no such namespace");
             return Err(ApplyError::Failed(error));
         }
         if let Some(error) = self.refusal(id.kind, import_of(body).as_ref(), now) {
@@ -242,7 +254,18 @@ impl ApiServer {
             return Err(WriteError::Conflict);
         }
         let mut body = (*known.body).clone();
-        body["status"] = patch.body["status"].clone();
+        if patch.kind == StatusKind::Pod {
+            // Conditions of others stay, and so does all else.
+            let conditions = patch.body.pointer("/status/conditions").and_then(Value::as_array).into_iter().flatten();
+            if let Some(known) = body.pointer_mut("/status/conditions").and_then(Value::as_array_mut) {
+                for condition in conditions {
+                    known.retain(|known| known["type"] != condition["type"]);
+                    known.push(condition.clone());
+                }
+            }
+        } else {
+            body["status"] = patch.body["status"].clone();
+        }
         self.store(kind, patch.key.clone(), Stored { body: body.into(), ..(*known).clone() });
         Ok(())
     }

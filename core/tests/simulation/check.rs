@@ -15,13 +15,13 @@ use crate::gateway::Pod;
 use crate::istiod::Plugin;
 use crate::replica::is_routed_by;
 use crate::script::{Pace, SERVICES, imports};
-use crate::told::{Outcome, Request, State, Told, host_of};
+use crate::told::{Outcome, Request, State, Told, host_of, is_served};
 
 /// How long it takes at most until what was refused is written, and gateways have all of it.
-const AFTER_REFUSAL: Duration = Duration::from_secs(100);
+pub(crate) const AFTER_REFUSAL: Duration = Duration::from_secs(100);
 /// How long what was ready before holds where something newer is refused: the grace, which counts from the first attempt, and
 /// an attempt of before may have got lost for fifteen seconds.
-const GRACE: Duration = Duration::from_secs(14);
+pub(crate) const GRACE: Duration = Duration::from_secs(14);
 /// The same for the port of a tier, which routes and the Services behind them change together: a request that got lost
 /// is sent again, and istiod hears of it.
 const AFTER_TIER: Duration = Duration::from_secs(30);
@@ -128,6 +128,12 @@ impl Check {
         }
     }
 
+    /// Whether an import of a namespace may be lost, as what it was was broken.
+    pub(crate) fn is_excused(&self, namespace: &str) -> bool {
+        let mut excused = self.excused.iter().filter(|(key, _)| *key.namespace == *namespace);
+        excused.any(|(key, excused)| self.held(key) < *excused)
+    }
+
     /// Whether something of an import is refused.
     pub(crate) fn is_refused(&self, import: &Key, now: Moment) -> bool {
         self.refused.get(import).is_some_and(|(since, until)| *since <= now && now < *until)
@@ -160,7 +166,8 @@ impl Check {
             let before = known.carried.get(key).copied().unwrap_or_default();
             let wire = imports.iter().find(|import| import.name == *key.name);
             let now = told.carried(key, wire, before).unwrap_or(before);
-            if leads && !known.is_last_word && plugin.is_some() && now < before && !is_refused(key) {
+            let is_promised = leads && !self.forgotten.contains(&**namespace);
+            if is_promised && !known.is_last_word && plugin.is_some() && now < before && !is_refused(key) {
                 self.wrongs.push(format!("goes back: the filter has version {now} of {key} after {before}"));
             }
             if !leads || plugin.is_none() || now < before {
@@ -287,7 +294,7 @@ impl Check {
             Outcome::Lost { .. } | Outcome::Unknown => {
                 let has_port = |state: &State| {
                     let import = told.version(owner, state.versions[owner]);
-                    import.is_some_and(|import| import.ports.contains(&request.port))
+                    import.is_some_and(|import| is_served(import, request.port))
                 };
                 self.pace == Pace::Late
                     || is_refused

@@ -1,11 +1,13 @@
 //! The pods of gateways: what each knows, by two channels that know nothing of each other.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use mcwan_core::moment::Moment;
 
-use crate::istiod::{Address, Plugin, Routes};
+use crate::istiod::{Address, Crossings, Plugin, Routes};
 use crate::told::{Outcome, Request, decide};
 
 /// A pod.
@@ -14,7 +16,10 @@ pub(crate) struct Pod {
     pub(crate) gateway: &'static str,
     pub(crate) name: String,
     pub(crate) number: u32,
+    /// Since when there is the pod.
+    pub(crate) born: Moment,
     pub(crate) stage: Stage,
+    pub(crate) gate: Gate,
     /// Since when it is ready, or was.
     pub(crate) ready: Option<Moment>,
     /// It cannot be asked until then.
@@ -23,6 +28,19 @@ pub(crate) struct Pod {
     pub(crate) plugin: Channel<Option<Arc<Plugin>>>,
     /// What becomes of each request there.
     pub(crate) outcomes: Vec<Outcome>,
+    /// Where requests cross the WAN to.
+    pub(crate) crosses: Crossings,
+}
+
+/// Whether requests may come to a pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gate {
+    /// Not yet.
+    Closed,
+    /// The clusters that they go to admit it.
+    Admitted,
+    /// It has waited for long enough.
+    Late,
 }
 
 /// How far a pod is.
@@ -74,9 +92,16 @@ impl Pod {
         self.plugin.known.as_ref()?.as_ref()
     }
 
+    /// Its address.
+    pub(crate) fn address(&self) -> IpAddr {
+        let [_, second, third, fourth] = self.number.to_be_bytes();
+        Ipv4Addr::new(10, 128 + second, third, fourth).into()
+    }
+
     /// Works out what becomes of requests.
     pub(crate) fn judge(&mut self, requests: &[Request]) {
         let (Some(routes), Some(plugin)) = (&self.routes.known, &self.plugin.known) else { return };
+        let crosses = Cell::new(Crossings::default());
         let lead = |host: &str, port: u16, value: &str| {
             if !routes.listeners.contains(&port) {
                 return Err(format!("no listener on {port}"));
@@ -85,7 +110,10 @@ impl Pod {
             match routes.rules.get(&at).or_else(|| routes.rules.get(&at.of_any_host())) {
                 None => Err(format!("404: no rule for {value} on {port}")),
                 Some(Err(why)) => Err(format!("500: {why}")),
-                Some(Ok(services)) => leads_to(host, value, services),
+                Some(Ok(lead)) => {
+                    crosses.set(crosses.get().and(lead.crosses));
+                    leads_to(host, value, &lead.services)
+                }
             }
         };
         self.outcomes = match plugin {
@@ -94,6 +122,7 @@ impl Pod {
             }
             None => requests.iter().map(|_| Outcome::Unknown).collect(),
         };
+        self.crosses = crosses.get();
     }
 }
 
@@ -104,16 +133,16 @@ fn leads_to(host: &str, value: &str, services: &[String]) -> Result<(), String> 
     let target = value.rsplit_once('.').map_or(value, |(target, _)| target);
     let target = target.split('~').next().unwrap_or_default();
     let first = |rest: &str| rest.split(['.', ':']).next().unwrap_or_default().to_owned();
-    let wanted = match (target.strip_prefix("service."), target.strip_prefix("import.")) {
-        (Some(service), _) => first(service),
+    let (wanted, own) = match (target.strip_prefix("service."), target.strip_prefix("import.")) {
+        (Some(service), _) => (first(service), None),
         (None, Some(import)) => {
             let tier = import.rsplit('.').next().unwrap_or_default();
-            format!("route-openshift-io-{}-{tier}", first(import))
+            (format!("route-openshift-io-{}-{tier}", first(import)), Some(first(import)))
         }
-        (None, None) => format!("{name}-{namespace}-{target}"),
+        (None, None) => (format!("{name}-{namespace}-{target}"), Some(name.to_owned())),
     };
     // Of a tier, this cluster's share goes to the Service itself.
-    let is_wanted = |service: &String| service.starts_with(&wanted) || service == name;
+    let is_wanted = |service: &String| service.starts_with(&wanted) || own.as_ref() == Some(service);
     match services.iter().find(|service| !is_wanted(service)) {
         _ if services.is_empty() => Err("500: no backend".to_owned()),
         None => Ok(()),

@@ -3,11 +3,15 @@
 use mcwan_core::emit::object::Kind;
 use mcwan_core::moment::Moment;
 use mcwan_core::snapshot::Key;
+use mcwan_core::translate::gateway_pods::{ADMITTED_CONDITION, GATEWAY_LABEL};
 use mcwan_core::watched::Watched;
 use serde_json::{Value, json};
 
+use crate::gateway::{Gate, Pod, Stage};
+use crate::replica::{CLUSTER, clock};
 use crate::script::{
-    Backend, CLUSTERS, ExportWish, Extra, HOSTS, ImportWish, PATHS, PORTS, ROUTED_HOST, SERVICES, TIERS,
+    Backend, CLUSTERS, ExportWish, Extra, HOSTS, ImportWish, PATHS, POLICIES, PORTS, PolicyWish, ROUTED_HOST, SECRETS,
+    SERVICES, Side, TIERS,
 };
 
 const GROUP: &str = "mc-wan.l7mp.io";
@@ -50,15 +54,32 @@ pub(crate) fn tier(tier: usize, port: u16) -> Input {
     Input::new(Watched::WanPolicy, "", TIERS[tier], json!({"spec": {"port": port}}))
 }
 
-pub(crate) fn cluster(cluster: usize, tiers: [Option<u16>; 2], pods: u8) -> Input {
-    let tiers: Vec<_> =
-        TIERS.iter().zip(tiers).filter_map(|(name, port)| Some(json!({"name": name, "port": port?}))).collect();
-    let addresses: Vec<_> = (0..pods).map(|pod| format!("10.{}.1.{pod}", cluster + 1)).collect();
-    let body = json!({
-        "metadata": {"labels": {"mc-wan.l7mp.io/cluster": CLUSTERS[cluster]}},
-        "spec": {"tiers": tiers, "egressGateways": [{"namespace": "a", "addresses": addresses}]},
-    });
+pub(crate) fn cluster(cluster: usize, mut labels: Value, spec: &Value) -> Input {
+    labels["mc-wan.l7mp.io/cluster"] = CLUSTERS[cluster].into();
+    let body = json!({"metadata": {"labels": labels}, "spec": spec});
     Input::new(Watched::Emitted(Kind::WanCluster), REGISTRY, CLUSTERS[cluster], body)
+}
+
+/// What a policy is called.
+pub(crate) fn policy_key(place: usize) -> Key {
+    Key::new(REGISTRY, POLICIES[place])
+}
+
+pub(crate) fn policy(place: usize, wish: &PolicyWish) -> Input {
+    let selector = |side: &Side| match side {
+        Side::Any => Value::Null,
+        Side::Region(region) => json!({"matchLabels": {"region": region}}),
+        Side::Own => json!({"matchLabels": {"kubernetes.io/metadata.name": CLUSTER}}),
+    };
+    let tiers = wish.tiers.as_ref().map(|tiers| tiers.iter().map(|tier| TIERS[*tier]).collect::<Vec<_>>());
+    let key = policy_key(place);
+    let spec = if place == 0 {
+        json!({"tiers": tiers, "noConnectOnConflict": wish.is_strict})
+    } else {
+        let [left, right] = &wish.sides;
+        json!({"tiers": tiers, "leftClusterSelector": selector(left), "rightClusterSelector": selector(right)})
+    };
+    Input::new(Watched::ConnectionPolicy, REGISTRY, &key.name, json!({"spec": spec}))
 }
 
 pub(crate) fn export(cluster: usize, service: usize, wish: &ExportWish) -> Input {
@@ -203,6 +224,14 @@ pub(crate) fn openshift_route() -> Input {
     Input::new(Watched::OpenshiftRoute, namespace, "hosts", json!({"metadata": metadata, "spec": spec}))
 }
 
+/// The same by TLS with the certificate of a Secret; in the clear, clients are sent there.
+pub(crate) fn tls_route(secret: usize) -> Input {
+    let mut input = openshift_route();
+    input.body["spec"]["tls"] = json!({"termination": "edge", "insecureEdgeTerminationPolicy": "Redirect",
+        "externalCertificate": {"name": SECRETS[secret]}});
+    input
+}
+
 /// What lets routes of the second namespace give rules for imports of the first.
 pub(crate) fn admission() -> Input {
     let from = json!({"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "namespace": "b"});
@@ -215,16 +244,21 @@ pub(crate) fn own_export(namespace: &str, name: &str) -> Input {
     Input::new(Watched::ServiceExport, namespace, name, json!({"metadata": {"annotations": annotations}}))
 }
 
-pub(crate) fn pod(namespace: &str, gateway: &str, name: &str, number: u32, is_ready: bool) -> Input {
-    let address = format!("10.200.{}.{}", number / 200, number % 200 + 1);
-    // Other clusters admit it from the beginning: nobody waits for that here.
-    let admitted = json!({"type": "mc-wan.l7mp.io/Admitted", "status": "True", "message": address});
+/// A pod as its node tells of it, beside what others tell.
+pub(crate) fn pod(pod: &Pod) -> Input {
+    let Pod { namespace, gateway, name, born, .. } = pod;
+    let is_ready = pod.stage == Stage::Ready;
+    let admitted = match pod.gate {
+        Gate::Closed => "False",
+        Gate::Admitted | Gate::Late => "True",
+    };
+    let admitted = json!({"type": ADMITTED_CONDITION, "status": admitted, "message": pod.address()});
     let body = json!({
-        "metadata": {"labels": {"gateway.networking.k8s.io/gateway-name": gateway}},
+        "metadata": {"labels": {GATEWAY_LABEL: gateway}, "creationTimestamp": clock(*born)},
         "spec": {"containers": []},
         "status": {
             "phase": "Running",
-            "podIPs": [{"ip": address}],
+            "podIPs": [{"ip": pod.address()}],
             "conditions": [{"type": "Ready", "status": if is_ready { "True" } else { "False" }}, admitted],
         },
     });

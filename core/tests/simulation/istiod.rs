@@ -1,12 +1,13 @@
 //! Istiod: each kind by a watch of its own, and what it makes of them for gateways.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::net::IpAddr;
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use mcwan_core::emit::kubernetes::{names, steering_value_of};
 use mcwan_core::emit::object::Kind;
 use mcwan_core::snapshot::Key;
+use mcwan_core::translate::Admitted;
 use mcwan_core::watched::Watched;
 use mcwan_policy::wire::{self, PluginConfig};
 use mcwan_policy::{PORT_HEADER, RouteTable};
@@ -14,6 +15,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::api_server::{ApiServer, Stored};
+use crate::script::FIRST_PORT;
 
 /// The kinds that it watches.
 pub(crate) const KINDS: [Kind; 7] = [
@@ -65,9 +67,38 @@ pub(crate) struct Address {
 pub(crate) struct Routes {
     pub(crate) listeners: BTreeSet<u16>,
     /// Who may connect; none: whoever likes.
-    pub(crate) admitted: Option<BTreeSet<IpAddr>>,
-    /// Where each rule leads: the Services, or why to none.
-    pub(crate) rules: HashMap<Address, Result<Vec<String>, String>>,
+    pub(crate) admitted: Option<Admitted>,
+    /// Where each rule leads, or why to nowhere.
+    pub(crate) rules: HashMap<Address, Result<Lead, String>>,
+}
+
+/// Where a rule leads.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Lead {
+    /// The Services.
+    pub(crate) services: Vec<String>,
+    pub(crate) crosses: Crossings,
+}
+
+/// Other clusters, and the ports of tiers that requests come to them on.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Crossings(u16);
+
+impl Crossings {
+    fn bit(cluster: usize, port: u16) -> u16 {
+        let tier = port.checked_sub(FIRST_PORT).filter(|tier| *tier < 8);
+        tier.map_or(0, |tier| 1 << (cluster * 8 + usize::from(tier)))
+    }
+
+    /// Whether a cluster is among them, on a port.
+    pub(crate) fn has(self, cluster: usize, port: u16) -> bool {
+        self.0 & Self::bit(cluster, port) != 0
+    }
+
+    /// All of both.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
 }
 
 /// What gateways are told of the filter.
@@ -131,10 +162,7 @@ impl Istiod {
         let Some(live) = self.known.get(&Kind::Gateway).and_then(|known| known.get(&id)) else { return routes };
         routes.listeners.extend(names::listener_ports(&live.body));
         let policy = self.known.get(&Kind::AuthorizationPolicy).and_then(|known| known.get(&id));
-        routes.admitted = policy.map(|policy| {
-            let blocks = items(&policy.body, "/spec/rules/0/from/0/source/notIpBlocks");
-            blocks.filter_map(|block| block.as_str()?.parse().ok()).collect()
-        });
+        routes.admitted = policy.map(|policy| admitted(&policy.body));
         let own = self.known.get(&Kind::HttpRoute).into_iter().flatten();
         let own: Vec<_> = own
             .filter(|(key, _)| *key.namespace == *namespace)
@@ -152,14 +180,20 @@ impl Istiod {
                 if at.listener != 0 && !routes.listeners.contains(&at.listener) {
                     continue;
                 }
-                let leads = rule.backends.iter().map(|backend| self.resolve(namespace, backend));
-                routes.rules.insert(at, leads.collect());
+                let mut crosses = Crossings::default();
+                let leads = rule.backends.iter().map(|backend| {
+                    let (service, more) = self.resolve(namespace, backend)?;
+                    crosses = crosses.and(more);
+                    Ok(service)
+                });
+                let services: Result<_, String> = leads.collect();
+                routes.rules.insert(at, services.map(|services| Lead { services, crosses }));
             }
         }
         routes
     }
 
-    fn resolve(&self, from: &str, backend: &Backend) -> Result<String, String> {
+    fn resolve(&self, from: &str, backend: &Backend) -> Result<(String, Crossings), String> {
         let Backend { namespace, name, port } = backend;
         let key = Key::new(namespace.as_str(), name.as_str());
         let of = |kind| self.known.get(&kind).into_iter().flatten();
@@ -179,12 +213,13 @@ impl Istiod {
         if !items(&service.body, "/spec/ports").any(|item| item["port"] == *port) {
             return Err(format!("Service {key} has no port {port}"));
         }
-        let has_endpoints = of(Kind::EndpointSlice).any(|(slice, stored)| {
+        let slices = of(Kind::EndpointSlice).filter(|(slice, stored)| {
             *slice.namespace == **namespace
                 && stored.body["metadata"]["labels"]["kubernetes.io/service-name"] == name.as_str()
                 && items(&stored.body, "/endpoints").next().is_some()
         });
-        if has_endpoints { Ok(name.clone()) } else { Err(format!("Service {key} has no endpoints")) }
+        let crosses = slices.map(|(_, stored)| crosses(&stored.body)).reduce(Crossings::and);
+        crosses.map(|crosses| (name.clone(), crosses)).ok_or_else(|| format!("Service {key} has no endpoints"))
     }
 }
 
@@ -197,6 +232,32 @@ impl Plugin {
     }
 }
 
+/// Whom an `AuthorizationPolicy` admits, by the form in which it denies all others.
+fn admitted(policy: &Value) -> Admitted {
+    let mut admitted = Admitted::default();
+    for rule in items(policy, "/spec/rules") {
+        let blocks = items(rule, "/from/0/source/notIpBlocks");
+        let addresses = blocks.filter_map(|block| block.as_str()?.parse().ok()).collect();
+        match rule.pointer("/to/0/operation/ports/0").and_then(Value::as_str).and_then(|port| port.parse().ok()) {
+            Some(port) => drop(admitted.fewer.insert(port, addresses)),
+            None => admitted.anywhere = addresses,
+        }
+    }
+    admitted
+}
+
+/// To which clusters and on which ports the endpoints of a slice lead: each cluster has addresses of its own.
+fn crosses(slice: &Value) -> Crossings {
+    let ports = || items(slice, "/ports").filter_map(|port| u16::try_from(port["port"].as_u64()?).ok());
+    let addresses = items(slice, "/endpoints").flat_map(|endpoint| items(endpoint, "/addresses"));
+    let clusters = addresses.filter_map(|address| match address.as_str()?.parse::<Ipv4Addr>().ok()?.octets() {
+        [10, cluster @ 1..=2, 0, _] => Some(usize::from(cluster - 1)),
+        _ => None,
+    });
+    let bits = clusters.flat_map(|cluster| ports().map(move |port| Crossings(Crossings::bit(cluster, port))));
+    bits.fold(Crossings::default(), Crossings::and)
+}
+
 fn items<'v>(body: &'v Value, pointer: &str) -> impl Iterator<Item = &'v Value> {
     body.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
 }
@@ -204,7 +265,9 @@ fn items<'v>(body: &'v Value, pointer: &str) -> impl Iterator<Item = &'v Value> 
 /// The rules of a route. One without a steering value has none: what takes it was steered by nobody.
 fn parse(route: &Value) -> Vec<ParsedRule> {
     let section = route.pointer("/spec/parentRefs/0/sectionName").and_then(Value::as_str).unwrap_or_default();
-    let listener = section.strip_prefix("http-").and_then(|port| port.parse().ok()).unwrap_or_default();
+    let of_port = route.pointer("/spec/parentRefs/0/port").and_then(Value::as_u64);
+    let listener = section.strip_prefix("http-").and_then(|port| port.parse().ok());
+    let listener = listener.or_else(|| u16::try_from(of_port?).ok()).unwrap_or_default();
     let hosts: Vec<_> = items(route, "/spec/hostnames").filter_map(Value::as_str).collect();
     let mut parsed = Vec::new();
     for rule in items(route, "/spec/rules") {

@@ -12,9 +12,11 @@ mod gateway;
 mod inputs;
 mod istiod;
 mod orders;
+mod others;
 mod replica;
 mod runs;
 mod script;
+mod secrets;
 mod settle;
 mod shrink;
 mod told;
@@ -42,8 +44,15 @@ fn most_schedules_hold() {
 /// With each safeguard taken out, the simulation finds that it is missed.
 #[test]
 fn every_safeguard_is_missed() {
-    let safeguards =
-        [Safeguard::Backing, Safeguard::InForce, Safeguard::Announcement, Safeguard::Prune, Safeguard::Recovery];
+    let safeguards = [
+        Safeguard::Backing,
+        Safeguard::InForce,
+        Safeguard::Announcement,
+        Safeguard::Prune,
+        Safeguard::Recovery,
+        Safeguard::Admission,
+        Safeguard::Readiness,
+    ];
     let mut is_missed = true;
     for lack in [Lack::Lead, Lack::Grace, Lack::Gate].into_iter().chain(safeguards.map(Lack::Safeguard)) {
         let failure = first_failure(0..2_000, lack);

@@ -20,6 +20,7 @@ use mcwan_core::watched::Watched;
 
 use crate::api_server::{ApiServer, Stored};
 use crate::script::{self, imports};
+use crate::secrets::Secrets;
 
 /// A replica.
 pub(crate) struct Replica {
@@ -36,6 +37,8 @@ pub(crate) struct Replica {
     pub(crate) wake: Option<Moment>,
     /// What it knows of the module.
     pub(crate) module: ModuleVerdict,
+    /// What it knows of Secrets.
+    pub(crate) secrets: Secrets,
     /// The imports as it saw them last.
     pub(crate) seen: Vec<Option<Arc<Import>>>,
 }
@@ -64,6 +67,11 @@ pub(crate) enum Request {
 pub(crate) const CLUSTER: &str = "own";
 /// How long a cluster may be silent.
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
+
+/// The time of the clock at a moment.
+pub(crate) fn clock(now: Moment) -> Timestamp {
+    Timestamp::from_second(1_795_305_600).unwrap() + now.since_start()
+}
 
 pub(crate) fn steering_key(number: u8) -> SteeringKey {
     format!("0123456789abcdef{number}").parse().unwrap()
@@ -105,8 +113,7 @@ impl Replica {
             Lack::Nothing | Lack::Gate | Lack::Safeguard(_) => Timing::default(),
         };
         let mut rollout = Rollout::new(CLUSTER, LEASE, options(key), settings(), timing, seed, now);
-        // Conditions may flip at whatever time.
-        rollout.set_clock(Time(Timestamp::UNIX_EPOCH));
+        rollout.set_clock(Time(clock(now)));
         Self {
             rollout: match lack {
                 Lack::Safeguard(safeguard) => rollout.without(safeguard),
@@ -119,6 +126,7 @@ impl Replica {
             term: 0,
             wake: None,
             module: ModuleVerdict::Unchecked,
+            secrets: Secrets::default(),
             seen: vec![None; imports().len()],
         }
     }

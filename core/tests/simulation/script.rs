@@ -49,6 +49,14 @@ pub(crate) enum Step {
     NoTier(Tier),
     /// Requests of another cluster come from so many addresses.
     Gateways(Cluster, u8),
+    /// Somebody writes a policy of which clusters may use which tier.
+    Policy(usize, PolicyWish),
+    /// Somebody deletes it.
+    NoPolicy(usize),
+    /// Somebody labels another cluster.
+    Region(Cluster, Option<&'static str>),
+    /// Another cluster hears of nothing.
+    Deaf(Cluster, Duration),
     /// A Service of this cluster that rules may name, in the first namespace.
     Local,
     /// There is none.
@@ -75,8 +83,14 @@ pub(crate) enum Step {
     NoAdmit,
     /// Somebody writes a `Route` of `OpenShift` in the first namespace.
     OpenshiftRoute,
+    /// The same `Route` speaks TLS with the certificate of a Secret.
+    TlsRoute(Secret),
     /// Somebody deletes it.
     NoOpenshiftRoute,
+    /// The controller may read a Secret.
+    MayRead(Secret),
+    /// It may not.
+    MayNotRead(Secret),
     /// This cluster exports one of two services of the first namespace.
     OwnExport(Service),
     /// It does so no more.
@@ -85,6 +99,10 @@ pub(crate) enum Step {
     Key(u8),
     /// A namespace goes, with everything in it, and comes again.
     Namespace(u8),
+    /// A namespace comes.
+    NamespaceComes(u8),
+    /// A namespace goes, with everything in it.
+    NamespaceGoes(u8),
     /// The API server refuses to write objects of a kind for an import, or does not know the kind.
     Refuse(Kind, Option<Service>, Duration),
     /// The definition of a kind that we write goes, with all its objects, and comes again.
@@ -117,6 +135,8 @@ pub(crate) type Service = usize;
 pub(crate) type Cluster = usize;
 /// A tier, by its number.
 pub(crate) type Tier = usize;
+/// A Secret of the first namespace, by its number.
+pub(crate) type Secret = usize;
 
 /// What is known of the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,6 +169,27 @@ pub(crate) enum Backend {
     Granted,
 }
 
+/// A policy of which clusters may use which tier.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct PolicyWish {
+    /// The clusters on both sides; of the one for all others it says nothing.
+    pub(crate) sides: [Side; 2],
+    /// The tiers; none: any.
+    pub(crate) tiers: Option<Vec<Tier>>,
+    /// Of the one for all others: whether clusters that several are for have no tier.
+    pub(crate) is_strict: bool,
+}
+
+/// The clusters on one side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Any,
+    /// Those with this label.
+    Region(&'static str),
+    /// This one.
+    Own,
+}
+
 /// What makes another target of the same destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extra {
@@ -174,10 +215,18 @@ pub(crate) const NAMESPACES: [&str; 2] = ["a", "b"];
 pub(crate) const HOSTS: [&str; 2] = ["one.example", "two.example"];
 /// The host of the `Route`.
 pub(crate) const ROUTED_HOST: &str = "routed.example";
+/// The Secrets with its certificates.
+pub(crate) const SECRETS: [&str; 2] = ["one-tls", "two-tls"];
 /// Those of them that this cluster may export, too: in the first namespace.
 pub(crate) const OWN: [&str; 2] = [SERVICES[0].1, SERVICES[1].1];
 /// The clusters that export.
 pub(crate) const CLUSTERS: [&str; 2] = ["c1", "c2"];
+/// The policies; the first is for all clusters that no other is for.
+pub(crate) const POLICIES: [&str; 3] = ["default", "left", "right"];
+/// What clusters are labelled.
+pub(crate) const REGIONS: [&str; 2] = ["eu", "us"];
+/// The lowest port of a tier.
+pub(crate) const FIRST_PORT: u16 = 31_111;
 /// The tiers.
 pub(crate) const TIERS: [&str; 2] = ["high", "low"];
 /// The paths that rules are for; the first is for all.
@@ -191,6 +240,44 @@ pub(crate) fn imports() -> Vec<Key> {
     let services = SERVICES.map(|(namespace, name)| Key::new(namespace, name));
     let seen = view(NAMESPACES[1], &services[0]);
     services.into_iter().chain([seen, of_hosts(NAMESPACES[0])]).collect()
+}
+
+impl Step {
+    /// The namespace in which it makes something.
+    pub(crate) fn makes_in(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Import(service, _) | Self::Route(service, ..) => SERVICES[*service].0,
+            Self::Calls(_)
+            | Self::Local
+            | Self::Endpoints
+            | Self::OwnExport(_)
+            | Self::Admit
+            | Self::OpenshiftRoute
+            | Self::TlsRoute(_)
+            | Self::MayRead(_) => NAMESPACES[0],
+            Self::Grant | Self::Consumer(_) => NAMESPACES[1],
+            _ => return None,
+        })
+    }
+
+    /// Whether who does this does not want that any more, which was refused so far.
+    pub(crate) fn revokes(&self, refused: &Self) -> bool {
+        match (self, refused) {
+            (Self::NoImport(service), Self::Import(known, _))
+            | (Self::NoRoute(service), Self::Route(known, ..))
+            | (Self::NoOwnExport(service), Self::OwnExport(known))
+            | (Self::MayNotRead(service), Self::MayRead(known)) => service == known,
+            (Self::NamespaceGoes(place), Self::NamespaceComes(known)) => place == known,
+            (Self::NoCalls, Self::Calls(_))
+            | (Self::NoLocal, Self::Local)
+            | (Self::NoEndpoints, Self::Endpoints)
+            | (Self::NoOpenshiftRoute, Self::OpenshiftRoute | Self::TlsRoute(_))
+            | (Self::NoGrant, Self::Grant)
+            | (Self::NoAdmit, Self::Admit)
+            | (Self::NoConsumer, Self::Consumer(_)) => true,
+            _ => false,
+        }
+    }
 }
 
 impl Script {
@@ -208,8 +295,11 @@ impl Script {
                 steps.push((gap(&mut rng, true), Step::Import(service, import(&mut rng))));
             }
         }
+        let has_hosts = rng.u8(..6) == 0;
         for _ in 0..rng.usize(2..9) {
-            steps.push((gap(&mut rng, false), step(&mut rng, services)));
+            let is_of_hosts = has_hosts && rng.u8(..3) > 0;
+            let step = if is_of_hosts { step_of_hosts(&mut rng) } else { step(&mut rng, services) };
+            steps.push((gap(&mut rng, false), step));
         }
         Self { seed, pace, steps }
     }
@@ -220,14 +310,14 @@ fn step(rng: &mut Rng, services: usize) -> Step {
     let cluster = rng.usize(..CLUSTERS.len());
     let namespace = rng.u8(..2);
     let while_ = Duration::from_millis(rng.u64(100..60_000));
-    match rng.u8(..64) {
+    match rng.u8(..74) {
         0..20 => Step::Import(service, import(rng)),
         20..25 => Step::Route(service, import(rng), rng.bool().then(|| PORTS[rng.usize(..PORTS.len())])),
         25 => Step::NoRoute(service),
         26..29 => Step::NoImport(service),
         29..34 => Step::Export(cluster, service, export(rng)),
         34..36 => Step::NoExport(cluster, service),
-        36 => Step::Tier(rng.usize(..2), 31_111 + rng.u16(..4)),
+        36 => Step::Tier(rng.usize(..2), FIRST_PORT + rng.u16(..4)),
         37 => Step::NoTier(rng.usize(..2)),
         38 => Step::NoLocal,
         39 => Step::Local,
@@ -236,8 +326,15 @@ fn step(rng: &mut Rng, services: usize) -> Step {
         43..45 => Step::Key(rng.u8(..2)),
         45 => Step::Namespace(namespace),
         46..50 => {
-            let kinds =
-                [Kind::HttpRoute, Kind::HttpRoute, Kind::Service, Kind::Gateway, Kind::WasmPlugin, Kind::EndpointSlice];
+            let kinds = [
+                Kind::HttpRoute,
+                Kind::HttpRoute,
+                Kind::Service,
+                Kind::Gateway,
+                Kind::WasmPlugin,
+                Kind::EndpointSlice,
+                Kind::AuthorizationPolicy,
+            ];
             Step::Refuse(kinds[rng.usize(..kinds.len())], rng.bool().then_some(service), while_)
         }
         50 => Step::Outage(while_ / 4),
@@ -253,8 +350,36 @@ fn step(rng: &mut Rng, services: usize) -> Step {
             Step::Undefine(kinds[rng.usize(..kinds.len())], while_)
         }
         62 => Step::Silent(cluster, Duration::from_secs(40) + while_),
+        64..69 => Step::Policy(rng.usize(..POLICIES.len()), policy(rng)),
+        69 => Step::NoPolicy(rng.usize(..POLICIES.len())),
+        70..72 => Step::Region(cluster, rng.bool().then(|| REGIONS[rng.usize(..REGIONS.len())])),
+        72 => Step::Gateways(cluster, rng.u8(..4)),
+        73 => Step::Deaf(cluster, while_),
         _ if rng.bool() => Step::NoClient(service, if rng.bool() { Kind::Service } else { Kind::McsServiceImport }),
         _ => Step::Rival(service, rng.bool()),
+    }
+}
+
+fn policy(rng: &mut Rng) -> PolicyWish {
+    let sides = [0, 1].map(|_| match rng.u8(..4) {
+        0 => Side::Any,
+        1 => Side::Own,
+        _ => Side::Region(REGIONS[rng.usize(..REGIONS.len())]),
+    });
+    let tiers = rng.bool().then(|| (0..TIERS.len()).filter(|_| rng.bool()).collect());
+    PolicyWish { sides, tiers, is_strict: rng.bool() }
+}
+
+fn step_of_hosts(rng: &mut Rng) -> Step {
+    let secret = rng.usize(..SECRETS.len());
+    match rng.u8(..16) {
+        0..3 => Step::OpenshiftRoute,
+        3..7 => Step::TlsRoute(secret),
+        7..9 => Step::NoOpenshiftRoute,
+        9..12 => Step::MayRead(secret),
+        12..14 => Step::MayNotRead(secret),
+        14 => Step::NamespaceGoes(0),
+        _ => Step::NamespaceComes(0),
     }
 }
 

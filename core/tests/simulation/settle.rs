@@ -53,7 +53,8 @@ impl World {
         for kind in Watched::all() {
             events.extend(fresh.events(kind, &self.api, true).into_iter().map(Event::Watch));
         }
-        events.extend([Event::Module(ModuleVerdict::Sound), Event::Leading(true)]);
+        let secrets = Event::ReadableSecrets(self.readable());
+        events.extend([secrets, Event::Module(ModuleVerdict::Sound), Event::Leading(true)]);
         let (mut now, end) = (self.now, self.now + QUIET_MINUTES);
         while now <= end {
             let event = events.pop_front().unwrap_or(Event::Time);
@@ -80,7 +81,7 @@ impl World {
                     Command::WriteStatus { patch } => {
                         return Err(format!("a fresh replica says {} of {}", patch.body, patch.key));
                     }
-                    Command::Touch { .. } | Command::Tell { .. } => None,
+                    Command::Touch { .. } | Command::OpenGate { .. } | Command::Tell { .. } => None,
                 });
             }
             if events.is_empty() {

@@ -3,13 +3,12 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use mcwan_core::emit::plugin::Plugin;
 use mcwan_core::snapshot::change::{Change, InputKind};
 use mcwan_core::snapshot::{Key, Objects, Snapshot, input, is_of_hosts, view, viewed};
-use mcwan_core::translate::{Import, Options, SteeringKey, Translator};
+use mcwan_core::translate::{Admitted, Import, Options, SteeringKey, Tier, Translator};
 use mcwan_policy::sla::Levels;
 use mcwan_policy::wire::UnknownHosts;
 use mcwan_policy::{Decision, HeaderLine, RouteTable, limits, wire};
@@ -69,7 +68,11 @@ pub(crate) struct State {
 impl Told {
     pub(crate) fn new(options: Options) -> Self {
         let mut told = Self {
-            snapshot: Snapshot { namespaces: Some(Objects::default()), ..Snapshot::default() },
+            snapshot: Snapshot {
+                namespaces: Some(Objects::default()),
+                secrets: Some(BTreeMap::new()),
+                ..Snapshot::default()
+            },
             translator: Translator::new(options),
             versions: imports().into_iter().map(|key| (key, vec![None])).collect(),
             outcomes: imports().into_iter().map(|key| (key, vec![Vec::new()])).collect(),
@@ -85,8 +88,13 @@ impl Told {
     }
 
     /// Where requests of other clusters to a namespace come from.
-    pub(crate) fn admitted(&self, namespace: &str) -> BTreeSet<IpAddr> {
-        self.translator.admitted(&self.snapshot, namespace).anywhere
+    pub(crate) fn admitted(&self, namespace: &str) -> Admitted {
+        self.translator.admitted(&self.snapshot, namespace)
+    }
+
+    /// Whether policies let this cluster and another one meet on a tier.
+    pub(crate) fn permits(&self, cluster: &str, tier: &str) -> bool {
+        self.translator.exports().connection(cluster).is_none_or(|pair| !pair.forbids(tier))
     }
 
     /// Somebody has written an object.
@@ -110,6 +118,12 @@ impl Told {
             return Vec::new();
         }
         let changes = self.snapshot.judge(stale.clone());
+        self.update(&changes)
+    }
+
+    /// Which Secrets the controller may read.
+    pub(crate) fn allow(&mut self, secrets: BTreeMap<Key, bool>) -> Vec<Key> {
+        let changes = self.snapshot.allow(secrets);
         self.update(&changes)
     }
 
@@ -288,6 +302,13 @@ pub(crate) fn decide(
     }
 }
 
+/// Whether an import has a port, and on each tier somebody serves it who may be called: where policies leave a tier to clusters
+/// that do not have the port, the answer is 500.
+pub(crate) fn is_served(import: &Import, port: u16) -> bool {
+    let is_on = |tier: &Tier| tier.sources.iter().any(|source| source.ports.contains(&port));
+    import.ports.contains(&port) && import.tiers.iter().all(is_on)
+}
+
 /// A host by which clients ask for it.
 pub(crate) fn host_of(import: &Key) -> String {
     if is_of_hosts(import) {
@@ -300,7 +321,7 @@ pub(crate) fn host_of(import: &Key) -> String {
 /// Requests that cover all rules that scripts may tell of.
 fn requests(namespace: &str) -> Vec<Request> {
     let own = imports().into_iter().filter(|import| *import.namespace == *namespace);
-    let own = own.map(|import| (host_of(&import), if is_of_hosts(&import) { &[80][..] } else { &PORTS }));
+    let own = own.map(|import| (host_of(&import), if is_of_hosts(&import) { &[80, 443][..] } else { &PORTS }));
     let others = HOSTS.map(|host| (host.to_owned(), &PORTS[..]));
     let mut requests = Vec::new();
     for (host, ports) in own.chain(others) {

@@ -1,7 +1,9 @@
 //! A cluster in virtual time: what happens next, and what comes of it.
 
 mod mesh;
+mod namespaces;
 mod replicas;
+mod secrets;
 mod steps;
 
 pub(crate) use replicas::conditions;
@@ -23,8 +25,9 @@ use crate::check::Check;
 use crate::gateway::Pod;
 use crate::inputs::{self, Input};
 use crate::istiod::{self, Istiod, Routes};
+use crate::others::{News, Others};
 use crate::replica::{self, Lack, Replica, Request};
-use crate::script::{NAMESPACES, Pace, Script, Step};
+use crate::script::{Cluster, NAMESPACES, Pace, Script, Step};
 use crate::told::Told;
 
 const EGRESS: &str = "mcwan-egress";
@@ -41,7 +44,7 @@ pub(crate) static STEPS: std::sync::atomic::AtomicUsize = std::sync::atomic::Ato
 pub(crate) static RECONCILED: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
 
 /// Something that happens at some time.
-enum Happening {
+pub(crate) enum Happening {
     Step(usize),
     /// A replica starts.
     Start(usize),
@@ -55,6 +58,10 @@ enum Happening {
     Module(usize, u32),
     /// A replica hears which the key of steering values is.
     Key(usize, u32),
+    /// The API server says to a replica whether it may read a Secret.
+    MayRead(usize, u32, Key),
+    /// A replica hears which Secrets it may read.
+    Secrets(usize, u32),
     Wake(usize, u32),
     /// What istiod knows of a kind is brought up to date.
     Sync(Kind),
@@ -71,19 +78,27 @@ enum Happening {
     Collect(Watched, Key, Box<str>),
     /// Gateways must admit whom other clusters have published by then.
     Admitted(Moment),
+    /// They must not steer any more to where policies of that time forbid.
+    NotSteered(Moment),
+    /// Something becomes of another cluster.
+    Other(Cluster, News),
+    /// Requests must be able to come to a pod.
+    Open(u32),
     /// Clusters renew their Leases.
     Renew,
     /// What is in a namespace goes.
     Sweep(&'static str),
     /// A namespace comes again.
     Again(&'static str),
+    /// What was refused for want of a namespace is tried again.
+    Retry,
     /// A namespace that has come again is known to who leads.
     Trust(&'static str),
 }
 
 /// A cluster.
 pub(crate) struct World {
-    script: Script,
+    pub(crate) script: Script,
     pub(crate) lack: Lack,
     pub(crate) now: Moment,
     rng: Rng,
@@ -98,6 +113,12 @@ pub(crate) struct World {
     pub(crate) pods: BTreeMap<u32, Pod>,
     replicas: [Replica; 2],
     key: u8,
+    /// The Secrets that the controller may read.
+    granted: BTreeSet<Key>,
+    /// Those that it might read at any time.
+    once_granted: BTreeSet<Key>,
+    /// What was refused for want of a namespace.
+    refused: Vec<Step>,
     /// When it became another one.
     rotated: Option<Moment>,
     /// Since when somebody leads.
@@ -105,14 +126,13 @@ pub(crate) struct World {
     /// How often somebody began to.
     terms: u32,
     module: ModuleVerdict,
-    tiers: [Option<u16>; 2],
-    /// From how many addresses requests of other clusters come.
-    gateways: [u8; 2],
+    pub(crate) tiers: [Option<u16>; 2],
+    pub(crate) others: Others,
     /// When somebody last took away what clients of an import call, or what shows them its address.
     taken: BTreeMap<(Key, Kind), Moment>,
     /// When something was last in the way of everything, or will be.
-    disturbed: Moment,
-    outage: Moment,
+    pub(crate) disturbed: Moment,
+    pub(crate) outage: Moment,
     /// Until when clusters do not renew their Leases.
     silent: [Moment; 2],
     /// Nothing fails from then on.
@@ -142,12 +162,15 @@ impl World {
             pods: BTreeMap::new(),
             replicas: [0, 1].map(|place| Replica::new(place, 0, script.seed, lack, now)),
             key: 0,
+            granted: BTreeSet::new(),
+            once_granted: BTreeSet::new(),
+            refused: Vec::new(),
             rotated: None,
             led: now,
             terms: 0,
             module: ModuleVerdict::Sound,
             tiers: [Some(31_111), Some(31_112)],
-            gateways: [1, 1],
+            others: Others::new(),
             taken: BTreeMap::new(),
             disturbed: now,
             outage: now,
@@ -167,7 +190,7 @@ impl World {
         }
         for tier in 0..2 {
             self.put(inputs::tier(tier, self.tiers[tier].unwrap()));
-            self.put(inputs::cluster(tier, self.tiers, self.gateways[tier]));
+            self.call(tier, 1);
         }
         self.put(inputs::service("a", "local", &crate::script::PORTS));
         self.put(inputs::slice("a", "local"));
@@ -213,11 +236,11 @@ impl World {
         self.settle()
     }
 
-    fn at(&mut self, after: Duration, happening: Happening) {
+    pub(crate) fn at(&mut self, after: Duration, happening: Happening) {
         self.at_moment(self.now + after, happening);
     }
 
-    fn at_moment(&mut self, then: Moment, happening: Happening) {
+    pub(crate) fn at_moment(&mut self, then: Moment, happening: Happening) {
         self.number += 1;
         self.queue.insert((then.max(self.now), self.number), happening);
     }
@@ -242,7 +265,7 @@ impl World {
     }
 
     /// A delay that is mostly short.
-    fn delay(&mut self, most: u64) -> Duration {
+    pub(crate) fn delay(&mut self, most: u64) -> Duration {
         let micros = most * 1000;
         Duration::from_micros(match self.rng.u8(..16) {
             0..10 => self.rng.u64(1..=micros / 10),
@@ -252,12 +275,12 @@ impl World {
     }
 
     /// The same where promises say how long it is at most.
-    fn channel(&mut self, kept: u64, late: u64) -> Duration {
+    pub(crate) fn channel(&mut self, kept: u64, late: u64) -> Duration {
         let most = if self.script.pace == Pace::Late && !self.is_calm() { late } else { kept };
         self.delay(most)
     }
 
-    fn put(&mut self, input: Input) {
+    pub(crate) fn put(&mut self, input: Input) {
         let kind = input.kind;
         let told = self.api.put(input);
         if let Some(kind) = kind.input() {
@@ -338,6 +361,10 @@ impl World {
             Happening::Key(place, life) if self.replicas[place].life == life => {
                 self.step(place, Event::SteeringKey(replica::steering_key(self.key)));
             }
+            Happening::MayRead(place, life, secret) if self.replicas[place].life == life => {
+                self.may_read(place, secret);
+            }
+            Happening::Secrets(place, life) if self.replicas[place].life == life => self.tell_secrets(place),
             Happening::Wake(place, life)
                 if self.replicas[place].life == life && self.replicas[place].wake == Some(self.now) =>
             {
@@ -348,7 +375,9 @@ impl World {
             | Happening::Answer(..)
             | Happening::Wake(..)
             | Happening::Module(..)
-            | Happening::Key(..) => {}
+            | Happening::Key(..)
+            | Happening::MayRead(..)
+            | Happening::Secrets(..) => {}
             Happening::Sync(kind) => self.sync_istiod(kind),
             Happening::Push => self.push(),
             Happening::Observe(key, uid, generation) => self.api.observe(&key, &uid, generation),
@@ -372,21 +401,20 @@ impl World {
                 }
             }
             Happening::Admitted(since) => self.must_admit(since),
+            Happening::NotSteered(since) => self.must_not_steer(since),
+            Happening::Other(cluster, news) => self.of_other(cluster, news),
+            Happening::Open(number) => self.must_be_open(number),
             Happening::Sweep(namespace) => self.sweep(namespace),
             Happening::Renew => self.renew(),
             Happening::Trust(namespace) => self.trust(namespace),
             Happening::Again(namespace) => {
-                self.api.terminating.retain(|known| known != namespace);
-                self.put(inputs::namespace(namespace));
+                self.found(namespace);
                 if namespace == "a" {
                     self.put(inputs::service("a", "local", &crate::script::PORTS));
                     self.put(inputs::slice("a", "local"));
                 }
-                self.at(Duration::from_secs(3), Happening::Trust(namespace));
-                for gateway in [EGRESS, INGRESS] {
-                    self.deploy(namespace, gateway);
-                }
             }
+            Happening::Retry => self.retry(),
         }
     }
 }

@@ -8,7 +8,7 @@ use mcwan_policy::wire::Action;
 use crate::gateway::{Pod, Stage};
 use crate::istiod::{Address, all_addresses};
 use crate::script::NAMESPACES;
-use crate::told::{State, host_of};
+use crate::told::{State, host_of, is_served};
 use crate::world::World;
 
 impl World {
@@ -16,6 +16,9 @@ impl World {
     pub(crate) fn examine(&mut self) -> Result<(), String> {
         if let Some(wrong) = self.api.trespasses.pop().or_else(|| self.check.wrongs.pop()) {
             return Err(wrong);
+        }
+        if std::mem::take(&mut self.others.is_due) | self.check.is_due {
+            self.examine_admission()?;
         }
         if std::mem::take(&mut self.check.is_due) {
             for namespace in NAMESPACES {
@@ -109,8 +112,7 @@ impl World {
                 for (place, request) in known.requests.iter().enumerate() {
                     let (wanted, found) = (&last.outcomes[place], &pod.outcomes[place]);
                     let version = wanted.import().and_then(|import| self.told.version(import, last.versions[import]));
-                    let is_served = version.is_some_and(|version| version.ports.contains(&request.port));
-                    if is_served && wanted != found {
+                    if version.is_some_and(|version| is_served(version, request.port)) && wanted != found {
                         return Err(format!("in the end, {request:?} at {} is {found:?}, not {wanted:?}", pod.name));
                     }
                 }
@@ -130,7 +132,11 @@ impl Pod {
         self.is_of(namespace) && self.serves()
     }
 
-    fn is_of(&self, namespace: &str) -> bool {
+    pub(crate) fn is_of(&self, namespace: &str) -> bool {
         self.namespace == namespace && self.gateway == "mcwan-egress"
+    }
+
+    pub(crate) fn is_ingress(&self) -> bool {
+        self.gateway == "mcwan-ingress"
     }
 }

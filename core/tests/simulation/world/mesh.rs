@@ -6,13 +6,18 @@ use std::time::Duration;
 use mcwan_core::emit::object::Kind;
 use mcwan_core::moment::Moment;
 use mcwan_core::snapshot::Key;
+use mcwan_core::status::StatusPatch;
+use mcwan_core::translate::gateway_pods::ADMITTED_CONDITION;
 use mcwan_core::watched::Watched;
 
-use super::{EGRESS, Happening, INGRESS, World};
-use crate::gateway::{Pod, Stage};
+use super::{EGRESS, Happening, INGRESS, World, conditions};
+use crate::gateway::{Gate, Pod, Stage};
 use crate::inputs;
-use crate::istiod::Plugin;
+use crate::istiod::{Crossings, Plugin};
 use crate::script::{NAMESPACES, Pace};
+
+/// How soon requests may come to a pod at the latest, though requests of ours get lost: it waits for thirty seconds.
+const OPENED: Duration = Duration::from_mins(1);
 
 impl World {
     pub(super) fn sync_istiod(&mut self, kind: Kind) {
@@ -54,8 +59,7 @@ impl World {
     /// Starts the pods of a Gateway, or ends them.
     pub(super) fn deploy(&mut self, namespace: &'static str, gateway: &'static str) {
         let is_of = |pod: &Pod| pod.namespace == namespace && pod.gateway == gateway;
-        let is_there =
-            self.istiod.has_gateway(namespace, gateway) && !self.api.terminating.iter().any(|known| known == namespace);
+        let is_there = self.istiod.has_gateway(namespace, gateway) && self.api.has_namespace(namespace);
         let lacking = 2 - self.pods.values().filter(|pod| is_of(pod) && pod.stage != Stage::Draining).count().min(2);
         if is_there {
             for _ in 0..lacking {
@@ -77,15 +81,19 @@ impl World {
             gateway,
             name: format!("{gateway}-{number}"),
             number,
+            born: self.now,
             stage: Stage::Starting,
+            gate: if gateway == EGRESS { Gate::Closed } else { Gate::Admitted },
             ready: None,
             mute: Moment::START,
             routes: crate::gateway::Channel::default(),
             plugin: crate::gateway::Channel::default(),
             outcomes: Vec::new(),
+            crosses: Crossings::default(),
         };
-        self.put(inputs::pod(namespace, gateway, &pod.name, number, false));
+        self.put(inputs::pod(&pod));
         self.pods.insert(number, pod);
+        self.at(OPENED, Happening::Open(number));
         let delay = Duration::from_secs(2) + self.delay(6_000);
         self.at(delay, Happening::Connect(number));
     }
@@ -128,11 +136,12 @@ impl World {
     /// A pod knows something else.
     pub(super) fn arrived(&mut self, number: u32) {
         let Some(pod) = self.pods.get_mut(&number) else { return };
-        if pod.stage == Stage::Connected && pod.routes.known.is_some() && pod.plugin.known.is_some() {
+        let is_told = pod.routes.known.is_some() && pod.plugin.known.is_some();
+        if pod.stage == Stage::Connected && is_told && pod.gate != Gate::Closed {
             pod.stage = Stage::Ready;
             pod.ready = Some(self.now);
-            let (namespace, gateway, name) = (pod.namespace, pod.gateway, pod.name.clone());
-            self.put(inputs::pod(namespace, gateway, &name, number, true));
+            let input = inputs::pod(pod);
+            self.put(input);
         }
         let Some(pod) = self.pods.get_mut(&number) else { return };
         if pod.gateway == EGRESS {
@@ -147,8 +156,7 @@ impl World {
         let ready = self.pods.values_mut().find(|pod| pod.namespace == namespace && pod.stage == Stage::Ready);
         let Some(pod) = ready else { return };
         pod.stage = Stage::Draining;
-        let (gateway, name, number) = (pod.gateway, pod.name.clone(), pod.number);
-        let mut input = inputs::pod(namespace, gateway, &name, number, false);
+        let (gateway, number, mut input) = (pod.gateway, pod.number, inputs::pod(pod));
         input.body["metadata"]["deletionTimestamp"] = "2026-11-23T00:00:00Z".into();
         self.put(input);
         let drains = Duration::from_millis(500) + self.delay(20_000);
@@ -160,6 +168,27 @@ impl World {
         if let Some(pod) = self.pods.remove(&number) {
             self.remove(Watched::Pod, &Key::new(pod.namespace, pod.name.as_str()));
             self.check.is_due = true;
+        }
+    }
+
+    /// A pod was told whether other clusters admit it.
+    pub(super) fn gate_is_told(&mut self, patch: &StatusPatch) {
+        let pod = self.pods.values_mut().find(|pod| *pod.name == *patch.key.name);
+        let Some((number, pod)) = pod.map(|pod| (pod.number, pod)) else { return };
+        let condition = conditions(&patch.body).find(|known| known["type"] == ADMITTED_CONDITION);
+        pod.gate = match condition.map(|known| (known["status"] == "True", known["reason"] == "Timeout")) {
+            Some((true, true)) => Gate::Late,
+            Some((true, false)) => Gate::Admitted,
+            Some((false, _)) | None => Gate::Closed,
+        };
+        self.arrived(number);
+    }
+
+    /// A pod that has waited for so long takes requests, if nothing was in the way since then.
+    pub(super) fn must_be_open(&mut self, number: u32) {
+        let Some(pod) = self.pods.get(&number).filter(|pod| pod.gate == Gate::Closed) else { return };
+        if self.disturbed <= pod.born {
+            self.check.wrongs.push(format!("closed: {} is not told that it takes requests", pod.name));
         }
     }
 

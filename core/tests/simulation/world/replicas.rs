@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use mcwan_core::emit::kubernetes::NO_ADDRESS;
 use mcwan_core::emit::object::{Kind, ObjectId};
+use mcwan_core::liveness::Liveness;
 use mcwan_core::outcome::WriteError;
 use mcwan_core::problem::Reason;
 use mcwan_core::rollout::{Answer, ApplyError, Command, Event, GatewayReport, ModuleVerdict};
-use mcwan_core::status::StatusPatch;
+use mcwan_core::status::{StatusKind, StatusPatch};
+use mcwan_core::translate::Tier;
+use mcwan_core::translate::gateway_pods::ADMITTED_CONDITION;
 use mcwan_core::watched::Watched;
 use mcwan_policy::wire;
 use serde_json::Value;
@@ -15,8 +19,11 @@ use serde_json::Value;
 use super::{Happening, INGRESS, LONG, RECONCILED, STEPS, WRITES, World};
 use crate::gateway::{Pod, Stage};
 use crate::istiod::Plugin;
-use crate::replica::{Lack, Replica, Request};
+use crate::replica::{Lack, Replica, Request, clock};
 use crate::script::{OWN, Pace};
+
+/// How long a new pod waits for other clusters.
+const WAIT: Duration = Duration::from_secs(30);
 
 /// How soon who leads knows of a pod that has become ready.
 const KNOWN: Duration = Duration::from_secs(5);
@@ -106,7 +113,11 @@ impl World {
             }
             other => other,
         };
+        replica.rollout.set_clock(Time(clock(now)));
         let step = replica.rollout.step(now, event);
+        self.knows_secrets(place);
+        self.ask_for_secrets(place);
+        let replica = &mut self.replicas[place];
         STEPS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         RECONCILED.fetch_add(step.reconciled, std::sync::atomic::Ordering::Relaxed);
         if replica.leads {
@@ -134,6 +145,7 @@ impl World {
                     if object.id.kind == Kind::WasmPlugin && !is_sound {
                         self.check.wrongs.push(format!("unsound: a filter is sent while the module is {module:?}"));
                     }
+                    self.shows_no_secret(&object);
                     Request::Apply { object, desired, uid }
                 }
                 Command::Delete { id, live } => Request::Delete { id, live },
@@ -141,9 +153,11 @@ impl World {
                 Command::Ask { namespace, pods, asked } => Request::Ask { namespace, pods, asked },
                 Command::WriteStatus { patch } => {
                     self.is_true(place, &patch);
+                    self.gate_is_true(place, &patch);
+                    self.is_granted(place, &patch);
                     Request::WriteStatus { patch }
                 }
-                Command::Touch { .. } | Command::Tell { .. } => continue,
+                Command::Touch { .. } | Command::OpenGate { .. } | Command::Tell { .. } => continue,
             };
             let delay = if self.rng.u8(..64) == 0 && self.may_fail() { self.delay(4_000) } else { self.delay(60) };
             let term = self.replicas[place].term;
@@ -230,6 +244,9 @@ impl World {
             }
             Request::WriteStatus { patch } => {
                 let result = if is_done { self.api.write_status(&patch) } else { Ok(()) };
+                if is_done && result.is_ok() && patch.kind == StatusKind::Pod {
+                    self.gate_is_told(&patch);
+                }
                 Answer::StatusWritten { patch, result: failure.map_or(result, Err) }
             }
         };
@@ -257,6 +274,27 @@ impl World {
         }
     }
 
+    /// A pod that is told that other clusters admit it is admitted by all live ones that its requests may go to; one that is
+    /// told that it has waited has.
+    fn gate_is_true(&mut self, place: usize, patch: &StatusPatch) {
+        let is_told = |known: &Value| known["type"] == ADMITTED_CONDITION && known["status"] == "True";
+        let Some(condition) = conditions(&patch.body).find(|known| is_told(known)) else { return };
+        let Some(pod) = self.pods.values().find(|pod| *pod.name == *patch.key.name) else { return };
+        if condition["reason"] == "Timeout" {
+            // The time of a pod's creation has no fractions of seconds.
+            if self.now.since(pod.born) + Duration::from_secs(1) < WAIT {
+                self.check.wrongs.push(format!("gate: {} has not waited", pod.name));
+            }
+            return;
+        }
+        let imports = self.replicas[place].rollout.translator().imports().in_namespace(pod.namespace);
+        let sources = imports.flat_map(|import| &import.tiers).flat_map(Tier::remote);
+        let mut live = sources.filter(|source| source.liveness == Liveness::Live);
+        if let Some(source) = live.find(|source| !self.is_known_to(pod, &source.cluster)) {
+            self.check.wrongs.push(format!("gate: {} does not admit {}", source.cluster, pod.name));
+        }
+    }
+
     /// Other clusters hear of an export: the gateways must know its routes.
     pub(super) fn announced(&mut self, id: &ObjectId) {
         let host = mcwan_policy::canonical_host("a", id.key.name.rsplit('.').next().unwrap_or_default());
@@ -274,6 +312,9 @@ impl World {
         let watched = Watched::Emitted(id.kind);
         let Some(kind) = watched.input_of(true) else { return };
         let told = self.api.emitted(id).map(|stored| stored.read());
+        if id.kind == Kind::WanCluster {
+            self.own_is_told();
+        }
         let changed = match &told {
             Some(told) => self.told.put(kind, told),
             None => self.told.remove(kind, &id.key),

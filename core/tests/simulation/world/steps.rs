@@ -37,7 +37,8 @@ impl World {
         let refused = self.api.refusals.iter().map(|refusal| refusal.until);
         let mute = self.pods.values().map(|pod| pod.mute);
         let quiet = refused.chain(mute).chain(self.silent).chain([self.outage, self.now]).max().unwrap_or(self.now);
-        let quiet = if self.api.terminating.is_empty() { quiet } else { quiet.max(self.now + Duration::from_secs(6)) };
+        let is_complete = self.api.terminating.is_empty() && self.refused.is_empty();
+        let quiet = if is_complete { quiet } else { quiet.max(self.now + Duration::from_secs(6)) };
         self.quiet = Some(quiet);
         if self.module != ModuleVerdict::Sound {
             self.module(Module::Sound);
@@ -48,17 +49,18 @@ impl World {
     }
 
     pub(super) fn carry_out(&mut self, step: Step) {
-        let is_there =
-            |world: &Self, service: usize| !world.api.terminating.iter().any(|known| known == SERVICES[service].0);
+        self.refused.retain(|refused| !step.revokes(refused));
+        if step.makes_in().is_some_and(|namespace| !self.api.has_namespace(namespace)) {
+            self.refuse(step);
+            return;
+        }
         match step {
-            Step::Import(service, wish) if is_there(self, service) => self.put(inputs::import(service, &wish)),
+            Step::Import(service, wish) => self.put(inputs::import(service, &wish)),
             Step::NoImport(service) => {
                 let (namespace, name) = SERVICES[service];
                 self.remove(Watched::ServiceImport, &Key::new(namespace, name));
             }
-            Step::Route(service, wish, port) if is_there(self, service) => {
-                self.put(inputs::route(service, &wish, port));
-            }
+            Step::Route(service, wish, port) => self.put(inputs::route(service, &wish, port)),
             Step::NoRoute(service) => {
                 self.remove(Watched::Emitted(Kind::HttpRoute), &inputs::route_key(service));
             }
@@ -77,13 +79,10 @@ impl World {
             }
             Step::Tier(tier, port) if !self.tiers.contains(&Some(port)) => self.tier(tier, Some(port)),
             Step::NoTier(tier) => self.tier(tier, None),
-            Step::Gateways(cluster, pods) => {
-                self.gateways[cluster] = pods;
-                self.put(inputs::cluster(cluster, self.tiers, pods));
-                self.disturbed = self.disturbed.max(self.now);
-                self.at(ADMISSION, Happening::Admitted(self.now));
+            Step::Gateways(..) | Step::Policy(..) | Step::NoPolicy(_) | Step::Region(..) | Step::Deaf(..) => {
+                self.between_clusters(step);
             }
-            Step::Local if self.api.terminating.is_empty() => {
+            Step::Local => {
                 self.put(inputs::service("a", "local", &crate::script::PORTS));
                 // Who makes it again while gateways still have rules of before may be ahead of what istiod tells them of it.
                 self.excuse(None);
@@ -93,29 +92,35 @@ impl World {
                 self.remove(Watched::Emitted(Kind::Service), &Key::new("a", "local"));
                 self.excuse(None);
             }
-            Step::Endpoints if self.api.terminating.is_empty() => self.put(inputs::slice("a", "local")),
+            Step::Endpoints => self.put(inputs::slice("a", "local")),
             Step::NoEndpoints => {
                 self.remove(Watched::Emitted(Kind::EndpointSlice), &inputs::slice("a", "local").key);
                 self.excuse(None);
             }
-            Step::OpenshiftRoute if self.api.terminating.is_empty() => self.put(inputs::openshift_route()),
+            Step::OpenshiftRoute => self.put(inputs::openshift_route()),
+            Step::TlsRoute(secret) => self.put(inputs::tls_route(secret)),
             Step::NoOpenshiftRoute => self.remove(Watched::OpenshiftRoute, &inputs::openshift_route().key),
             Step::Grant | Step::NoGrant | Step::Consumer(_) | Step::NoConsumer | Step::Admit | Step::NoAdmit => {
                 self.between_namespaces(&step);
             }
-            Step::OwnExport(service) if self.api.terminating.is_empty() => {
+            Step::OwnExport(service) => {
                 self.put(inputs::service("a", OWN[service], &[8080]));
                 self.put(inputs::slice("a", OWN[service]));
                 self.put(inputs::own_export("a", OWN[service]));
             }
             Step::NoOwnExport(service) => self.remove(Watched::ServiceExport, &Key::new("a", OWN[service])),
             Step::Key(key) => self.rotate(key),
-            Step::Namespace(place) => self.terminate(NAMESPACES[usize::from(place)]),
+            Step::MayRead(secret) => self.grant(secret, true),
+            Step::MayNotRead(secret) => self.grant(secret, false),
+            Step::Namespace(_) | Step::NamespaceComes(_) | Step::NamespaceGoes(_) => self.change_namespace(step),
             Step::Refuse(kind, service, long) => {
                 let import = service.map(|service| Key::new(SERVICES[service].0, SERVICES[service].1));
                 let until = self.now + long;
                 self.disturbed = self.disturbed.max(until);
                 self.check.refuse(kind, import.as_ref(), self.now, until);
+                if kind == Kind::AuthorizationPolicy {
+                    self.others.refuse(self.now, until);
+                }
                 self.api.refusals.push(Refusal { kind, import, until });
             }
             Step::Undefine(kind, long) => self.undefine(kind, self.now + long),
@@ -139,14 +144,15 @@ impl World {
             }
             Step::NoClient(service, kind) => self.no_client(service, kind),
             Step::Expect(service) => self.check.expect(&self.told, service),
-            Step::Import(..)
-            | Step::Route(..)
-            | Step::Tier(..)
-            | Step::Local
-            | Step::Endpoints
-            | Step::OpenshiftRoute
-            | Step::OwnExport(_) => {}
+            Step::Tier(..) => {}
         }
+    }
+
+    /// Whom gateways admit, and where they steer, must be as policies and other clusters have it by now, and soon is.
+    fn expect_admission(&mut self) {
+        self.disturbed = self.disturbed.max(self.now);
+        self.at(ADMISSION, Happening::Admitted(self.now));
+        self.at(LONG, Happening::NotSteered(self.now));
     }
 
     fn rotate(&mut self, key: u8) {
@@ -163,6 +169,24 @@ impl World {
         }
     }
 
+    fn between_clusters(&mut self, step: Step) {
+        match step {
+            Step::Gateways(cluster, pods) => self.call(cluster, pods),
+            Step::Policy(place, wish) => {
+                self.put(inputs::policy(place, &wish));
+                self.policies_changed();
+            }
+            Step::NoPolicy(place) => {
+                self.remove(Watched::ConnectionPolicy, &inputs::policy_key(place));
+                self.policies_changed();
+            }
+            Step::Region(cluster, region) => self.label(cluster, region),
+            Step::Deaf(cluster, long) => return self.deafen(cluster, self.now + long),
+            _ => return,
+        }
+        self.expect_admission();
+    }
+
     /// Who withdraws a grant gets what gateways say of it.
     fn between_namespaces(&mut self, step: &Step) {
         let grants = Watched::Emitted(Kind::ReferenceGrant);
@@ -172,7 +196,6 @@ impl World {
             Step::NoConsumer => {
                 self.remove(Watched::Emitted(Kind::HttpRoute), &inputs::consumer(&ImportWish::default()).key);
             }
-            _ if !self.api.terminating.is_empty() => {}
             Step::Grant => self.put(inputs::grant()),
             Step::Admit => self.put(inputs::admission()),
             Step::Consumer(wish) => self.put(inputs::consumer(wish)),
@@ -220,7 +243,7 @@ impl World {
     pub(super) fn tier(&mut self, tier: usize, port: Option<u16>) {
         self.tiers[tier] = port;
         for cluster in 0..2 {
-            self.put(inputs::cluster(cluster, self.tiers, self.gateways[cluster]));
+            self.publish(cluster);
         }
         match port {
             Some(port) => self.put(inputs::tier(tier, port)),
@@ -253,7 +276,7 @@ impl World {
         let name = format!("{name}-clusterset");
         let (kind, key) = (Watched::Emitted(Kind::Service), Key::new(namespace, name.as_str()));
         match self.api.get(kind, &key) {
-            None if is_there && self.api.terminating.is_empty() => self.put(inputs::service(namespace, &name, &[1])),
+            None if is_there && self.api.has_namespace(namespace) => self.put(inputs::service(namespace, &name, &[1])),
             Some(known) if !is_there && known.ours.is_none() => self.remove(kind, &key),
             _ => {}
         }
@@ -268,51 +291,6 @@ impl World {
         for place in 0..2 {
             let (life, delay) = (self.replicas[place].life, self.delay(2_000));
             self.at(delay, Happening::Module(place, life));
-        }
-    }
-
-    pub(super) fn terminate(&mut self, namespace: &'static str) {
-        if !self.api.terminating.is_empty() {
-            return;
-        }
-        self.api.terminating.push(namespace.to_owned());
-        let mut input = inputs::namespace(namespace);
-        input.body["metadata"]["deletionTimestamp"] = "2026-11-23T00:00:00Z".into();
-        self.put(input);
-        self.check.forget(namespace);
-        self.disturbed = self.disturbed.max(self.now + Duration::from_secs(10));
-        self.pods.retain(|_, pod| pod.namespace != namespace);
-        self.at(Duration::from_millis(500), Happening::Sweep(namespace));
-        self.at(Duration::from_millis(1_500), Happening::Sweep(namespace));
-        self.at(Duration::from_secs(4), Happening::Sweep(namespace));
-        self.at(Duration::from_secs(5), Happening::Again(namespace));
-    }
-
-    pub(super) fn sweep(&mut self, namespace: &'static str) {
-        let is_last = self.queue.values().filter(|other| matches!(other, Happening::Sweep(_))).count() == 0;
-        for kind in Watched::all() {
-            let keys: Vec<_> =
-                self.api.list(kind).map(|(key, _)| key.clone()).filter(|key| *key.namespace == *namespace).collect();
-            for key in keys {
-                if is_last || self.rng.bool() {
-                    self.remove(kind, &key);
-                    if kind == Watched::Emitted(Kind::WasmPlugin) {
-                        self.check.written(&key.namespace, None, &self.told, (true, self.now));
-                    }
-                }
-            }
-        }
-        if is_last {
-            self.remove(Watched::Namespace, &Key::new("", namespace));
-        }
-    }
-
-    /// What happens in a namespace that has come again counts, once who leads may know that it went.
-    pub(super) fn trust(&mut self, namespace: &'static str) {
-        if self.outage + Duration::from_secs(15) <= self.now && self.replicas.iter().any(|replica| replica.leads) {
-            self.check.begin_anew(namespace);
-        } else {
-            self.at(Duration::from_secs(3), Happening::Trust(namespace));
         }
     }
 
