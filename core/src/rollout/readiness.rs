@@ -3,7 +3,8 @@
 //! A pod's address is told to the registry as soon as there is one, and the gateways there refuse it until they have heard of
 //! it. Its readiness gate waits until their clusters say that they have.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,14 +12,14 @@ use super::conditions::STATUS_WAIT;
 use super::event::Command;
 use super::statuses::StatusKey;
 use super::{Rollout, Safeguard, Work};
-use crate::api::REGISTRY_NAMESPACE;
+use crate::api::{EgressGateway, REGISTRY_NAMESPACE};
 use crate::liveness::Liveness;
 use crate::moment::Moment;
-use crate::snapshot::Key;
 use crate::snapshot::pod::Pod;
+use crate::snapshot::{Key, Snapshot};
 use crate::status::{Admittance, gateway_pod, is_said};
 use crate::translate::gateway_pods::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, addresses_of, gateway_of, is_over};
-use crate::translate::{Tier, gateways_digest};
+use crate::translate::{Tier, Translator, gateways_digest};
 
 /// How long a pod waits at most: a cluster that says nothing must not keep it from serving the others. A registry and a
 /// controller that are well take two seconds.
@@ -27,6 +28,8 @@ const ADMISSION_WAIT: Duration = Duration::from_secs(30);
 /// A pod that waits.
 #[derive(Debug)]
 pub(super) struct Waiting {
+    /// What it waits with: with other addresses, it waits anew.
+    addresses: BTreeSet<IpAddr>,
     /// Until when it waits at most.
     until: Moment,
     /// The states of this cluster's gateways since the registry was told of the pod, by their digests: whoever admits one of
@@ -36,10 +39,31 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// `age`: for how long there has been the pod, whoever has led in that time.
-    fn begin(age: Duration, now: Moment) -> Self {
-        let until = now + ADMISSION_WAIT.saturating_sub(age);
-        Self { until, states: BTreeSet::new(), admittance: Admittance::Awaited }
+    /// `waited`: for how long the pod has waited before, whoever has led in that time.
+    fn begin(addresses: BTreeSet<IpAddr>, waited: Duration, now: Moment) -> Self {
+        let until = now + ADMISSION_WAIT.saturating_sub(waited);
+        Self { addresses, until, states: BTreeSet::new(), admittance: Admittance::Awaited }
+    }
+}
+
+/// What the registry has been told of the egress gateways here.
+struct Told<'r> {
+    gateways: &'r [EgressGateway],
+    translator: &'r Translator,
+}
+
+impl<'r> Told<'r> {
+    fn new(own: &str, snapshot: &'r Snapshot, translator: &'r Translator) -> Self {
+        let known = snapshot.wan_clusters.get(REGISTRY_NAMESPACE, own);
+        Self { gateways: known.map_or(&[], |own| &own.spec.egress_gateways), translator }
+    }
+
+    /// Whether a pod is told of wherever its namespace calls: another namespace may have had the address before.
+    fn has(&self, namespace: &str, addresses: &BTreeSet<IpAddr>) -> bool {
+        self.translator.imports().in_namespace(namespace).all(|import| {
+            let mut own = self.gateways.iter().filter(|gateway| gateway.namespace == import.wire.namespace);
+            own.any(|own| addresses.iter().all(|address| own.addresses.contains(address)))
+        })
     }
 }
 
@@ -59,16 +83,24 @@ impl Rollout {
             let is_going = pod.metadata.deletion_timestamp.is_some() || is_over(pod);
             is_egress && !is_going && addresses_of(pod).next().is_some() && !is_said(pod)
         };
-        let pods = self.world.snapshot.gateway_pods.in_namespace(namespace);
+        let own = self.model.settings.cluster.as_deref().unwrap_or_default();
+        let told = Told::new(own, &self.world.snapshot, &self.model.translator);
         let clock = self.conditions.clock.as_ref();
         let age = |pod: &Pod| -> Option<Duration> {
             clock?.0.duration_since(pod.metadata.creation_timestamp.as_ref()?.0).try_into().ok()
         };
-        let new: Vec<_> =
-            pods.filter(is_new).map(|pod| (Key::of(&pod.metadata), age(pod).unwrap_or_default())).collect();
-        self.admission.pods.retain(|key, _| key.namespace != *namespace || new.iter().any(|(new, _)| new == key));
-        for (pod, age) in new {
-            self.admission.pods.entry(pod).or_insert_with(|| Waiting::begin(age, now));
+        // Who could not be admitted, as the registry has not heard of it, has not waited, however old it is.
+        let new = self.world.snapshot.gateway_pods.in_namespace(namespace).filter(is_new).map(|pod| {
+            let addresses: BTreeSet<_> = addresses_of(pod).collect();
+            let waited = age(pod).filter(|_| told.has(namespace, &addresses)).unwrap_or_default();
+            (Key::of(&pod.metadata), Waiting::begin(addresses, waited, now))
+        });
+        let new: BTreeMap<_, _> = new.collect();
+        self.admission.pods.retain(|key, waiting| {
+            key.namespace != *namespace || new.get(key).is_some_and(|new| new.addresses == waiting.addresses)
+        });
+        for (pod, waiting) in new {
+            self.admission.pods.entry(pod).or_insert(waiting);
             self.queue.add(Work::Admit);
         }
     }
@@ -101,10 +133,8 @@ impl Rollout {
         let snapshot = &self.world.snapshot;
         let cluster = |name: &str| snapshot.wan_clusters.get(REGISTRY_NAMESPACE, name).map(|cluster| &cluster.spec);
         let own = self.model.settings.cluster.as_deref().unwrap_or_default();
-        let told = cluster(own).map_or(&[][..], |own| &*own.egress_gateways);
-        let digest = gateways_digest(told);
-        let is_told =
-            |pod: &Pod| addresses_of(pod).all(|address| told.iter().any(|it| it.addresses.contains(&address)));
+        let told = Told::new(own, snapshot, &self.model.translator);
+        let digest = gateways_digest(told.gateways);
         let admits = |name: &str, states: &BTreeSet<String>| {
             let mut admitted = cluster(name).and_then(|cluster| cluster.admitted.as_ref()).into_iter().flatten();
             admitted.any(|admitted| admitted.cluster == own && states.contains(&admitted.egress_gateways))
@@ -113,11 +143,10 @@ impl Rollout {
         // Who is admitted stays so, though others join.
         let awaited = self.admission.pods.iter_mut().filter(|(_, waiting)| waiting.admittance == Admittance::Awaited);
         for (key, waiting) in awaited {
-            let Some(pod) = snapshot.gateway_pods.get(&key.namespace, &key.name) else { continue };
             let imports = self.model.translator.imports().in_namespace(&key.namespace);
             let called = imports.flat_map(|import| &import.tiers).flat_map(Tier::remote);
             let mut live = called.filter(|source| source.liveness == Liveness::Live);
-            if is_told(pod) {
+            if told.has(&key.namespace, &waiting.addresses) {
                 waiting.states.insert(digest.clone());
             }
             if !has_gate || live.all(|source| admits(&source.cluster, &waiting.states)) {

@@ -197,10 +197,9 @@ fn the_thirty_seconds_are_the_pods_whoever_leads() {
     let alive = ["far", "own"];
     let mut play = importing(&alive);
     let clock = |seconds: i64| Time(Timestamp::from_second(seconds).expect("a time"));
-    play.rollout.set_clock(clock(10));
-    let mut pod = mk_pod("secure", "mcwan-egress", "pod-1", "10.30.0.1");
-    pod["metadata"]["creationTimestamp"] = "1970-01-01T00:00:00Z".into();
-    play.happen(Event::Watch(mk_input(Watched::Pod, pod)));
+    play.rollout.set_clock(clock(0));
+    start_old(&mut play, "10.30.0.1", None);
+    play.echo(Kind::WanCluster);
     pass(&mut play, &alive, 10);
     play.rollout.set_clock(clock(20));
     play.happen(Event::Leading(false));
@@ -209,6 +208,68 @@ fn the_thirty_seconds_are_the_pods_whoever_leads() {
     assert_eq!(told(&play), []);
     pass(&mut play, &alive, 1);
     assert_eq!(told(&play), [("secure/pod-1", "True", "Timeout")]);
+}
+
+/// A pod of the egress gateway, as old as the clock.
+fn start_old(play: &mut Play, address: &str, condition: Option<&Value>) {
+    let mut pod = mk_pod("secure", "mcwan-egress", "pod-1", address);
+    pod["metadata"]["creationTimestamp"] = "1970-01-01T00:00:00Z".into();
+    pod["status"]["conditions"] = condition.into_iter().cloned().collect();
+    play.happen(Event::Watch(mk_input(Watched::Pod, pod)));
+}
+
+#[test]
+fn an_old_pod_has_waited_only_if_the_registry_was_told_of_it() {
+    let alive = ["far", "own"];
+    let said = json!({"type": CONDITION, "status": "True", "message": "10.30.0.7"});
+    let table = [
+        (None, None, false, "it came while both replicas were down"),
+        (Some(&said), None, false, "it got another address"),
+        (None, Some("secure"), true, "it was told of"),
+        (None, Some("other"), false, "the address was another namespace's"),
+    ];
+    for (condition, told_of, is_late, message) in table {
+        let mut play = importing(&alive);
+        play.rollout.set_clock(Time(Timestamp::from_second(100).expect("a time")));
+        let gateways: Vec<_> =
+            told_of.iter().map(|namespace| json!({"namespace": namespace, "addresses": ["10.30.0.1"]})).collect();
+        let own = mk("WANCluster", REGISTRY, "own", &json!({"egressGateways": gateways}));
+        play.happen(Event::Watch(mk_input(Watched::Emitted(Kind::WanCluster), own)));
+        start_old(&mut play, "10.30.0.1", condition);
+        let late = ("secure/pod-1", "True", "Timeout");
+        assert_eq!(told(&play).contains(&late), is_late, "at first sight: {message}");
+        pass(&mut play, &alive, 29);
+        assert_eq!(told(&play).contains(&late), is_late, "before thirty seconds: {message}");
+        pass(&mut play, &alive, 1);
+        assert!(told(&play).contains(&late), "in the end: {message}");
+    }
+}
+
+#[test]
+fn a_pod_that_gets_another_address_while_it_waits_is_not_admitted_by_the_one_of_before() {
+    let alive = ["far", "own"];
+    let mut play = importing(&alive);
+    start(&mut play, "pod-1", "10.30.0.1", None);
+    let first = state(&play);
+    start(&mut play, "pod-1", "10.30.0.2", None);
+    admit(&mut play, &first);
+    assert_eq!(told(&play), []);
+    let now = state(&play);
+    admit(&mut play, &now);
+    assert_eq!(told(&play), [("secure/pod-1", "True", "Admitted")]);
+}
+
+#[test]
+fn a_pod_is_told_of_by_its_own_namespace_alone() {
+    let alive = ["far", "own"];
+    let mut play = importing(&alive);
+    let gateways = json!([{"namespace": "other", "addresses": ["10.30.0.1"]}]);
+    let own = mk("WANCluster", REGISTRY, "own", &json!({"egressGateways": gateways}));
+    play.happen(Event::Watch(mk_input(Watched::Emitted(Kind::WanCluster), own)));
+    let of_other = gateways_digest(&serde_json::from_value::<Vec<EgressGateway>>(gateways).expect("gateways"));
+    admit(&mut play, &of_other);
+    play.happen(Event::Watch(mk_input(Watched::Pod, mk_pod("secure", "mcwan-egress", "pod-1", "10.30.0.1"))));
+    assert_eq!(told(&play), [], "the address was another namespace's");
 }
 
 #[test]
