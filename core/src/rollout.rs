@@ -32,6 +32,7 @@ mod statuses;
 mod take_over;
 mod timing;
 mod version;
+mod withdrawal;
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet};

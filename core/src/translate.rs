@@ -27,6 +27,7 @@ mod target;
 mod tier_service;
 mod translator;
 mod trust;
+mod withdrawal;
 
 use admissions::pods_digest;
 pub use admissions::{Admissions, gateways_digest};

@@ -81,7 +81,7 @@ impl Rollout {
         // A stage may end as soon as it begins: then what comes of that is written at once. There are few stages.
         for _ in 0..MOST_VERSIONS {
             let is_other = self.write_import(key, &import, now, out);
-            if !(self.advance(key, &import, now) || is_other) {
+            if !(self.advance(key, &import, now) || self.withdraw(&import) || is_other) {
                 break;
             }
         }

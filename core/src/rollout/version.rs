@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use mcwan_policy::wire::RefuseReason;
+
 use crate::emit::kubernetes::{Places, Recovered, tier_services};
 use crate::moment::Moment;
 use crate::observed::Istiod;
@@ -102,7 +104,11 @@ impl Version {
     /// The import as the filter is told of it; none: it is told of none.
     pub(super) fn carried(&self) -> Option<Arc<Import>> {
         let import = self.import.as_ref()?;
-        Some(if self.missing.is_empty() { Arc::clone(import) } else { Arc::new(import.without(&self.missing)) })
+        Some(if self.missing.is_empty() {
+            Arc::clone(import)
+        } else {
+            Arc::new(import.without(&self.missing, RefuseReason::BackendNotFound))
+        })
     }
 }
 

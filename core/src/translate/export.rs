@@ -311,6 +311,11 @@ impl Exports {
         sources.filter_map(|source| self.pairs.why_not(&source.cluster, tier)).collect()
     }
 
+    /// Whether nobody who exports a service may be called over a tier, as policies, drivers or gateways there do not permit it.
+    pub(super) fn forbids(&self, namespace: &str, name: &str, tier: &str) -> bool {
+        self.tier(namespace, name, tier).is_none() && !self.why_not(namespace, name, tier).is_empty()
+    }
+
     /// What holds between this cluster and another; none where there is no such pair.
     pub fn connection(&self, cluster: &str) -> Option<&Connection> {
         self.pairs.connection(cluster)

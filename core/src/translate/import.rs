@@ -265,9 +265,9 @@ impl Import {
         }
     }
 
-    /// The same import, in which what takes one of these steering values is refused: nothing is behind it.
+    /// The same import, in which what takes one of these steering values is refused.
     #[must_use]
-    pub fn without(&self, missing: &BTreeSet<String>) -> Self {
+    pub fn without(&self, missing: &BTreeSet<String>, reason: RefuseReason) -> Self {
         let mut import = self.clone();
         let is_missing = |target: u32| {
             let target = usize::try_from(target).ok().and_then(|index| self.wire.targets.get(index));
@@ -275,7 +275,7 @@ impl Import {
         };
         for action in import.wire.rules.iter_mut().flat_map(|rule| &mut rule.actions) {
             if action.targets().any(is_missing) {
-                *action = Action::Refuse(Refuse::new(action.weight(), RefuseReason::BackendNotFound));
+                *action = Action::Refuse(Refuse::new(action.weight(), reason));
             }
         }
         import

@@ -8,6 +8,7 @@ mod pods;
 mod readiness;
 mod registry;
 mod routes;
+mod tightening;
 mod work;
 
 use std::collections::{BTreeMap, BTreeSet};

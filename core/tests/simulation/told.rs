@@ -1,5 +1,7 @@
 //! What users have told so far, what each of these states says of each request, and which of them hold.
 
+mod withdrawn;
+
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -14,6 +16,7 @@ use mcwan_policy::wire::UnknownHosts;
 use mcwan_policy::{Decision, HeaderLine, RouteTable, limits, wire};
 use serde_json::Value;
 
+use self::withdrawn::Withdrawn;
 use crate::script::{HOSTS, NAMESPACES, PATHS, PORTS, ROUTED_HOST, imports};
 
 /// A request that clients may send.
@@ -47,6 +50,8 @@ pub(crate) struct Told {
     pub(crate) versions: BTreeMap<Key, Vec<Option<Arc<Import>>>>,
     /// What each of them says of each request, as far as it has the host.
     outcomes: BTreeMap<Key, Vec<Vec<Outcome>>>,
+    /// What becomes of versions while a later one is waited for and policies take away what they steer to.
+    withdrawn: BTreeMap<Key, Vec<Withdrawn>>,
     /// By namespace, the oldest first.
     pub(crate) namespaces: BTreeMap<&'static str, Namespace>,
 }
@@ -76,6 +81,7 @@ impl Told {
             translator: Translator::new(options),
             versions: imports().into_iter().map(|key| (key, vec![None])).collect(),
             outcomes: imports().into_iter().map(|key| (key, vec![Vec::new()])).collect(),
+            withdrawn: imports().into_iter().map(|key| (key, Vec::new())).collect(),
             namespaces: BTreeMap::new(),
         };
         for namespace in NAMESPACES {
@@ -141,6 +147,7 @@ impl Told {
         self.translator.update(&self.snapshot, changes);
         let others = Self::add(&mut self.versions, &mut self.namespaces, &self.translator);
         self.work_out();
+        withdrawn::withdraw(&mut self.withdrawn, &self.versions, &self.namespaces, &self.translator);
         others
     }
 
@@ -152,6 +159,7 @@ impl Told {
             Self::add(&mut self.versions, &mut self.namespaces, &self.translator);
             self.work_out();
         }
+        withdrawn::withdraw(&mut self.withdrawn, &self.versions, &self.namespaces, view);
         mixed
     }
 
@@ -163,13 +171,7 @@ impl Told {
             for version in versions.iter().skip(outcomes.len()) {
                 outcomes.push(match version {
                     None => Vec::new(),
-                    Some(import) => {
-                        let plugin = filter(&[&**import]);
-                        {
-                            let decide = |request| decide(&key.namespace, &plugin.table, request, |_, _, _| Ok(()));
-                            requests.iter().map(decide).collect()
-                        }
-                    }
+                    Some(import) => said(&key.namespace, import, requests),
                 });
             }
         }
@@ -177,7 +179,9 @@ impl Told {
 
     /// Whether a version of an import that is not before this one says so of a request.
     pub(crate) fn says(&self, import: &Key, since: usize, place: usize, outcome: &Outcome) -> bool {
-        self.outcomes[import].iter().skip(since).any(|outcomes| outcomes.get(place) == Some(outcome))
+        let withdrawn = self.withdrawn[import].iter().filter(|withdrawn| withdrawn.of >= since);
+        let whole = self.outcomes[import].iter().skip(since);
+        whole.chain(withdrawn.map(|withdrawn| &withdrawn.outcomes)).any(|said| said.get(place) == Some(outcome))
     }
 
     /// Whether the host of a request is none of these versions'.
@@ -268,13 +272,21 @@ impl Told {
             (Some(_), None) | (None, Some(_)) => false,
         };
         let later = versions.iter().skip(before).position(is_it).map(|place| place + before);
-        later.or_else(|| versions.iter().rposition(is_it))
+        let withdrawn = self.withdrawn[key].iter().filter(|withdrawn| withdrawn.of >= before);
+        let mut withdrawn = withdrawn.filter(|withdrawn| Some(&withdrawn.import.wire) == wire);
+        later.or_else(|| Some(withdrawn.next()?.of)).or_else(|| versions.iter().rposition(is_it))
     }
 }
 
 /// The filter with these imports.
 fn filter(imports: &[&Import]) -> Plugin {
     Plugin::for_module(imports, UnknownHosts::Pass, "", limits::WASM_PLUGIN_CONFIG_BYTES).expect("what fits is told")
+}
+
+/// What becomes of these requests where the filter has one import alone.
+fn said(namespace: &str, import: &Import, requests: &[Request]) -> Vec<Outcome> {
+    let plugin = filter(&[import]);
+    requests.iter().map(|request| decide(namespace, &plugin.table, request, |_, _, _| Ok(()))).collect()
 }
 
 /// What a filter of a namespace's gateway does with a request, and the route for a steering value.

@@ -1,0 +1,42 @@
+//! What policies take away is taken at once, while what they leave waits for what it needs.
+
+use std::sync::Arc;
+
+use super::key::ReconcileKey;
+use super::version::{Stage, Version, Versions};
+use super::{Rollout, Work};
+use crate::snapshot::Key;
+use crate::translate::Exports;
+
+impl Rollout {
+    /// Refuses what an import's version in force steers to and policies do not permit any more. Returns whether there is such.
+    pub(super) fn withdraw(&mut self, import: &Key) -> bool {
+        let exports = self.model.translator.exports();
+        let state = self.imports.get_mut(&import.namespace, &import.name);
+        let is_news = state.is_some_and(|state| state.versions.withdraw(exports));
+        if is_news {
+            self.queue.add(Work::Reconcile(ReconcileKey::egress(&import.namespace)));
+        }
+        is_news
+    }
+}
+
+impl Versions {
+    /// Where the newest version is not ready, lets the one in force be followed by one that only takes away, and so needs
+    /// nothing that is not there. Returns whether it is.
+    fn withdraw(&mut self, exports: &Exports) -> bool {
+        let is_awaited = |newest: &Version| matches!(newest.stage, Stage::Backing(_) | Stage::Routed(_));
+        if self.is_full() || !self.newest().is_some_and(is_awaited) {
+            return false;
+        }
+        let ready = self.ready().and_then(|ready| self.list.get(ready));
+        let withdrawn = ready.and_then(|ready| {
+            let import = ready.import.as_ref()?.withdrawn(exports)?;
+            let missing = ready.missing.clone();
+            Some(Version { import: Some(Arc::new(import)), stage: Stage::Ready, first: None, missing })
+        });
+        let Some(withdrawn) = withdrawn else { return false };
+        self.list.insert(self.list.len().saturating_sub(1), withdrawn);
+        true
+    }
+}
