@@ -53,12 +53,6 @@ impl Member {
         Self::new(name, metadata.labels.iter().flatten(), &spec.tiers, &spec.cable_drivers)
     }
 
-    /// The same with the labels of another.
-    #[must_use]
-    pub fn labelled(self, other: &Self) -> Self {
-        Self { labels: other.labels.clone(), ..self }
-    }
-
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name

@@ -14,6 +14,8 @@ pub(super) struct Pairs {
     own: String,
     /// The cable drivers that it supports; none: as the registry has it.
     cable_drivers: Option<Vec<String>>,
+    /// The tiers that it has, whatever the registry has heard of it.
+    tiers: Vec<ClusterTier>,
     connections: Connections,
     /// By the name of the other cluster.
     others: BTreeMap<String, Pair>,
@@ -36,35 +38,35 @@ impl Pairs {
         Self { own: own.unwrap_or_default().to_owned(), cable_drivers, ..Self::default() }
     }
 
-    /// Looks at everything anew. This cluster has these tiers, whatever the registry has heard of it; where there are none,
-    /// and its drivers are as the registry has them, its tiers are, too: files may hold a registry's objects alone.
+    /// Looks at everything anew. This cluster has these tiers.
     pub(super) fn look(&mut self, snapshot: &Snapshot, tiers: &[&WanPolicy]) {
         self.connections = Connections::new(snapshot);
         let tiers = tiers.iter().filter_map(|policy| {
             let (name, port) = (policy.metadata.name.clone()?, policy.spec.port);
             Some(ClusterTier { name, port, cable_driver: policy.spec.cable_driver.clone() })
         });
-        let mut tiers: Vec<_> = tiers.collect();
-        let known = known(snapshot, &self.own);
-        if let (true, None, Some(known)) = (tiers.is_empty(), &self.cable_drivers, known) {
-            tiers.clone_from(&known.spec.tiers);
-        }
-        let labels = known.and_then(|cluster| cluster.metadata.labels.as_ref());
-        let drivers = self.cable_drivers.as_deref().or(known.map(|cluster| &*cluster.spec.cable_drivers));
-        let own = Member::new(&self.own, labels.into_iter().flatten(), &tiers, drivers.unwrap_or_default());
-        self.connections.put(own);
+        self.tiers = tiers.collect();
+        self.connections.put(self.own_member(snapshot));
         self.problems = connection::problems(snapshot);
         self.connect(snapshot);
+    }
+
+    /// This cluster. Where it has no tiers, and its drivers are as the registry has them, its tiers are, too: files may hold a
+    /// registry's objects alone.
+    fn own_member(&self, snapshot: &Snapshot) -> Member {
+        let known = known(snapshot, &self.own);
+        let told = known.filter(|_| self.tiers.is_empty() && self.cable_drivers.is_none());
+        let tiers = told.map_or(&*self.tiers, |known| &*known.spec.tiers);
+        let labels = known.and_then(|cluster| cluster.metadata.labels.as_ref());
+        let drivers = self.cable_drivers.as_deref().or(known.map(|cluster| &*cluster.spec.cable_drivers));
+        Member::new(&self.own, labels.into_iter().flatten(), tiers, drivers.unwrap_or_default())
     }
 
     /// A cluster has other labels or drivers. Gives the clusters with which this one has another connection by now.
     pub(super) fn look_at(&mut self, cluster: &str, snapshot: &Snapshot) -> BTreeSet<String> {
         if let Some(known) = known(snapshot, cluster) {
-            let member = Member::of(known);
-            let own = || self.connections.members().find(|member| member.name() == self.own).cloned();
-            // Of this cluster, the registry adds nothing but labels.
-            let member = if cluster == self.own { own().map(|own| own.labelled(&member)) } else { Some(member) };
-            member.map(|member| self.connections.put(member));
+            let member = if cluster == self.own { self.own_member(snapshot) } else { Member::of(known) };
+            self.connections.put(member);
         }
         // It may be the first that has a driver.
         self.problems = connection::problems(snapshot);
