@@ -56,13 +56,11 @@ pub(crate) fn mk_pod(namespace: &str, gateway: &str, name: &str, address: &str) 
     pod
 }
 
-fn event() -> impl Strategy<Value = Event> {
-    let policy = ("(high|low)", 1..4_u16)
-        .prop_map(|(name, port)| (InputKind::WanPolicy, mk_cluster_scoped("WANPolicy", &name, &json!({"port": port}))));
+fn cluster() -> impl Strategy<Value = (InputKind, Value)> {
     let day = "202[5-6]-01-01T00:00:00Z";
     let tells = (prop::option::of(Just("eu")), "(ipsec|vxlan)", prop::option::of("(high|low)"));
     let cluster = (prop::sample::select(&CLUSTERS[..]), 1..4_u16, any::<bool>(), day, tells);
-    let cluster = cluster.prop_map(|(name, port, gateway, joined, (region, driver, admits))| {
+    cluster.prop_map(|(name, port, gateway, joined, (region, driver, admits))| {
         let gateways = if gateway { json!([{"namespace": "c", "addresses": ["10.0.0.9"]}]) } else { json!([]) };
         let admits = admits.map(|tier| json!([{"tiers": [tier], "clusters": ["own"]}]));
         let spec = json!({"tiers": [{"name": "high", "port": port}], "egressGateways": gateways,
@@ -71,9 +69,12 @@ fn event() -> impl Strategy<Value = Event> {
         cluster["metadata"]["labels"] = region.map_or(json!({}), |region| json!({"region": region}));
         cluster["metadata"]["creationTimestamp"] = json!(joined);
         (InputKind::WanCluster, cluster)
-    });
+    })
+}
+
+fn connection_policy() -> impl Strategy<Value = (InputKind, Value)> {
     let between = ("(default|p|q)", prop::option::of("(high|low)"), any::<[bool; 3]>());
-    let between = between.prop_map(|(name, tier, [is_of_region, is_any, is_of_driver])| {
+    between.prop_map(|(name, tier, [is_of_region, is_any, is_of_driver])| {
         let mut spec = json!({"tiers": if is_any { Value::Null } else { tier.into_iter().collect() },
             "cableDriver": is_of_driver.then_some("ipsec")});
         if name == "default" {
@@ -82,7 +83,13 @@ fn event() -> impl Strategy<Value = Event> {
             spec["leftClusterSelector"] = json!({"matchLabels": {"region": "eu"}});
         }
         (InputKind::ConnectionPolicy, mk("ClusterConnectionPolicy", "mc-wan-registry", &name, &spec))
-    });
+    })
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let policy = ("(high|low)", 1..4_u16)
+        .prop_map(|(name, port)| (InputKind::WanPolicy, mk_cluster_scoped("WANPolicy", &name, &json!({"port": port}))));
+    let day = "202[5-6]-01-01T00:00:00Z";
     let service = || prop::sample::select(&SERVICES[..]);
     let export = (service(), prop::sample::select(&CLUSTERS[..]), 1..3_u16, day, 0..3_u32).prop_map(
         |((namespace, name), cluster, port, day, pods)| {
@@ -159,7 +166,7 @@ fn event() -> impl Strategy<Value = Event> {
             (kind, object)
         });
     let grant = prop_oneof![grant, addressed, route];
-    let cluster = prop_oneof![cluster, between];
+    let cluster = prop_oneof![cluster(), connection_policy()];
     let object = prop_oneof![policy, cluster, export, import, local, own, own_export, slice, pod, namespace, grant];
     let object = (object, prop::bool::weighted(0.8)).prop_map(|((kind, object), put)| {
         let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
