@@ -1,5 +1,7 @@
 //! Which tiers two clusters may use, in any world: both ends compute the same, and what should change nothing does not.
 
+mod ends;
+
 use std::collections::BTreeMap;
 use std::num::NonZeroU16;
 
