@@ -205,6 +205,9 @@ impl Translator {
                     affected.ingress.extend(self.outgoing.namespaces().cloned());
                     affected.cluster = true;
                 }
+                // Of itself, it may tell what the registry has.
+                let own = self.options.cluster.as_deref();
+                affected.cluster |= matches!(change, Change::Cluster(cluster) if own == Some(&**cluster));
             }
             Change::Exported { service, export } => {
                 // Who shares a name with it may get it, or lose it.
