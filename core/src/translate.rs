@@ -45,7 +45,7 @@ use route_hosts::RouteHosts;
 pub use steering_key::{SteeringKey, SteeringKeyError};
 pub(crate) use target::hashed;
 pub use target::{Destination, Forwarding, HeaderChanges, Mirror, Target};
-pub use translator::{Affected, Translator};
+pub use translator::{Affected, Callers, Translator};
 pub use trust::{NamespaceList, NamespacePattern, NamespacePatternError, NamespaceRule, Trust};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;

@@ -18,7 +18,7 @@ use crate::emit::object::{Kind, Object};
 use crate::moment::Moment;
 use crate::observed::Istiod;
 use crate::snapshot::Key;
-use crate::translate::{Admissions, Affected};
+use crate::translate::{Admissions, Affected, Callers};
 
 /// Whom gateways here admit, and by whom they are admitted.
 #[derive(Debug, Default)]
@@ -119,8 +119,7 @@ impl Rollout {
             let timing = self.timing;
             let is_free = tiers.as_ref().is_some_and(|told| told.is_free(unwritten, timing, now));
             if is_free || gateways.values().any(|told| told.is_free(unwritten, timing, now)) {
-                let [_, cluster] = ReconcileKey::shared();
-                self.queue.add(Work::Reconcile(cluster));
+                self.queue.add(Work::Reconcile(ReconcileKey::cluster()));
             }
         }
     }
@@ -132,12 +131,18 @@ impl Rollout {
         }
     }
 
+    /// Who calls exports: the gateways that imports are steered by, and those that may still be by versions of before.
+    pub(super) fn callers(&self) -> Callers<'_> {
+        let wanted = self.model.translator.imports().values().map(|import| &**import);
+        wanted.chain(self.imports.values().flat_map(|state| state.versions.backed())).collect()
+    }
+
     /// What the registry is told of the cluster by now.
     pub(super) fn cluster_to_tell(&mut self, key: &ReconcileKey, now: Moment) -> WanClusterSpec {
         let snapshot = &self.world.snapshot;
         let none = Timing { lead: Duration::ZERO, grace: Duration::ZERO };
         let timing = if self.has(Safeguard::Admission) { self.timing } else { none };
-        let mut spec = self.model.translator.cluster(snapshot);
+        let mut spec = self.model.translator.cluster(snapshot, &self.callers());
         let own = self.model.settings.cluster.as_deref();
         let known = own.and_then(|own| snapshot.wan_clusters.get(REGISTRY_NAMESPACE, own)).map(|own| &own.spec);
         let wanted = Admissions::told(spec.admits.as_deref());

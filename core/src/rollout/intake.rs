@@ -87,6 +87,9 @@ impl Rollout {
         if !self.admission.pods.is_empty() && (!affected.egress.is_empty() || changes.iter().any(is_admission)) {
             self.queue.add(Work::Admit);
         }
+        if changes.iter().any(|change| matches!(change, Change::RemoteEgress(_))) {
+            self.look_at_callers();
+        }
         let keys = ReconcileKey::affected(&affected);
         for key in &keys {
             self.queue.add(Work::Reconcile(key.clone()));

@@ -46,6 +46,11 @@ impl ReconcileKey {
         [Part::Common, Part::Cluster].map(Self::of_cluster)
     }
 
+    /// What the registry is told of the cluster.
+    pub(super) fn cluster() -> Self {
+        Self::of_cluster(Part::Cluster)
+    }
+
     /// What is told of the tiers to other clusters. No import or export needs it.
     pub(super) fn connections() -> Self {
         Self::of_cluster(Part::Connections)
@@ -85,7 +90,7 @@ impl ReconcileKey {
         keys.extend(ingress.iter().map(Self::ingress));
         // Clusters come and go with them.
         keys.extend(tiers.then(|| [Part::Common, Part::Connections].map(Self::of_cluster)).into_iter().flatten());
-        keys.extend((*tiers || *cluster).then(|| Self::of_cluster(Part::Cluster)));
+        keys.extend((*tiers || *cluster).then(Self::cluster));
         keys
     }
 }

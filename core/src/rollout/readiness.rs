@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use super::conditions::STATUS_WAIT;
 use super::event::Command;
+use super::key::ReconcileKey;
 use super::statuses::StatusKey;
+use super::version::Stage;
 use super::{Rollout, Safeguard, Work};
 use crate::api::{EgressGateway, REGISTRY_NAMESPACE};
 use crate::liveness::Liveness;
@@ -18,8 +20,10 @@ use crate::moment::Moment;
 use crate::snapshot::pod::Pod;
 use crate::snapshot::{Key, Snapshot};
 use crate::status::{Admittance, gateway_pod, is_said};
-use crate::translate::gateway_pods::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, addresses_of, gateway_of, is_over};
-use crate::translate::{Tier, Translator, gateways_digest};
+use crate::translate::gateway_pods::{
+    EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, addresses_of, gateway_of, is_over, is_ready,
+};
+use crate::translate::{Import, Tier, Translator, gateways_digest};
 
 /// How long a pod waits at most: a cluster that says nothing must not keep it from serving the others. A registry and a
 /// controller that are well take two seconds.
@@ -60,11 +64,18 @@ impl<'r> Told<'r> {
 
     /// Whether a pod is told of wherever its namespace calls: another namespace may have had the address before.
     fn has(&self, namespace: &str, addresses: &BTreeSet<IpAddr>) -> bool {
-        self.translator.imports().in_namespace(namespace).all(|import| {
-            let mut own = self.gateways.iter().filter(|gateway| gateway.namespace == import.wire.namespace);
-            own.any(|own| addresses.iter().all(|address| own.addresses.contains(address)))
-        })
+        self.translator.imports().in_namespace(namespace).all(|import| self.calls(import, addresses))
     }
+
+    /// Whether a pod is told of as one that calls what an import is of.
+    fn calls(&self, import: &Import, addresses: &BTreeSet<IpAddr>) -> bool {
+        let mut own = self.gateways.iter().filter(|gateway| gateway.namespace == import.wire.namespace);
+        own.any(|own| addresses.iter().all(|address| own.addresses.contains(address)))
+    }
+}
+
+fn is_egress(pod: &Pod) -> bool {
+    matches!(gateway_of(pod), Some(EGRESS_GATEWAY | NATIVE_EGRESS_GATEWAY))
 }
 
 impl Rollout {
@@ -79,9 +90,8 @@ impl Rollout {
     /// The pods of a namespace may be others.
     pub(super) fn await_admission(&mut self, namespace: &Arc<str>, now: Moment) {
         let is_new = |pod: &&Pod| {
-            let is_egress = matches!(gateway_of(pod), Some(EGRESS_GATEWAY | NATIVE_EGRESS_GATEWAY));
             let is_going = pod.metadata.deletion_timestamp.is_some() || is_over(pod);
-            is_egress && !is_going && addresses_of(pod).next().is_some() && !is_said(pod)
+            is_egress(pod) && !is_going && addresses_of(pod).next().is_some() && !is_said(pod)
         };
         let own = self.model.settings.cluster.as_deref().unwrap_or_default();
         let told = Told::new(own, &self.world.snapshot, &self.model.translator);
@@ -126,6 +136,29 @@ impl Rollout {
     /// When the next gate is to be opened that way.
     pub(super) fn next_overdue(&self) -> Option<Moment> {
         self.admission.pods.values().map(|waiting| waiting.until).min()
+    }
+
+    /// Whether the registry has the pods that an import steers, so that the clusters that it calls hear of them. Those that
+    /// do not take requests yet wait for that themselves.
+    pub(super) fn are_callers_told(&self, import: &Import) -> bool {
+        if import.tiers.iter().flat_map(Tier::remote).next().is_none() {
+            return true;
+        }
+        let snapshot = &self.world.snapshot;
+        let own = self.model.settings.cluster.as_deref().unwrap_or_default();
+        let told = Told::new(own, snapshot, &self.model.translator);
+        let pods = snapshot.gateway_pods.in_namespace(&import.key.namespace);
+        let mut ready = pods.filter(|pod| is_egress(pod) && is_ready(pod));
+        ready.all(|pod| told.calls(import, &addresses_of(pod).collect()))
+    }
+
+    /// Looks again at the imports whose callers may be told by now.
+    pub(super) fn look_at_callers(&mut self) {
+        let newest = self.imports.values().filter_map(|state| state.versions.newest());
+        let waiting = newest.filter(|newest| matches!(newest.stage, Stage::Backing(_)));
+        for import in waiting.filter_map(|newest| newest.import.as_ref()) {
+            self.queue.add(Work::Reconcile(ReconcileKey::import(&import.key)));
+        }
     }
 
     /// Looks which of the pods that wait are admitted by now.

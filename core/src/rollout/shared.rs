@@ -36,7 +36,7 @@ impl Rollout {
 
     /// What the registry is not told of this cluster, as it is too much. No object of a user's has a status for it.
     fn keep_cluster_problems(&mut self, key: &ReconcileKey) {
-        let problems = self.model.translator.cluster_problems(&self.world.snapshot);
+        let problems = self.model.translator.cluster_problems(&self.world.snapshot, &self.callers());
         if self.model.problems.get(key).map_or(&[][..], Vec::as_slice) != problems {
             for Problem { object, message, .. } in &problems {
                 tracing::warn!(%object, "the other clusters refuse requests of egress gateways: {message}");

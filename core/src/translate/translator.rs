@@ -3,6 +3,8 @@
 mod listeners;
 mod own_cluster;
 
+pub use own_cluster::Callers;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;

@@ -227,7 +227,7 @@ proptest! {
         new.update(&snapshot, &[Change::Everything]);
         let parts = |translator: &Translator| {
             (translator.imports().clone(), translator.outgoing().clone(), translator.problems(),
-             translator.cluster(&snapshot), translator.admitted(&snapshot, "c"), sources(translator),
+             translator.cluster(&snapshot, &translator.callers()), translator.admitted(&snapshot, "c"), sources(translator),
              connections(translator))
         };
         prop_assert_eq!(parts(&kept), parts(&new), "after {:#?}", events);
@@ -238,11 +238,11 @@ proptest! {
         let mut snapshot = Snapshot { namespaces: Some([].into()), ..Snapshot::default() };
         let mut kept = mk_translator();
         for event in &events {
-            let before = (kept.imports().clone(), kept.outgoing().clone(), kept.cluster(&snapshot));
+            let before = (kept.imports().clone(), kept.outgoing().clone(), kept.cluster(&snapshot, &kept.callers()));
             let admitted = kept.admitted(&snapshot, "c");
             let changes = happen(&mut snapshot, event);
             let affected = kept.update(&snapshot, &changes);
-            prop_assert!(before.2 == kept.cluster(&snapshot) || affected.cluster, "the cluster by {:?}", event);
+            prop_assert!(before.2 == kept.cluster(&snapshot, &kept.callers()) || affected.cluster, "the cluster by {:?}", event);
             let is_exporting = kept.outgoing().in_namespace("c").next().is_some();
             let is_told = !is_exporting || affected.ingress.contains("c");
             prop_assert!(is_told || admitted == kept.admitted(&snapshot, "c"), "whom c admits by {:?}", event);
@@ -311,7 +311,7 @@ fn outcome(events: &[Event]) -> EndState {
     EndState {
         imports: translator.imports().iter().map(|(key, import)| (key, Import::clone(import))).collect(),
         problems: translator.problems(),
-        cluster: translator.cluster(&snapshot),
+        cluster: translator.cluster(&snapshot, &translator.callers()),
         emitted: everything(&translator, &snapshot, &mk_settings()),
     }
 }

@@ -48,8 +48,8 @@ pub fn everything(translator: &Translator, snapshot: &Snapshot, settings: &Setti
         objects.extend(made);
         problems.extend(found);
     }
-    problems.extend(translator.cluster_problems(snapshot));
-    objects.extend(cluster_object(&translator.cluster(snapshot), settings));
+    problems.extend(translator.cluster_problems(snapshot, &translator.callers()));
+    objects.extend(cluster_object(&translator.cluster(snapshot, &translator.callers()), settings));
     objects.extend(connection_objects(translator.exports(), settings));
     objects.sort_by(|left, right| left.id.cmp(&right.id));
     (objects, problems)

@@ -7,21 +7,40 @@ use crate::connection::Member;
 use crate::problem::{ObjectRef, Problem, Reason};
 use crate::snapshot::Snapshot;
 use crate::translate::gateway_pods::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, addresses_of, known_pods};
-use crate::translate::{Admissions, Admitted, Translator, gateways_digest, pods_digest};
+use crate::translate::{Admissions, Admitted, Import, Translator, gateways_digest, pods_digest};
 
 /// The gateways that requests leave this cluster by.
 const OURS: [&str; 2] = [EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY];
 
+/// The namespaces whose egress gateways call exports, by the namespace of these exports.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Callers<'i>(BTreeMap<&'i str, BTreeSet<&'i str>>);
+
+impl<'i> FromIterator<&'i Import> for Callers<'i> {
+    fn from_iter<T: IntoIterator<Item = &'i Import>>(imports: T) -> Self {
+        let mut callers: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+        for import in imports {
+            callers.entry(&*import.wire.namespace).or_default().insert(&*import.key.namespace);
+        }
+        Self(callers)
+    }
+}
+
 impl Translator {
+    /// Who calls exports by the imports that are wanted. By what they were before, requests may still leave.
+    pub fn callers(&self) -> Callers<'_> {
+        self.imports.values().map(|import| &**import).collect()
+    }
+
     /// What this cluster tells the registry of itself, but for its network.
-    pub fn cluster(&self, snapshot: &Snapshot) -> WanClusterSpec {
+    pub fn cluster(&self, snapshot: &Snapshot, callers: &Callers<'_>) -> WanClusterSpec {
         let tiers = self.exports.tier_ports().filter_map(|(name, port)| {
             let policy = snapshot.wan_policies.get("", name)?;
             let cable_driver = policy.spec.cable_driver.clone();
             Some(ClusterTier { name: name.to_owned(), port: port.try_into().ok()?, cable_driver })
         });
         // What is over a bound would make the registry refuse all of it.
-        let mut egress_gateways = self.egress_gateways(snapshot);
+        let mut egress_gateways = egress_gateways(snapshot, callers);
         egress_gateways.truncate(limits::NAMESPACES);
         for gateway in &mut egress_gateways {
             gateway.addresses.truncate(limits::ADDRESSES);
@@ -60,12 +79,12 @@ impl Translator {
     }
 
     /// What of [`Self::cluster`] the registry is not told, as it is too much: requests from there are refused elsewhere.
-    pub fn cluster_problems(&self, snapshot: &Snapshot) -> Vec<Problem> {
+    pub fn cluster_problems(&self, snapshot: &Snapshot, callers: &Callers<'_>) -> Vec<Problem> {
         let cluster = self.options.cluster.clone().unwrap_or_default();
         let object = ObjectRef::namespaced("WANCluster", REGISTRY_NAMESPACE, cluster);
         let error =
             |message: String| Problem::error(object.clone(), Reason::TooLarge, message).at("spec.egressGateways");
-        let gateways = self.egress_gateways(snapshot);
+        let gateways = egress_gateways(snapshot, callers);
         let mut problems = Vec::new();
         if gateways.len() > limits::NAMESPACES {
             let message = format!("{} namespaces import, over the bound of {}", gateways.len(), limits::NAMESPACES);
@@ -81,23 +100,6 @@ impl Translator {
         problems
     }
 
-    /// Where requests leave this cluster.
-    fn egress_gateways(&self, snapshot: &Snapshot) -> Vec<EgressGateway> {
-        let mut gateways: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-        for import in self.imports.values() {
-            gateways.entry(&import.wire.namespace).or_default().insert(&import.key.namespace);
-        }
-        let gateways = gateways.into_iter().filter_map(|(namespace, places)| {
-            let known = places.iter().flat_map(|place| known_pods(snapshot, place, &OURS));
-            let pods: Vec<_> = known.collect();
-            let addresses: BTreeSet<_> = pods.iter().copied().flat_map(addresses_of).collect();
-            let addresses: Vec<_> = addresses.into_iter().collect();
-            let pods = Some(pods_digest(pods));
-            (!addresses.is_empty()).then(|| EgressGateway { namespace: namespace.to_owned(), addresses, pods })
-        });
-        gateways.collect()
-    }
-
     /// From where requests for exports of a namespace are let in: from the egress gateways of that namespace in the other
     /// clusters, but for clusters that have been silent for too long, on the tiers that the pair of clusters may use.
     pub fn admitted(&self, snapshot: &Snapshot, namespace: &str) -> Admitted {
@@ -111,4 +113,17 @@ impl Translator {
         };
         Admitted::new(self.exports.tier_ports().map(of_tier).collect())
     }
+}
+
+/// Where requests leave this cluster.
+fn egress_gateways(snapshot: &Snapshot, callers: &Callers<'_>) -> Vec<EgressGateway> {
+    let gateways = callers.0.iter().filter_map(|(namespace, places)| {
+        let known = places.iter().flat_map(|place| known_pods(snapshot, place, &OURS));
+        let pods: Vec<_> = known.collect();
+        let addresses: BTreeSet<_> = pods.iter().copied().flat_map(addresses_of).collect();
+        let addresses: Vec<_> = addresses.into_iter().collect();
+        let pods = Some(pods_digest(pods));
+        (!addresses.is_empty()).then(|| EgressGateway { namespace: (*namespace).to_owned(), addresses, pods })
+    });
+    gateways.collect()
 }

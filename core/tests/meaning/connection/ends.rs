@@ -61,7 +61,7 @@ fn what_one_end_calls_is_within_what_the_other_admits() {
         let mut world = mk_world(seed);
         let (exporter, known) = end(&world, 1);
         let admitted = exporter.admitted(&known, "secure");
-        for admits in [None, exporter.cluster(&known).admits] {
+        for admits in [None, exporter.cluster(&known, &exporter.callers()).admits] {
             world.clusters[1].spec.admits = admits;
             let (consumer, _) = end(&world, 0);
             let tier = |name: &str| consumer.exports().tier("secure", "payment", name);

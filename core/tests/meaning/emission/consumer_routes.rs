@@ -153,7 +153,8 @@ fn its_addresses_are_published_for_the_import_and_go_with_the_grant() {
     let documents = [vec![mk_ports(), mk_consumer("", &[on("/pay")]), mk_grant("HTTPRoute", IMPORT)], pods.to_vec()];
     let mut world = World::new(&documents.concat());
     let published = |world: &World| {
-        let gateways = world.translator.cluster(&world.gathered.snapshot).egress_gateways.into_iter();
+        let gateways =
+            world.translator.cluster(&world.gathered.snapshot, &world.translator.callers()).egress_gateways.into_iter();
         gateways.map(|gateway| format!("{} {:?}", gateway.namespace, gateway.addresses)).collect::<Vec<_>>()
     };
     assert_eq!(published(&world), ["secure [10.9.0.1, 10.9.0.2]"], "the far gateways admit both, for this namespace");

@@ -58,7 +58,7 @@ fn a_cluster_without_a_name_tells_the_registry_nothing() {
         "apiVersion: v1\nkind: Service\nmetadata: {name: payment, namespace: secure}\nspec: {ports: [{port: 8080}]}\n";
     let world = World::new(&[export.to_owned(), service.to_owned()]);
     let outgoing = world.translator.outgoing().get("secure", "payment").unwrap();
-    let spec = world.translator.cluster(&world.gathered.snapshot);
+    let spec = world.translator.cluster(&world.gathered.snapshot, &world.translator.callers());
     let mut settings = settings(DataPlane::Wasm);
     let kinds = |settings: &_| {
         let objects = export_objects(outgoing, settings).into_iter().chain(cluster_object(&spec, settings));

@@ -113,8 +113,16 @@ fn of_too_many_addresses_the_registry_is_told_those_that_it_takes() {
         documents.extend((0..pods).map(pod));
         let world = World::new(&documents);
         let snapshot = &world.gathered.snapshot;
-        assert_eq!(world.translator.cluster(snapshot).egress_gateways[0].addresses.len(), told, "{pods} pods");
+        assert_eq!(
+            world.translator.cluster(snapshot, &world.translator.callers()).egress_gateways[0].addresses.len(),
+            told,
+            "{pods} pods"
+        );
         let expected = Vec::from_iter((pods > told).then_some("TooLarge spec.egressGateways"));
-        assert_eq!(reasons(&world.translator.cluster_problems(snapshot)), expected, "{pods} pods");
+        assert_eq!(
+            reasons(&world.translator.cluster_problems(snapshot, &world.translator.callers())),
+            expected,
+            "{pods} pods"
+        );
     }
 }
