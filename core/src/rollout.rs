@@ -7,6 +7,7 @@
 
 mod admission;
 mod answer;
+mod callers;
 mod composition;
 mod conditions;
 mod connections;

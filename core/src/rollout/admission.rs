@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::callers::CallerStates;
 use super::event::Command;
 use super::key::ReconcileKey;
 use super::objects::WriteState;
@@ -30,6 +31,8 @@ pub(super) struct Admission {
     gateways: BTreeMap<String, Told<Option<String>>>,
     /// The pods of egress gateways here that take no requests before other clusters admit them.
     pub(super) pods: BTreeMap<Key, Waiting>,
+    /// What the registry has had of all of them.
+    pub(super) states: CallerStates,
 }
 
 /// The namespaces whose admission the API server has not as it is to be, and since when.

@@ -123,9 +123,10 @@ impl Rollout {
         let is_typed = newest.as_ref().is_some_and(|newest| newest.clusterset.is_some());
         let is_anew = client.as_ref().is_some_and(|client| is_typed && self.is_made_anew(client, key, now, out));
         let client = client.filter(|_| !is_anew).map(|client| self.with_free_address(client, import, now, out));
-        let is_known = newest.as_ref().is_none_or(|newest| self.are_callers_told(newest));
         let written = Written {
-            backing: self.write_each(key, backing, now, out) && self.has_listeners(import) && is_known,
+            backing: self.write_each(key, backing, now, out)
+                && self.has_listeners(import)
+                && self.are_callers_admitted(import),
             client: self.write_each(key, client.into_iter().collect(), now, out) && !is_anew,
             routes: self.write_each(key, routes, now, out),
         };

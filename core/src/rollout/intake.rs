@@ -82,14 +82,10 @@ impl Rollout {
                 _ => {}
             }
         }
-        let is_admission =
-            |change: &Change| matches!(change, Change::Admitted(_) | Change::RemoteEgress(_) | Change::Liveness(_));
-        if !self.admission.pods.is_empty() && (!affected.egress.is_empty() || changes.iter().any(is_admission)) {
+        if !self.admission.pods.is_empty() && !affected.egress.is_empty() {
             self.queue.add(Work::Admit);
         }
-        if changes.iter().any(|change| matches!(change, Change::RemoteEgress(_))) {
-            self.look_at_callers();
-        }
+        self.callers_changed(changes);
         let keys = ReconcileKey::affected(&affected);
         for key in &keys {
             self.queue.add(Work::Reconcile(key.clone()));

@@ -45,7 +45,7 @@ pub(super) struct Version {
 /// How far a version is. What is behind a filter comes before it and goes after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// What its routes lead to is written, so are listeners, and the clusters there are told who calls.
+    /// What its routes lead to is written, so are listeners, and the clusters there admit who calls.
     Backing(StageProgress),
     /// Its routes are written.
     Routed(StageProgress),
