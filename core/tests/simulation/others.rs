@@ -53,6 +53,8 @@ pub(crate) struct Other {
     region: Option<&'static str>,
     /// Since when, and until when it hears of nothing.
     deaf: (Moment, Moment),
+    /// When it tells of the last thing that its gateways have.
+    tells: Moment,
 }
 
 /// A pod of its egress gateway.
@@ -90,7 +92,15 @@ impl Admission {
 impl Other {
     fn new(cluster: Cluster) -> Self {
         let gateways = Channel { known: Some(Admission::of([true; 2], &[])), ..Channel::default() };
-        Self { cluster, gateways, told: None, callers: Vec::new(), region: None, deaf: (Moment::START, Moment::START) }
+        Self {
+            cluster,
+            gateways,
+            told: None,
+            callers: Vec::new(),
+            region: None,
+            deaf: (Moment::START, Moment::START),
+            tells: Moment::START,
+        }
     }
 
     /// What the registry has of it.
@@ -237,8 +247,10 @@ impl World {
                 gateways.arrive();
                 let admission = gateways.known.clone();
                 self.note(|| format!("    {} admits {admission:?}", CLUSTERS[cluster]));
-                let delay = self.delay(300);
-                self.at(delay, Happening::Other(cluster, News::Tells(admission)));
+                // It tells of nothing older later.
+                let then = (self.now + self.delay(300)).max(self.others.all[cluster].tells);
+                self.others.all[cluster].tells = then;
+                self.at_moment(then, Happening::Other(cluster, News::Tells(admission)));
                 self.others.is_due = true;
             }
             News::Tells(told) if self.outage > self.now => {
