@@ -1,6 +1,7 @@
 //! The rollout against an API server that does at once what it is asked for.
 
 mod admission;
+mod callers;
 mod conditions;
 mod connections;
 mod openshift_routes;
@@ -243,9 +244,8 @@ impl Play {
 /// An object of a user or of another cluster, as a watch tells of it.
 pub(crate) fn mk_input(kind: Watched, object: Value) -> WatchEvent {
     let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
-    let key = Key::new(text("namespace"), text("name"));
     let live = kind.emitted().map(|_| Live::of(&object));
-    WatchEvent::Changed { kind, key, live, input: Some(object) }
+    WatchEvent::Changed { kind, key: Key::new(text("namespace"), text("name")), live, input: Some(object) }
 }
 
 #[test]

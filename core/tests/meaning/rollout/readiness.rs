@@ -14,16 +14,16 @@ use serde_json::{Value, json};
 use super::{Play, mk_input};
 use crate::translator::{mk, mk_options, mk_pod};
 
-const REGISTRY: &str = "mc-wan-registry";
+pub(super) const REGISTRY: &str = "mc-wan-registry";
 const CONDITION: &str = "mc-wan.l7mp.io/Admitted";
 
-fn lease(name: &str, renewal: u64) -> Event {
+pub(super) fn lease(name: &str, renewal: u64) -> Event {
     let spec = json!({"renewTime": renewal.to_string(), "leaseDurationSeconds": 30});
     Event::Watch(mk_input(Watched::Lease, mk("Lease", REGISTRY, name, &spec)))
 }
 
 /// `secure/payment` is imported from `far`. Time passes while these clusters are alive.
-fn importing(alive: &[&str]) -> Play {
+pub(super) fn importing(alive: &[&str]) -> Play {
     let mut play = Play::of_payment();
     play.rollout.set_clock(Time(Timestamp::UNIX_EPOCH));
     for name in ["far", "own"] {
@@ -33,7 +33,7 @@ fn importing(alive: &[&str]) -> Play {
     play
 }
 
-fn pass(play: &mut Play, alive: &[&str], seconds: u64) {
+pub(super) fn pass(play: &mut Play, alive: &[&str], seconds: u64) {
     for _ in 0..seconds {
         play.pass(1);
         let renewal = play.now.since(Moment::START).as_secs();
@@ -83,7 +83,7 @@ fn who_does_not_know_the_pods_opens_no_gate() {
 }
 
 /// A pod of the egress gateway has come, and the registry has heard of it.
-fn start(play: &mut Play, name: &str, address: &str, condition: Option<&Value>) {
+pub(super) fn start(play: &mut Play, name: &str, address: &str, condition: Option<&Value>) {
     let mut pod = mk_pod("secure", "mcwan-egress", name, address);
     pod["status"]["conditions"] = condition.into_iter().cloned().collect();
     play.happen(Event::Watch(mk_input(Watched::Pod, pod)));
@@ -91,17 +91,22 @@ fn start(play: &mut Play, name: &str, address: &str, condition: Option<&Value>) 
 }
 
 /// The state of this cluster's egress gateways, as the registry has it.
-fn state(play: &Play) -> String {
+pub(super) fn state(play: &Play) -> String {
     let own = ObjectId { kind: Kind::WanCluster, key: Key::new(REGISTRY, "own") };
     let gateways = play.objects[&own].0["spec"]["egressGateways"].clone();
     gateways_digest(&serde_json::from_value::<Vec<EgressGateway>>(gateways).unwrap_or_default())
 }
 
 /// `far` says that it admits this state of them.
-fn admit(play: &mut Play, state: &str) {
+pub(super) fn admit(play: &mut Play, state: &str) {
+    admit_by(play, "far", state);
+}
+
+/// Some other cluster does.
+pub(super) fn admit_by(play: &mut Play, cluster: &str, state: &str) {
     let tiers = json!([{"name": "high", "port": 31_111}, {"name": "low", "port": 31_112}]);
     let spec = json!({"tiers": tiers, "admitted": [{"cluster": "own", "egressGateways": state}]});
-    play.happen(Event::Watch(mk_input(Watched::Emitted(Kind::WanCluster), mk("WANCluster", REGISTRY, "far", &spec))));
+    play.happen(Event::Watch(mk_input(Watched::Emitted(Kind::WanCluster), mk("WANCluster", REGISTRY, cluster, &spec))));
 }
 
 fn text<'v>(object: &'v Value, field: &str) -> &'v str {
