@@ -212,6 +212,7 @@ impl World {
                         && !self.told.was_of_type(&import, !is_headless)
                         && !self.check.forgets(&import.namespace)
                         && !(is_shown && self.is_without_address(&import))
+                        && !self.holds_route(place, &import.namespace)
                     {
                         self.check.wrongs.push(format!("unreachable: clients have no {}", id.key));
                     }

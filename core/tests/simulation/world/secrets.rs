@@ -91,6 +91,14 @@ impl World {
         self.step(place, Event::ReadableSecrets(told));
     }
 
+    /// Whether a replica leaves a `Route` of a namespace out, as it is not told yet whether its Secret may be read.
+    pub(super) fn holds_route(&self, place: usize, namespace: &str) -> bool {
+        let replica = &self.replicas[place];
+        let told = replica.rollout.snapshot().secrets.as_ref();
+        let mut named = replica.secrets.named.iter().flatten().filter(|secret| *secret.namespace == *namespace);
+        named.any(|secret| told.is_none_or(|told| !told.contains_key(secret)))
+    }
+
     /// A `Route` with a Secret is looked at only once it is told whether that may be read, and then as it was told last.
     pub(super) fn knows_secrets(&mut self, place: usize) {
         let replica = &self.replicas[place];
