@@ -6,15 +6,17 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::net::IpAddr;
 
+use super::admission::Admission;
 use super::key::ReconcileKey;
-use super::readiness::is_egress;
 use super::version::Stage;
 use super::{Rollout, Safeguard, Work};
 use crate::api::{EgressGateway, REGISTRY_NAMESPACE};
 use crate::liveness::Liveness;
 use crate::snapshot::change::Change;
+use crate::snapshot::pod::Pod;
 use crate::snapshot::{Key, Snapshot};
-use crate::translate::gateway_pods::{addresses_of, is_ready};
+use crate::status::Admittance;
+use crate::translate::gateway_pods::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, addresses_of, known_pods};
 use crate::translate::{Import, Tier, gateways_digest};
 
 /// How many states are known at most. A cluster that is further behind is waited for until it has caught up.
@@ -101,8 +103,8 @@ impl Rollout {
         }
     }
 
-    /// Whether the live clusters that a new version of an import calls admit the pods that are to steer there. Those that take
-    /// no requests yet wait for that themselves.
+    /// Whether the live clusters that a new version of an import calls admit the pods that are to steer there. Those that
+    /// still wait do so for this import, too; the others take requests by now, or as soon as they have a filter.
     pub(super) fn are_callers_admitted(&self, import: &Key) -> bool {
         let state = self.imports.get(&import.namespace, &import.name);
         let newest = state.and_then(|state| state.versions.newest());
@@ -111,8 +113,12 @@ impl Rollout {
         let Some(import) = newest.and_then(|newest| newest.import.as_ref()) else { return true };
         let snapshot = &self.world.snapshot;
         let own = self.model.settings.cluster.as_deref().unwrap_or_default();
-        let pods = snapshot.gateway_pods.in_namespace(&import.key.namespace);
-        let mut ready = pods.filter(|pod| is_egress(pod) && is_ready(pod)).map(|pod| addresses_of(pod).collect());
-        ready.all(|addresses| self.admission.states.are_admitted(import, &addresses, snapshot, own))
+        let Admission { pods: waiting, states, .. } = &self.admission;
+        let waits = |pod: &&Pod| {
+            waiting.get(&Key::of(&pod.metadata)).is_some_and(|waiting| waiting.admittance == Admittance::Awaited)
+        };
+        let pods = known_pods(snapshot, &import.key.namespace, &[EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY]);
+        let mut steering = pods.filter(|pod| !waits(pod)).map(|pod| addresses_of(pod).collect());
+        steering.all(|addresses| states.are_admitted(import, &addresses, snapshot, own))
     }
 }

@@ -94,6 +94,7 @@ impl Rollout {
             self.imports.remove(import);
             // The other clusters admit its gateways for as long as they may call.
             self.queue.add(Work::Reconcile(ReconcileKey::cluster()));
+            self.queue.add(Work::Admit);
             self.keep_problems(key, Vec::new());
             self.consists_of(key, &[], now);
             return false;

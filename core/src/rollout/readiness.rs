@@ -12,12 +12,13 @@ use super::admission::Admission;
 use super::conditions::STATUS_WAIT;
 use super::event::Command;
 use super::statuses::StatusKey;
-use super::{Rollout, Safeguard, Work};
+use super::{ImportState, Rollout, Safeguard, Work};
 use crate::moment::Moment;
-use crate::snapshot::Key;
 use crate::snapshot::pod::Pod;
+use crate::snapshot::{Key, Keyed};
 use crate::status::{Admittance, gateway_pod, is_said};
 use crate::translate::gateway_pods::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, addresses_of, gateway_of, is_over};
+use crate::translate::{Import, Translator};
 
 /// How long a pod waits at most: a cluster that says nothing must not keep it from serving the others. A registry and a
 /// controller that are well take two seconds.
@@ -42,8 +43,18 @@ impl Waiting {
 }
 
 /// Whether a pod is of a gateway that requests leave by.
-pub(super) fn is_egress(pod: &Pod) -> bool {
+fn is_egress(pod: &Pod) -> bool {
     matches!(gateway_of(pod), Some(EGRESS_GATEWAY | NATIVE_EGRESS_GATEWAY))
+}
+
+/// The imports that pods of a namespace may steer to: those that are wanted, and those that a filter may still have.
+fn steered_to<'r>(
+    translator: &'r Translator,
+    imports: &'r Keyed<ImportState>,
+    namespace: &str,
+) -> impl Iterator<Item = &'r Import> {
+    let wanted = translator.imports().in_namespace(namespace).map(|import| &**import);
+    wanted.chain(imports.in_namespace(namespace).flat_map(|state| state.versions.backed()))
 }
 
 impl Rollout {
@@ -62,7 +73,7 @@ impl Rollout {
             is_egress(pod) && !is_going && addresses_of(pod).next().is_some() && !is_said(pod)
         };
         let is_told = |addresses: &BTreeSet<_>| {
-            let mut imports = self.model.translator.imports().in_namespace(namespace);
+            let mut imports = steered_to(&self.model.translator, &self.imports, namespace);
             imports.all(|import| self.admission.states.have(&import.wire.namespace, addresses))
         };
         let clock = self.conditions.clock.as_ref();
@@ -111,14 +122,14 @@ impl Rollout {
     /// Looks which of the pods that wait are admitted by now.
     pub(super) fn look_at_admission(&mut self, now: Moment) {
         let has_gate = self.has(Safeguard::Readiness);
-        let Self { world, model, admission, queue, .. } = self;
+        let Self { world, model, imports, admission, queue, .. } = self;
         let Admission { pods, states, .. } = admission;
         let own = model.settings.cluster.as_deref().unwrap_or_default();
         // Who is admitted stays so, though others join.
         for (key, waiting) in pods.iter_mut().filter(|(_, waiting)| waiting.admittance == Admittance::Awaited) {
-            let mut imports = model.translator.imports().in_namespace(&key.namespace);
+            let mut steered_to = steered_to(&model.translator, imports, &key.namespace);
             let mut is_admitted =
-                || imports.all(|import| states.are_admitted(import, &waiting.addresses, &world.snapshot, own));
+                || steered_to.all(|import| states.are_admitted(import, &waiting.addresses, &world.snapshot, own));
             if !has_gate || is_admitted() {
                 waiting.admittance = Admittance::Admitted;
             } else if waiting.until <= now {

@@ -46,11 +46,7 @@ pub(super) fn ready_addresses(snapshot: &Snapshot, namespace: &str, gateways: &[
 }
 
 /// The pods of these Gateways of a namespace that requests can come from: a pod is told of before it takes requests.
-pub(super) fn known_pods<'s>(
-    snapshot: &'s Snapshot,
-    namespace: &str,
-    gateways: &[&str],
-) -> impl Iterator<Item = &'s Pod> {
+pub fn known_pods<'s>(snapshot: &'s Snapshot, namespace: &str, gateways: &[&str]) -> impl Iterator<Item = &'s Pod> {
     let has_address = |pod: &&Pod| addresses_of(pod).next().is_some();
     pods_of(snapshot, namespace, gateways).filter(|pod| !is_over(pod)).filter(has_address)
 }
