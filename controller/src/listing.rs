@@ -10,7 +10,7 @@ use mcwan_core::snapshot::{Snapshot, Unreadable, input};
 use mcwan_core::watched::Watched;
 use serde_json::Value;
 
-use crate::watch::served;
+use crate::watch::served::{self, is_not_there};
 
 /// What an API server has of the kinds that are read.
 #[derive(Debug, Default)]
@@ -47,8 +47,14 @@ impl Live {
             let info = watched.info();
             let in_registry = watched.is_in_registry();
             let error = |source: kube::Error| LiveError { kind: info.name, in_registry, source: Box::new(source) };
-            if watched.is_optional() && !served::is_there(registry, info).await.map_err(error)? {
-                continue;
+            if watched.is_optional() {
+                match served::is_there(registry, info).await {
+                    Ok(true) => {}
+                    Ok(false) => continue,
+                    // The kinds that every registry has are missing, too.
+                    Err(refusal) if is_not_there(&refusal) => continue,
+                    Err(refusal) => return Err(error(refusal)),
+                }
             }
             let mut objects = None;
             for mcs_version in McsVersion::ALL {
@@ -114,9 +120,4 @@ async fn list(
             None => return Ok(Some(all)),
         }
     }
-}
-
-/// Whether what was asked for is not there, or is of a kind that is not installed: then the answer has no reason.
-pub fn is_not_there(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if status.code == 404)
 }

@@ -55,9 +55,14 @@ pub(super) async fn superseded(client: Client, kind: Watched, used: McsVersion) 
 
 async fn is_served(client: &Client, kind: &KindInfo, version: &str) -> kube::Result<bool> {
     match has_kind(client, kind, version).await {
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
+        Err(error) if is_not_there(&error) => Ok(false),
         answer => answer,
     }
+}
+
+/// Whether an API server does not have what it was asked for.
+pub(crate) fn is_not_there(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
 /// Whether a version of a group has a kind; an error where the group or the version is not found.

@@ -119,8 +119,12 @@ impl Task {
                 Ok(served)
             }
             info if self.kind.is_optional() => {
-                let is_there = timeout(LIST_TIMEOUT, served::is_there(&self.source.registry, info)).await??;
-                Ok(if is_there { Served::Version(McsVersion::default()) } else { Served::Nothing })
+                match timeout(LIST_TIMEOUT, served::is_there(&self.source.registry, info)).await? {
+                    Ok(true) => Ok(Served::Version(McsVersion::default())),
+                    Ok(false) => Ok(Served::Nothing),
+                    Err(error) if served::is_not_there(&error) => Err(WatchError::NotPrepared),
+                    Err(error) => Err(error.into()),
+                }
             }
             _ => Ok(Served::Version(McsVersion::default())),
         }

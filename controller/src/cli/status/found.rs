@@ -9,7 +9,7 @@ use mcwan_core::emit::kubernetes::{FilterKind, IMPORT_LABEL, NAMESPACE_LABEL};
 use mcwan_core::emit::object::Kind;
 use serde_json::Value;
 
-use crate::listing::is_not_there;
+use crate::watch::served::is_not_there;
 
 /// What the controller has made for one import, as the API server has it.
 #[derive(Debug, Default)]

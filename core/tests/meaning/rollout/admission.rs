@@ -260,3 +260,22 @@ fn a_pod_with_an_address_that_was_used_before_waits_like_any() {
     settle(&mut play);
     assert_eq!(told(&play), json!(again));
 }
+
+#[test]
+fn a_policy_of_other_pairs_writes_nothing_where_exports_are() {
+    let mut play = exporting();
+    let others = |tiers: &[&str]| {
+        let selector = |name: &str| json!({"matchLabels": {"kubernetes.io/metadata.name": name}});
+        let spec =
+            json!({"leftClusterSelector": selector("far"), "rightClusterSelector": selector("near"), "tiers": tiers});
+        Event::Watch(mk_input(Watched::ConnectionPolicy, mk("ClusterConnectionPolicy", REGISTRY, "all", &spec)))
+    };
+    for (event, message) in [(others(&[]), "it comes"), (others(&["low"]), "it changes"), (no_policy(), "it goes")] {
+        play.told.clear();
+        play.happen(event);
+        play.pass(60);
+        assert_eq!((&*play.written, &*play.told), (&[][..], &[][..]), "{message}");
+    }
+    play.happen(policy(&["low"]));
+    assert_ne!(play.written, [], "one of this pair does");
+}

@@ -33,7 +33,7 @@ pub(crate) async fn pairs_are_told(wan: &TestWan) -> Result<()> {
     until_connections_are(wan, CONSUMER, &[("cluster-1", &near), ("cluster-3", &cloud)]).await?;
     until_connections_are(wan, NEAR, &[("cluster-2", &near), ("cluster-3", &cloud)]).await?;
 
-    let all = mcwan(wan, &["clusters"]).await?;
+    let all = mcwan(wan, NEAR, &["clusters"]).await?;
     has_rows(
         &all,
         &[
@@ -46,7 +46,7 @@ pub(crate) async fn pairs_are_told(wan: &TestWan) -> Result<()> {
             "cluster-3 sec sec =",
         ],
     )?;
-    let pair = mcwan(wan, &["clusters", "cluster-2", "cluster-3"]).await?;
+    let pair = mcwan(wan, NEAR, &["clusters", "cluster-2", "cluster-3"]).await?;
     has_rows(
         &pair,
         &[
@@ -57,7 +57,8 @@ pub(crate) async fn pairs_are_told(wan: &TestWan) -> Result<()> {
             "sec 31113 yes",
         ],
     )?;
-    the_import_names_the_policy(wan).await
+    the_import_names_the_policy(wan).await?;
+    the_chain_names_the_policies(wan).await
 }
 
 /// The import of what the cluster in the cloud alone exports.
@@ -70,6 +71,21 @@ async fn the_import_names_the_policy(wan: &TestWan) -> Result<()> {
         let Ok(condition) = serde_json::from_str::<Value>(&told) else { return Ok(false) };
         let is_so = condition["status"] == "False" && condition["reason"] == "TierNotPermitted";
         Ok(is_so && condition["message"].as_str().is_some_and(|message| message.contains("on-prem-to-cloud")))
+    });
+    wait.await.with_context(|| told.clone())
+}
+
+/// What `mcwan status` says of the import that leads to both.
+async fn the_chain_names_the_policies(wan: &TestWan) -> Result<()> {
+    let connections = [
+        "connection cluster-1 by high, low: no policy matches, so that default holds",
+        "connection cluster-3 by sec: policy on-prem-to-cloud holds",
+    ];
+    let mut told = String::new();
+    let wait = wan.until("the chain names the policies", async || {
+        told = mcwan(wan, CONSUMER, &["status", "payment", "--namespace", "secure"]).await?;
+        let lines: Vec<_> = told.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        Ok(connections.iter().all(|connection| lines.iter().any(|line| line.contains(connection))))
     });
     wait.await.with_context(|| told.clone())
 }
@@ -96,7 +112,7 @@ pub(crate) async fn a_conflict_is_told(wan: &TestWan, holds: Option<&str>) -> Re
         cloud["cableDriver"] = json!("ipsec");
     }
     until_connections_are(wan, CONSUMER, &[("cluster-3", &cloud)]).await?;
-    let pair = mcwan(wan, &["clusters", "cluster-3", "cluster-2"]).await?;
+    let pair = mcwan(wan, NEAR, &["clusters", "cluster-3", "cluster-2"]).await?;
     let basis = match holds {
         Some(policy) => format!("of which {policy} holds"),
         None => "so that none holds".to_owned(),
@@ -134,11 +150,11 @@ fn has_rows(text: &str, rows: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Runs `mcwan` as administrator of the cluster that holds the registry; returns what it prints.
-async fn mcwan(wan: &TestWan, arguments: &[&str]) -> Result<String> {
-    let holder = wan.cluster(NEAR);
+/// Runs `mcwan` as administrator of a cluster; returns what it prints.
+async fn mcwan(wan: &TestWan, cluster: u8, arguments: &[&str]) -> Result<String> {
+    let cluster = wan.cluster(cluster);
     let mut mcwan = Command::new(tools::controller()?);
-    mcwan.args(arguments).args(["--cluster", &holder.id()]).env("KUBECONFIG", holder.admin_kubeconfig());
+    mcwan.args(arguments).args(["--cluster", &cluster.id()]).env("KUBECONFIG", cluster.admin_kubeconfig());
     let output = mcwan.stdin(Stdio::null()).kill_on_drop(true).output().await.context("cannot start mcwan")?;
     ensure!(output.status.success(), "mcwan {arguments:?}: {}", String::from_utf8_lossy(&output.stderr).trim());
     Ok(String::from_utf8(output.stdout)?)
