@@ -21,6 +21,7 @@ use crate::outcome::WriteOutcome;
 use crate::problem::Reason;
 use crate::snapshot::Key;
 use crate::status::address_taken;
+use crate::translate::Import;
 
 /// For how long an address is asked for that somebody else has: one that a Service gives back is free a moment after it.
 const ADDRESS_WAIT: Duration = Duration::from_secs(5);
@@ -58,32 +59,37 @@ impl Rollout {
         let import = Key { namespace: Arc::clone(&key.namespace), name: Arc::clone(name) };
         let wanted = self.model.translator.imports().get(&import.namespace, &import.name).cloned();
         let is_gone = |all: &crate::snapshot::Objects<_>| all.get("", &import.namespace).is_none();
-        if self.world.snapshot.namespaces.as_ref().is_some_and(is_gone) {
+        let is_gone = self.world.snapshot.namespaces.as_ref().is_some_and(is_gone);
+        if is_gone {
             // Its gateways went with it, and nobody is left who could be steered anywhere.
             self.imports.remove(&import);
         } else if wanted.is_some() && !self.look_at_live_routes(&import, now, out) {
             return;
-        } else {
-            let settings = &self.model.settings;
-            let versions = &mut self.imports.entry(&import).versions;
-            let planes = [versions.import(), wanted.as_ref()].map(|import| Some(settings.data_plane(import?)));
-            if let [Some(before), Some(after)] = planes
-                && before != after
-            {
-                // Clients are led to another gateway, which has nothing of this one: it is a break.
-                *versions = Versions::default();
-            }
-            let is_news = versions.want(wanted.as_ref(), now);
-            if is_news {
-                self.queue.add(Work::Reconcile(ReconcileKey::egress(&import.namespace)));
-            }
         }
+        let wanted = wanted.filter(|_| !is_gone);
         // A stage may end as soon as it begins: then what comes of that is written at once. There are few stages.
         for _ in 0..MOST_VERSIONS {
+            self.want(&import, wanted.as_ref(), now);
             let is_other = self.write_import(key, &import, now, out);
             if !(self.advance(key, &import, now) || self.withdraw(&import) || is_other) {
                 break;
             }
+        }
+    }
+
+    /// Takes note of what is wanted of an import now.
+    fn want(&mut self, import: &Key, wanted: Option<&Arc<Import>>, now: Moment) {
+        let settings = &self.model.settings;
+        let versions = &mut self.imports.entry(import).versions;
+        let planes = [versions.import(), wanted].map(|import| Some(settings.data_plane(import?)));
+        if let [Some(before), Some(after)] = planes
+            && before != after
+        {
+            // Clients are led to another gateway, which has nothing of this one: it is a break.
+            *versions = Versions::default();
+        }
+        if versions.want(wanted, now) {
+            self.queue.add(Work::Reconcile(ReconcileKey::egress(&import.namespace)));
         }
     }
 
@@ -294,6 +300,9 @@ impl Rollout {
         is_news |= versions.drop_drained(now, timing);
         if let Some(due) = due {
             self.queue.add_at(Work::Reconcile(key.clone()), due);
+        }
+        if is_ready {
+            versions.close_untold();
         }
         if is_ready || is_news {
             self.queue.add(Work::Reconcile(ReconcileKey::egress(&import.namespace)));

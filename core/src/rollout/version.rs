@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use mcwan_policy::wire::RefuseReason;
 
@@ -13,6 +14,10 @@ use crate::translate::Import;
 /// How many versions of an import are kept at most: while gateways hold on to the oldest, newer wishes wait. A gateway that
 /// is so far behind has lost its istiod.
 pub(super) const MOST_VERSIONS: usize = 16;
+
+/// For how long wishes replace each other before any of them is ready: longer than one takes where nothing is refused. Where
+/// rules change all the time, the one that is under way by then is finished, and the newest comes next.
+const REPLACEMENT: Duration = Duration::from_secs(5);
 
 /// The versions of an import, the oldest first. The last is what the resources want; of those before, gateways may still
 /// have some.
@@ -27,6 +32,8 @@ pub(super) struct Versions {
     pub(super) is_live: bool,
     /// How far routes are that a version has gone without.
     pub(super) late: Option<StageProgress>,
+    /// Since when wishes have replaced each other, none of them ready.
+    replaced: Option<Moment>,
 }
 
 /// One version of an import.
@@ -96,6 +103,11 @@ impl Version {
         Self { import, stage: Stage::Ready, first: Some(0), missing: BTreeSet::new() }
     }
 
+    /// Whether gateways must not be steered to it yet.
+    pub(super) fn is_under_way(&self) -> bool {
+        matches!(self.stage, Stage::Backing(_) | Stage::Routed(_))
+    }
+
     /// Whether its routes are wanted.
     fn is_routed(&self) -> bool {
         matches!(self.stage, Stage::Routed(_) | Stage::Ready | Stage::Closing)
@@ -127,6 +139,12 @@ impl Versions {
         } else if wanted.is_none() {
             return false;
         }
+        let is_under_way = self.newest().is_some_and(Version::is_under_way) && !self.is_live;
+        let replaced = self.replaced.unwrap_or(now);
+        if is_under_way && replaced + REPLACEMENT <= now {
+            return false;
+        }
+        self.replaced = is_under_way.then_some(replaced);
         if let Some(newest) = self.list.last_mut()
             && newest.first.is_none()
         {
@@ -136,8 +154,9 @@ impl Versions {
                 // Nobody knows of it.
                 Stage::Backing(_) => drop(self.list.pop()),
                 // No filter steers to its targets, but routes that others share may lead to what is behind it.
-                Stage::Routed(_) | Stage::Ready => newest.stage = Stage::Closing,
-                Stage::Closing | Stage::Draining(_) => {}
+                Stage::Routed(_) => newest.stage = Stage::Closing,
+                // The filter is told of it, unless a later one is ready before.
+                Stage::Ready | Stage::Closing | Stage::Draining(_) => {}
             }
         }
         let mut version = Version::wanted(wanted.cloned(), now);
@@ -147,6 +166,13 @@ impl Versions {
         }
         self.list.push(version);
         true
+    }
+
+    /// The newest version is ready: no filter is to be told of those before it any more.
+    pub(super) fn close_untold(&mut self) {
+        let before = self.list.len().saturating_sub(1);
+        let untold = |version: &&mut Version| version.stage == Stage::Ready && version.first.is_none();
+        self.list.iter_mut().take(before).filter(untold).for_each(|version| version.stage = Stage::Closing);
     }
 
     /// Whether gateways are so far behind that newer wishes wait.
@@ -263,7 +289,7 @@ impl Versions {
 
     /// The hosts that the newest version claims, where gateways must not be steered to it yet.
     pub(super) fn awaited_hosts(&self) -> Option<&[String]> {
-        let newest = self.newest().filter(|newest| matches!(newest.stage, Stage::Backing(_) | Stage::Routed(_)))?;
+        let newest = self.newest().filter(|newest| newest.is_under_way())?;
         newest.import.as_ref().map(|import| &*import.wire.hostnames)
     }
 

@@ -25,8 +25,7 @@ impl Versions {
     /// Where the newest version is not ready, lets the one in force be followed by one that only takes away, and so needs
     /// nothing that is not there. Returns whether it is.
     fn withdraw(&mut self, exports: &Exports) -> bool {
-        let is_awaited = |newest: &Version| matches!(newest.stage, Stage::Backing(_) | Stage::Routed(_));
-        if self.is_full() || !self.newest().is_some_and(is_awaited) {
+        if self.is_full() || !self.newest().is_some_and(Version::is_under_way) {
             return false;
         }
         let ready = self.ready().and_then(|ready| self.list.get(ready));

@@ -2,6 +2,7 @@
 
 mod admission;
 mod callers;
+mod churn;
 mod conditions;
 mod connections;
 mod openshift_routes;
@@ -13,7 +14,6 @@ mod tightening;
 mod work;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::slice;
 use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -323,7 +323,7 @@ fn what_others_add_is_undone() {
         play.written.clear();
         play.live(&id).has_additions = true;
         play.tell(&id);
-        assert_eq!(play.written, slice::from_ref(&id), "it is sent once more, which takes away what is too much");
+        assert_eq!(play.written, std::slice::from_ref(&id), "it is sent once more, which takes away what is too much");
         play.pass(60);
         assert_eq!(play.written, [id], "once is enough");
     }

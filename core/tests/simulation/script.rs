@@ -109,7 +109,7 @@ pub(crate) enum Step {
     Undefine(Kind, Duration),
     /// The API server answers nobody.
     Outage(Duration),
-    /// A cluster does not renew its Lease.
+    /// A cluster does not renew its Lease, and hears of nothing: its controller is away.
     Silent(Cluster, Duration),
     /// The replica that leads dies, and starts anew.
     Die,

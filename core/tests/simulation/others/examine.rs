@@ -18,8 +18,9 @@ const UNDER_WAY: Duration = Duration::from_secs(20);
 /// hear of just before.
 const LEAST_WAIT: Duration = Duration::from_secs(20);
 
-/// How long it takes such a cluster to admit whom it has missed, where channels keep what they promise.
-const CATCHES_UP: Duration = Duration::from_secs(10);
+/// How long it takes such a cluster to renew its Lease, and to admit whom it has missed until that is seen, where channels
+/// keep what they promise.
+const CATCHES_UP: Duration = Duration::from_secs(20);
 
 impl Other {
     /// Whether it has heard nothing for so long that pods here may steer to it all the same.

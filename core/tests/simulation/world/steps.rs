@@ -124,7 +124,10 @@ impl World {
                 self.api.refusals.push(Refusal { kind, import, until });
             }
             Step::Undefine(kind, long) => self.undefine(kind, self.now + long),
-            Step::Silent(cluster, long) => self.silent[cluster] = self.now + long,
+            Step::Silent(cluster, long) => {
+                self.silent[cluster] = self.now + long;
+                self.deafen(cluster, self.now + long);
+            }
             Step::Outage(long) => {
                 self.outage = self.now + long;
                 self.disturbed = self.disturbed.max(self.outage);

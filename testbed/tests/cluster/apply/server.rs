@@ -1,5 +1,7 @@
 //! What becomes of the watches when the API server, or what it serves, comes and goes.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use mcwan_core::api::McsVersion;
 use mcwan_core::emit::object::{Kind, Object, ObjectId};
@@ -71,8 +73,9 @@ async fn kinds_may_come_later() -> Result<()> {
     let cluster = TestCluster::start_with(&[Crds::McsV1Alpha1]).await?;
     let mut edge = Edge::synced(&cluster.client()).await?;
     assert_eq!(edge.events, ["v1alpha1"; 2], "what is served of either kind of the Multi-Cluster Services API");
-    let registry = [Kind::WanCluster, Kind::ExportedEndpoints, Kind::ExportedService].map(Watched::Emitted);
-    assert_eq!(edge.unprepared, registry.into(), "a registry that lacks kinds is none");
+    let emitted = [Kind::WanCluster, Kind::ExportedEndpoints, Kind::ExportedService].map(Watched::Emitted);
+    let registry: BTreeSet<_> = emitted.into_iter().chain([Watched::ConnectionPolicy]).collect();
+    assert_eq!(edge.unprepared, registry, "a registry that lacks kinds is none");
     let gateway = mk_gateway();
     let outcome = edge.apply(&gateway).await;
     assert!(matches!(outcome, WriteOutcome::Retry { reason: Reason::NotInstalled, .. }), "no Gateway API: {outcome:?}");
