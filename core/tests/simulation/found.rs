@@ -13,7 +13,7 @@ const SOON: Duration = Duration::from_millis(600);
 
 /// It holds, whatever the delays.
 fn holds(pace: Pace, steps: &[(Duration, Step)]) {
-    for seed in 0..300 {
+    for seed in 0..100 {
         let script = Script { seed, pace, steps: steps.to_vec() };
         if let Err(why) = run(&script, Lack::Nothing) {
             tell(&script);
