@@ -162,6 +162,19 @@ mod tests {
         assert_eq!(told(&refused, Err((Reason::HostAlreadyClaimed, "older"))), None);
         assert_eq!(refused[0], other);
     }
+
+    #[test]
+    fn null_in_what_is_told_loses_nothing() {
+        let ours = told(&json!(null), Ok("")).unwrap();
+        assert_eq!(ours.as_array().unwrap().len(), 1, "nobody has told anything");
+        let mut odd = json!([null, {"routerName": "default", "conditions": null}, ours[0]]);
+        assert_eq!(told(&odd, Ok("")), None, "nothing changed");
+        odd[2]["conditions"] = json!(null);
+        let again = told(&odd, Ok("")).unwrap();
+        assert_eq!((&again[0], &again[1]), (&odd[0], &odd[1]));
+        assert_eq!(again[2], ours[0], "ours is told again");
+    }
+
     #[test]
     fn what_is_wrong_with_all_is_told_to_each() {
         let all = || ObjectRef::cluster("Namespace", "secure");
