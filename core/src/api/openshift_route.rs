@@ -179,10 +179,10 @@ impl OpenshiftRoute {
         self.metadata.annotations.as_ref()?.get(key).map(String::as_str)
     }
 
-    /// The Secret with its certificate, if it names one.
+    /// The Secret with its certificate, if it names one that there can be.
     pub fn named_secret(&self) -> Option<&str> {
         let secret = self.spec.tls.as_ref()?.external_certificate.as_ref()?;
-        Some(secret.name.as_str()).filter(|name| !name.is_empty())
+        Some(secret).filter(|secret| secret.is_sound()).map(|secret| &*secret.name)
     }
 
     /// Whether it asks for the same as another.
@@ -221,6 +221,19 @@ impl RouteTls {
     /// Whether a certificate or a key stands in it.
     pub fn is_inline(&self) -> bool {
         self.certificate || self.key || self.ca_certificate || self.destination_ca_certificate
+    }
+}
+
+impl SecretRef {
+    /// Bytes of a name (RFC 1123, as of a subdomain).
+    const MOST: usize = 253;
+
+    /// Whether a Secret can be called so. A Gateway that names what is too long is refused as a whole.
+    fn is_sound(&self) -> bool {
+        let inner = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
+        let is_part =
+            |part: &str| !part.is_empty() && part.bytes().all(inner) && !part.starts_with('-') && !part.ends_with('-');
+        self.name.len() <= Self::MOST && self.name.split('.').all(is_part)
     }
 }
 

@@ -50,6 +50,7 @@ fn what_a_route_cannot_have_it_is_told() {
         tls.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         with(json!({"tls": tls}))
     };
+    let certificate = |name: &str| edge(json!({"externalCertificate": {"name": name}}));
     let set_all = |pairs: &[(&str, &str)]| {
         let action =
             |(name, value): &(&str, &str)| json!({"name": name, "action": {"type": "Set", "set": {"value": value}}});
@@ -72,6 +73,11 @@ fn what_a_route_cannot_have_it_is_told() {
         (with(json!({"wildcardPolicy": "None", "path": "/"})), &none, None, "service.shop:80"),
         (edge(json!({})), &none, Some("ExtendedValidationFailed"), "503"),
         (edge(json!({"key": "k", "certificate": "c"})), &none, Some("ExtendedValidationFailed"), "503"),
+        (certificate(""), &none, Some("ExtendedValidationFailed"), "503"),
+        (certificate("a_tls"), &none, Some("ExtendedValidationFailed"), "503"),
+        (certificate("a..tls"), &none, Some("ExtendedValidationFailed"), "503"),
+        (certificate(&"a".repeat(254)), &none, Some("ExtendedValidationFailed"), "503"),
+        (certificate(&format!("a-0.{}", "a".repeat(249))), &none, None, "503"),
         (with(json!({"tls": {"termination": "passthrough"}})), &none, Some("TerminationUnsupported"), "503"),
         (with(json!({"tls": {"termination": "reencrypt"}})), &none, Some("TerminationUnsupported"), "503"),
         (set("%[src]"), &none, Some("UnsupportedHeaderValue"), "503"),
@@ -120,6 +126,16 @@ fn a_route_that_names_no_certificate_has_that_of_the_options() {
     let world = world_with(options, &[route(), mk_service("shop")]);
     assert_eq!(refusal(&world, "secure", "www"), None);
     assert_eq!(hosts(&world).certificates["a.b"], "default-tls");
+}
+
+#[test]
+fn a_name_that_no_secret_can_have_is_told_by_its_field() {
+    let options = RouteOptions { certificate: Some("default-tls".to_owned()), ..RouteOptions::default() };
+    let tls = json!({"termination": "edge", "externalCertificate": {"name": "A tls"}});
+    let world = world_with(options, &[mk_route("www", json!({"host": "a.b", "tls": tls}))]);
+    let told = admission(&world, "secure", "www").admitted.clone().map_err(|(_, message)| message);
+    assert_eq!(told, Err("tls.externalCertificate.name: no Secret can be called \"A tls\"".to_owned()));
+    assert!(hosts(&world).certificates.is_empty(), "the default one is not what it asks for");
 }
 
 #[test]
