@@ -43,25 +43,17 @@ pub(super) fn is_secure(import: &Import, port: u16) -> bool {
     !import.is_service() && port == SECURE_PORT
 }
 
-/// The hosts that clients speak TLS with, and the Secrets with their certificates: of what two versions say the newest holds.
-/// None where a service has their port.
+/// The hosts that clients speak TLS with, and the Secrets with their certificates. None where a service has their port.
 pub(super) fn certificates<'i>(
     imports: impl IntoIterator<Item = &'i Import>,
     listeners: &BTreeSet<u16>,
     problems: &mut Vec<Problem>,
 ) -> BTreeMap<String, String> {
-    let (mut certificates, mut left_out) = (BTreeMap::new(), BTreeSet::new());
+    let mut certificates = BTreeMap::new();
     for import in imports {
         for (host, secret) in &import.certificates {
-            let has_room = !listeners.contains(&SECURE_PORT) && listeners.len() + certificates.len() < LISTENERS;
-            if certificates.contains_key(host) {
-                continue;
-            }
-            if has_room {
+            if !listeners.contains(&SECURE_PORT) && listeners.len() + certificates.len() < LISTENERS {
                 certificates.insert(host.clone(), secret.clone());
-                continue;
-            }
-            if !left_out.insert(host) {
                 continue;
             }
             let message = format!(

@@ -102,8 +102,8 @@ fn a_route_is_served_as_it_was_until_it_is_told_whether_its_secret_may_be_read()
     assert!(shows(&play, "b-tls") && !shows(&play, "a-tls"), "it may be read");
     assert!(play.written.iter().all(|id| id.kind == Kind::Gateway), "it is served all the time: {:?}", play.written);
     play.happen(Event::ReadableSecrets(may_read("b-tls", false)));
+    assert!(!shows(&play, "b-tls"), "it may be read no more, whatever gateways have of before");
     play.pass(300);
-    assert!(!shows(&play, "b-tls"), "it may be read no more");
     let (_, status) = play.told.last().expect("it is told");
     let said = &status["ingress"][0]["conditions"][0];
     assert_eq!((&said["status"], &said["reason"]), (&json!("False"), &json!("ExtendedValidationFailed")), "{said}");
