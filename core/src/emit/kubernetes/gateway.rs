@@ -43,7 +43,8 @@ pub(super) fn is_secure(import: &Import, port: u16) -> bool {
     !import.is_service() && port == SECURE_PORT
 }
 
-/// The hosts that clients speak TLS with, and the Secrets with their certificates. None where a service has their port.
+/// The hosts that clients speak TLS with, and the Secrets with their certificates: as many of the first as there is room for.
+/// None where a service has their port.
 pub(super) fn certificates<'i>(
     imports: impl IntoIterator<Item = &'i Import>,
     listeners: &BTreeSet<u16>,

@@ -125,7 +125,17 @@ fn a_route_that_names_no_certificate_has_that_of_the_options() {
     let options = RouteOptions { certificate: Some("default-tls".to_owned()), ..RouteOptions::default() };
     let world = world_with(options, &[route(), mk_service("shop")]);
     assert_eq!(refusal(&world, "secure", "www"), None);
-    assert_eq!(hosts(&world).certificates["a.b"], "default-tls");
+    assert_eq!(hosts(&world).certificates, [("a.b".to_owned(), "default-tls".to_owned())]);
+}
+
+#[test]
+fn a_host_has_the_certificate_that_its_oldest_route_names() {
+    let route = |name: &str, second, secret: &str| {
+        let tls = json!({"termination": "edge", "externalCertificate": {"name": secret}});
+        mk_route_of("secure", name, second, &json!({}), json!({"host": "a.b", "path": format!("/{name}"), "tls": tls}))
+    };
+    let world = world(&[route("one", 2, "one-tls"), route("two", 1, "two-tls"), mk_service("shop")]);
+    assert_eq!(hosts(&world).certificates, [("a.b".to_owned(), "two-tls".to_owned())]);
 }
 
 #[test]
