@@ -1,18 +1,19 @@
 //! `Route`s of `OpenShift`: what a thousand cost, what they are told, and which Secrets they may have.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use mcwan_core::emit::object::Kind;
 use mcwan_core::moment::Moment;
 use mcwan_core::rollout::{Event, Rollout, Timing, WatchEvent};
-use mcwan_core::snapshot::Key;
+use mcwan_core::snapshot::{Key, of_hosts};
 use mcwan_core::watched::Watched;
 use serde_json::{Value, json};
 
 use super::{LEASE, Play, mk_input};
-use crate::translator::{mk_options, mk_settings};
+use crate::translator::{mk, mk_options, mk_settings};
 
 /// How many there are.
 const ROUTES: usize = 1_000;
@@ -196,4 +197,48 @@ fn a_route_that_is_made_again_keeps_what_was_said_of_its_secret_until_there_is_a
     play.pass(300);
     let (_, status) = play.told.last().expect("it is told");
     assert_eq!(status["ingress"][0]["conditions"][0]["status"], "False", "now somebody has");
+}
+
+/// Who has a host in the filter, if anybody has.
+fn owner(play: &Play, host: &str) -> Option<String> {
+    let imports = play.objects.iter().filter(|(id, _)| id.kind == Kind::WasmPlugin);
+    let mut imports = imports.filter_map(|(_, (body, _))| body["spec"]["pluginConfig"]["imports"].as_array()).flatten();
+    let names = |list: &Value, has: &dyn Fn(&Value) -> bool| list.as_array().is_some_and(|list| list.iter().any(has));
+    let import = imports.find(|import| {
+        names(&import["hostnames"], &|named| named == host) || names(&import["rules"], &|rule| rule["host"] == host)
+    });
+    import.map(|import| import["name"].as_str().unwrap_or_default().to_owned())
+}
+
+#[test]
+fn a_host_that_moves_between_a_route_and_an_import_is_always_somebodys() {
+    let import = |hosts: &[&str], timeout: &str| {
+        let backend = json!({"group": "mc-wan.l7mp.io", "kind": "WANPolicy", "name": "high"});
+        let rules = json!([{"backendRefs": [backend], "timeouts": {"request": timeout}}]);
+        let spec = json!({"hostnames": hosts, "http": {"rules": rules}});
+        Event::Watch(mk_input(Watched::ServiceImport, mk("ServiceImport", "secure", "payment", &spec)))
+    };
+    let host = "h0.example.com";
+    let mut play = Play::of_payment_and(Vec::new());
+    play.happen(import(&[host], "1s"));
+    play.pass(60);
+    let mut told = vec![owner(&play, host)];
+    let mut watch = |play: &mut Play, event: Event| {
+        play.happen(event);
+        for _ in 0..600 {
+            play.now = play.now + Duration::from_millis(100);
+            play.happen(Event::Time);
+            let owner = owner(play, host);
+            if told.last() != Some(&owner) {
+                told.push(owner);
+            }
+        }
+    };
+    watch(&mut play, Event::Watch(mk_route(0, "/a", &json!({}))));
+    // What the one that gains it leads to is new, so it waits.
+    for event in [import(&[], "1s"), import(&[host], "2s")] {
+        watch(&mut play, event);
+    }
+    let hosts = of_hosts("secure").name.to_string();
+    assert_eq!(told, ["payment", &hosts, "payment"].map(|name| Some(name.to_owned())));
 }
