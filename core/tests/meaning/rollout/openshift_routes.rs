@@ -199,6 +199,26 @@ fn a_route_that_is_made_again_keeps_what_was_said_of_its_secret_until_there_is_a
     assert_eq!(status["ingress"][0]["conditions"][0]["status"], "False", "now somebody has");
 }
 
+#[test]
+fn a_route_that_waits_for_its_secret_is_told_nothing_until_there_is_an_answer() {
+    let mut play = Play::of_payment_and(Vec::new());
+    play.rollout.set_clock(Time(Timestamp::UNIX_EPOCH));
+    play.happen(Event::ReadableSecrets(may_read("a-tls", true)));
+    play.happen(Event::Watch(mk_tls_route("a-tls")));
+    play.pass(60);
+    play.happen(Event::Watch(mk_tls_route("b-tls")));
+    play.told.clear();
+    // The one before may be read no more; but what is said of that is of a version of before.
+    play.conflicts = 100;
+    play.happen(Event::ReadableSecrets(may_read("a-tls", false)));
+    play.pass(60);
+    assert_eq!(play.told.len(), 0, "it would not be taken");
+    play.conflicts = 0;
+    play.happen(Event::ReadableSecrets(may_read("b-tls", false)));
+    play.pass(60);
+    assert_eq!(play.told.len(), 1, "now it is known what to say");
+}
+
 /// Who has a host in the filter, if anybody has.
 fn owner(play: &Play, host: &str) -> Option<String> {
     let imports = play.objects.iter().filter(|(id, _)| id.kind == Kind::WasmPlugin);
