@@ -68,6 +68,19 @@ pub(super) fn certificates<'i>(
     certificates
 }
 
+/// What is wrong with an import where these listeners have no certificate.
+pub fn without_certificate(import: &Import, listeners: &[Box<str>]) -> Vec<Problem> {
+    let is_without =
+        |(host, _): &&(String, String)| listeners.iter().any(|listener| **listener == *names::secure_listener(host));
+    let told = import.certificates.iter().filter(is_without).flat_map(|(host, secret)| {
+        let message =
+            format!("istiod has no certificate for {host} from Secret {secret}: want one of kubernetes.io/tls");
+        let objects = import.objects_of_host(host, Some(SECURE_PORT)).into_iter();
+        objects.map(move |object| Problem::error(object, Reason::InvalidCertificateRef, message.as_str()))
+    });
+    told.collect()
+}
+
 /// The ports of the listeners that imports need, by their ports, the oldest import first: younger ones go without what is
 /// over the bound.
 pub(super) fn listeners<'i>(

@@ -219,6 +219,32 @@ fn a_route_that_waits_for_its_secret_is_told_nothing_until_there_is_an_answer() 
     assert_eq!(play.told.len(), 1, "now it is known what to say");
 }
 
+#[test]
+fn a_route_is_told_that_there_is_no_certificate_in_its_secret() {
+    let mut play = Play::of_payment_and(Vec::new());
+    play.rollout.set_clock(Time(Timestamp::UNIX_EPOCH));
+    play.happen(Event::ReadableSecrets(may_read("a-tls", true)));
+    play.happen(Event::Watch(mk_tls_route("a-tls")));
+    play.happen(Event::Watch(mk_route(1, "/a", &json!({}))));
+    play.pass(60);
+    let (id, (gateway, _)) = play.objects.iter().find(|(id, _)| id.kind == Kind::Gateway).expect("there is one");
+    let listeners = gateway["spec"]["listeners"].as_array().unwrap();
+    let secure = listeners.iter().find(|listener| listener["protocol"] == "HTTPS").unwrap();
+    let (id, secure) = (id.clone(), Box::from(secure["name"].as_str().unwrap()));
+    for (unresolved, expected) in [(vec![secure], "InvalidCertificateRef"), (Vec::new(), "ResolvedRefs")] {
+        play.told.clear();
+        play.live(&id).unresolved = unresolved.into();
+        play.tell(&id);
+        play.pass(60);
+        let told: Vec<_> =
+            play.told.iter().map(|(key, status)| (&**key, &status["ingress"][0]["conditions"])).collect();
+        assert_eq!(told.len(), 1, "nobody else: {told:?}");
+        let (route, conditions) = told[0];
+        assert_eq!((route, &conditions[1]["reason"]), ("secure/r0", &json!(expected)));
+        assert_eq!(conditions[0]["status"], "True", "in the clear it answers");
+    }
+}
+
 /// Who has a host in the filter, if anybody has.
 fn owner(play: &Play, host: &str) -> Option<String> {
     let imports = play.objects.iter().filter(|(id, _)| id.kind == Kind::WasmPlugin);
