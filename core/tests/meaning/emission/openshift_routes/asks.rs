@@ -38,6 +38,21 @@ fn tls_ends_at_the_gateway() {
 }
 
 #[test]
+fn the_longest_path_says_what_becomes_of_a_request_in_the_clear() {
+    let tls = json!({"termination": "edge", "insecureEdgeTerminationPolicy": "Redirect",
+        "externalCertificate": {"name": "a-tls"}});
+    for (redirected, expected) in
+        [("/x", ["service.shop:80", "302 https://a.b/x/y"]), ("/", ["302 https://a.b/", "service.shop:80"])]
+    {
+        let other = if redirected == "/" { "/x" } else { "/" };
+        let secure = mk_route("secure", json!({"host": "a.b", "path": redirected, "tls": tls}));
+        let clear = mk_route("clear", json!({"host": "a.b", "path": other}));
+        let world = world(&[secure, clear, mk_service("shop")]);
+        assert_eq!(["/", "/x/y"].map(|path| ask(&world, "a.b", 80, path)), expected, "{redirected}");
+    }
+}
+
+#[test]
 fn what_a_route_cannot_have_it_is_told() {
     let host = |host: &str| json!({"host": host});
     let with = |more: Value| {
@@ -57,6 +72,10 @@ fn what_a_route_cannot_have_it_is_told() {
         with(json!({"httpHeaders": {"actions": {"request": pairs.iter().map(action).collect::<Vec<_>>()}}}))
     };
     let set = |value: &str| set_all(&[("x-a", value)]);
+    let removed = |count: usize| {
+        let gone = |number| json!({"name": format!("x-{number}"), "action": {"type": "Delete"}});
+        with(json!({"httpHeaders": {"actions": {"request": (0..count).map(gone).collect::<Vec<_>>()}}}))
+    };
     let haproxy = |key: &str, value: &str| json!({format!("haproxy.router.openshift.io/{key}"): value});
     let none = json!({});
     let table = [
@@ -85,6 +104,8 @@ fn what_a_route_cannot_have_it_is_told() {
         (set(""), &none, Some("UnsupportedHeaderValue"), "503"),
         (set(&"%%".repeat(2_049)), &none, Some("UnsupportedHeaderValue"), "503"),
         (set_all(&[("x-a", "1"), ("X-A", "2")]), &none, Some("UnsupportedHeaderValue"), "503"),
+        (removed(16), &none, None, "service.shop:80"),
+        (removed(17), &none, Some("UnsupportedHeaderValue"), "503"),
         (host("a.b"), &haproxy("ip_allowlist", "10.0.0.0/8"), Some("UnsupportedAnnotation"), "503"),
         (host("a.b"), &haproxy("rate-limit-connections", "true"), Some("UnsupportedAnnotation"), "503"),
         (host("a.b"), &haproxy("ip_allowlist", " "), None, "service.shop:80"),
