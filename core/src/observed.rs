@@ -63,6 +63,7 @@ impl Observed {
                 let news = !same
                     || entry.live.deleting != live.deleting
                     || entry.live.istiod != live.istiod
+                    || entry.live.unresolved != live.unresolved
                     || entry.live.has_additions != live.has_additions;
                 if !same {
                     entry.settled = None;

@@ -21,7 +21,7 @@ pub struct OpenshiftRoute {
     #[serde(default)]
     pub spec: OpenshiftRouteSpec,
     /// What it is told.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_nothing")]
     status: Status,
 }
 
@@ -38,6 +38,7 @@ pub struct OpenshiftRouteSpec {
     /// Where requests go.
     pub to: RouteTarget,
     /// Where they go, too.
+    #[serde(deserialize_with = "or_nothing")]
     pub alternate_backends: Vec<RouteTarget>,
     /// The port there.
     pub port: Option<RoutePort>,
@@ -47,6 +48,11 @@ pub struct OpenshiftRouteSpec {
     pub wildcard_policy: Option<String>,
     /// What becomes of headers.
     pub http_headers: Option<RouteHeaders>,
+}
+
+/// What stands there. Whoever writes a list that may be left out, and has none, may write null.
+fn or_nothing<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(deserializer: D) -> Result<T, D::Error> {
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 /// A Service, and its share of the requests (`RouteTargetReference`).
@@ -109,6 +115,7 @@ fn is_given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct SecretRef {
     /// Its name.
+    #[serde(default)]
     pub name: String,
 }
 
@@ -117,6 +124,7 @@ pub struct SecretRef {
 #[serde(default)]
 pub struct RouteHeaders {
     /// What is done.
+    #[serde(deserialize_with = "or_nothing")]
     pub actions: HeaderActions,
 }
 
@@ -125,8 +133,10 @@ pub struct RouteHeaders {
 #[serde(default)]
 pub struct HeaderActions {
     /// Of requests.
+    #[serde(deserialize_with = "or_nothing")]
     pub request: Vec<HeaderAction>,
     /// Of responses.
+    #[serde(deserialize_with = "or_nothing")]
     pub response: Vec<HeaderAction>,
 }
 
@@ -153,6 +163,7 @@ struct SetHeader {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 struct Status {
+    #[serde(deserialize_with = "or_nothing")]
     ingress: Vec<Value>,
 }
 
@@ -168,10 +179,10 @@ impl OpenshiftRoute {
         self.metadata.annotations.as_ref()?.get(key).map(String::as_str)
     }
 
-    /// The Secret with its certificate, if it names one.
+    /// The Secret with its certificate, if it names one that there can be.
     pub fn named_secret(&self) -> Option<&str> {
         let secret = self.spec.tls.as_ref()?.external_certificate.as_ref()?;
-        Some(secret.name.as_str()).filter(|name| !name.is_empty())
+        Some(secret).filter(|secret| secret.is_sound()).map(|secret| &*secret.name)
     }
 
     /// Whether it asks for the same as another.
@@ -213,6 +224,19 @@ impl RouteTls {
     }
 }
 
+impl SecretRef {
+    /// Bytes of a name (RFC 1123, as of a subdomain).
+    const MOST: usize = 253;
+
+    /// Whether a Secret can be called so. A Gateway that names what is too long is refused as a whole.
+    fn is_sound(&self) -> bool {
+        let inner = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
+        let is_part =
+            |part: &str| !part.is_empty() && part.bytes().all(inner) && !part.starts_with('-') && !part.ends_with('-');
+        self.name.len() <= Self::MOST && self.name.split('.').all(is_part)
+    }
+}
+
 impl HeaderAction {
     /// The value that it gets, in which `%%` is one; none: it is removed.
     pub fn value(&self) -> Option<&str> {
@@ -241,6 +265,26 @@ mod tests {
             let route = mk_route(&json!({"tls": {"termination": "edge", field: "SECRET"}})).unwrap();
             assert!(route.spec.tls.as_ref().unwrap().is_inline(), "{field}");
             assert!(!format!("{route:?}").contains("SECRET"), "{field}");
+        }
+    }
+
+    #[test]
+    fn null_is_as_nothing() {
+        let spec = json!({"to": {"name": "s"}, "alternateBackends": null, "port": null, "tls": null,
+            "httpHeaders": {"actions": {"request": null, "response": null}}});
+        for (place, null) in [
+            ("/status", json!(null)),
+            ("/status", json!({"ingress": null})),
+            ("/spec/httpHeaders", json!({"actions": null})),
+            ("/spec/httpHeaders", json!(null)),
+            ("/spec/tls", json!({"termination": "edge", "externalCertificate": {}})),
+        ] {
+            let mut route = json!({"metadata": {"name": "a"}, "spec": spec, "status": {}});
+            *route.pointer_mut(place).unwrap() = null.clone();
+            let read: OpenshiftRoute =
+                serde_json::from_value(route).unwrap_or_else(|error| panic!("{place} {null}: {error}"));
+            let found = (read.told(), &*read.spec.alternate_backends, read.named_secret());
+            assert_eq!(found, (&[][..], &[][..], None), "{place} {null}");
         }
     }
 

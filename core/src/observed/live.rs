@@ -23,6 +23,8 @@ pub struct Live {
     pub deleting: bool,
     /// Of a route: whether istiod has heard of it as it is now.
     pub istiod: Istiod,
+    /// Of a Gateway: the listeners that name what istiod cannot have, which are certificates.
+    pub unresolved: Box<[Box<str>]>,
     /// The import that it is for, if it is for one.
     pub import: Option<Box<Key>>,
 }
@@ -65,6 +67,7 @@ impl Live {
             has_additions: content.is_some() && without_additions(object).is_some(),
             deleting: metadata(object, "deletionTimestamp").is_some(),
             istiod: Istiod::of(object),
+            unresolved: unresolved(object),
             import: import(object).map(Box::new),
         }
     }
@@ -95,6 +98,16 @@ impl Istiod {
     }
 }
 
+/// The listeners of a Gateway whose condition says that they refer to what is not there.
+fn unresolved(object: &Value) -> Box<[Box<str>]> {
+    let listeners = object.pointer("/status/listeners").and_then(Value::as_array).into_iter().flatten();
+    let is_it = |listener: &&Value| {
+        let mut conditions = listener["conditions"].as_array().into_iter().flatten();
+        conditions.any(|condition| condition["type"] == "ResolvedRefs" && condition["status"] == "False")
+    };
+    listeners.filter(is_it).filter_map(|listener| listener["name"].as_str()).map(Box::from).collect()
+}
+
 /// The import that an object is labelled to be for.
 fn import(object: &Value) -> Option<Key> {
     let name = label(object, IMPORT_LABEL)?;
@@ -113,4 +126,25 @@ fn metadata<'a>(object: &'a Value, field: &str) -> Option<&'a Value> {
 
 fn label<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
     metadata(object, "labels")?.get(name)?.as_str()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_listener_without_its_certificate_is_known_by_its_condition() {
+        let listener = |name: &str, kind: &str, status: &str| json!({"name": name, "conditions": [{"type": kind, "status": status}]});
+        let listeners = [
+            listener("tls-a", "ResolvedRefs", "False"),
+            listener("tls-b", "ResolvedRefs", "True"),
+            listener("tls-c", "Programmed", "False"),
+            json!({"name": "tls-d", "conditions": null}),
+        ];
+        let live = Live::of(&json!({"status": {"listeners": listeners}}));
+        assert_eq!(live.unresolved, ["tls-a".into()].into());
+        assert_eq!(Live::of(&json!({})).unresolved, [].into(), "of no Gateway");
+    }
 }

@@ -103,6 +103,8 @@ pub enum Reason {
     InvalidServiceType,
     /// There is no port to serve an import on.
     NoPort,
+    /// A certificate is not there, or none.
+    InvalidCertificateRef,
     /// A name that would be made is too long: the first that changes nothing.
     NameTooLong,
     /// A status cannot be answered with.

@@ -195,20 +195,27 @@ impl Rollout {
 /// The imports that go on with what they were told before, as another one wants a host of theirs and is not ready, or
 /// goes on with what it was told before itself.
 fn held<'a>(imports: &[(&'a Key, &Versions)]) -> BTreeSet<&'a Key> {
-    let awaited = imports.iter().filter_map(|(import, versions)| Some((*import, versions.awaited_hosts()?)));
-    let mut awaited: Vec<(&Key, &[String])> = awaited.collect();
-    let mut losing: Vec<(&Key, Vec<String>, &[String])> = Vec::new();
+    let awaited = imports.iter().filter_map(|(import, versions)| {
+        let named = versions.awaited_hosts()?;
+        Some((*import, routed_hosts(versions.newest()).chain(named).collect()))
+    });
+    let mut awaited: Vec<(&Key, BTreeSet<&String>)> = awaited.collect();
+    let mut losing: Vec<(&Key, BTreeSet<String>, BTreeSet<&String>)> = Vec::new();
     for (import, versions) in imports {
         let Some(ready) = versions.ready() else { continue };
         let Some(told) = versions.told_before(ready) else { continue };
-        let lost = versions.lost_hosts(told, ready);
+        let [before, mut gained] =
+            [told, ready].map(|place| routed_hosts(versions.list.get(place)).collect::<BTreeSet<_>>());
+        let mut lost: BTreeSet<_> = before.difference(&gained).map(|host| (*host).clone()).collect();
+        lost.extend(versions.lost_hosts(told, ready));
+        gained.extend(versions.hosts(ready));
         if !lost.is_empty() {
-            losing.push((import, lost, versions.hosts(ready)));
+            losing.push((import, lost, gained));
         }
     }
     let mut held = BTreeSet::new();
-    let is_held = |(import, lost, _): &(&Key, Vec<String>, _), awaited: &[(&Key, &[String])]| {
-        awaited.iter().any(|(other, hosts)| other != import && hosts.iter().any(|host| lost.contains(host)))
+    let is_held = |(import, lost, _): &(&Key, BTreeSet<String>, _), awaited: &[(&Key, BTreeSet<&String>)]| {
+        awaited.iter().any(|(other, hosts)| other != import && hosts.iter().any(|host| lost.contains(*host)))
     };
     while let Some(next) = losing.iter().position(|one| is_held(one, &awaited)) {
         let (import, _, gained) = losing.swap_remove(next);
@@ -216,4 +223,10 @@ fn held<'a>(imports: &[(&'a Key, &Versions)]) -> BTreeSet<&'a Key> {
         awaited.push((import, gained));
     }
     held
+}
+
+/// The hosts that `Route`s of a version have.
+fn routed_hosts(version: Option<&Version>) -> impl Iterator<Item = &String> {
+    let import = version.and_then(|version| version.import.as_deref());
+    import.into_iter().flat_map(|import| &import.wire.rules).filter_map(|rule| rule.host.as_ref())
 }

@@ -16,8 +16,8 @@ use super::safeguard::Safeguard;
 use super::version::{Stage, Versions};
 use super::{Leadership, Rollout, Work, pods};
 use crate::api::DataPlane;
-use crate::emit::kubernetes::{EgressImport, egress_gateways, names, native_objects};
-use crate::emit::object::{Kind, Object};
+use crate::emit::kubernetes::{EgressImport, egress_gateways, names, native_objects, without_certificate};
+use crate::emit::object::{Kind, Object, ObjectId};
 use crate::moment::Moment;
 use crate::observed::Istiod;
 use crate::problem::Problem;
@@ -81,6 +81,7 @@ impl Rollout {
         }
         self.write_gateways(namespace, &key, gateways, now, out);
         self.write_native(namespace, &key, native, now, out);
+        problems.extend(self.without_certificate(namespace, &imports));
         self.keep_problems(&key, problems);
         self.confirm(namespace, &imports, has_filter, now);
     }
@@ -121,6 +122,15 @@ impl Rollout {
         let (routes, found) = native_objects(&native);
         problems.extend(found);
         (gateways, routes, problems)
+    }
+
+    /// The hosts whose certificate istiod does not have, as it says of the gateway that is there.
+    fn without_certificate(&self, namespace: &Arc<str>, imports: &[Key]) -> Vec<Problem> {
+        let gateway = ObjectId { kind: Kind::Gateway, key: Key::new(Arc::clone(namespace), names::EGRESS_GATEWAY) };
+        let live = self.objects.observed.get(&gateway);
+        let Some(live) = live.filter(|live| !live.unresolved.is_empty()) else { return Vec::new() };
+        let newest = imports.iter().filter_map(|import| self.versions_of(import)?.import());
+        newest.flat_map(|import| without_certificate(import, &live.unresolved)).collect()
     }
 
     fn write_gateways(

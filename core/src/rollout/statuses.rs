@@ -87,6 +87,8 @@ impl Rollout {
                 let is_exported = |key: &Key| snapshot.service_exports.get(&key.namespace, &key.name).is_some();
                 status::route(route, parent, is_exported, clock)
             }
+            // What is said of one as it was, nobody takes any more.
+            StatusKey::OpenshiftRoute(key) if self.world.holds_route(key) => None,
             StatusKey::OpenshiftRoute(key) => {
                 let route = snapshot.openshift_routes.get(&key.namespace, &key.name)?;
                 let hosts = of_hosts(&key.namespace);

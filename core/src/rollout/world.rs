@@ -225,6 +225,11 @@ impl World {
         self.held_routes.values()
     }
 
+    /// Whether a `Route` is another one by now, and waits for that.
+    pub(super) fn holds_route(&self, key: &Key) -> bool {
+        self.held_routes.contains_key(key)
+    }
+
     /// Takes in what an event says of clusters and of the registry.
     fn update_clusters(&mut self, event: &WatchEvent, news: &mut News, now: Moment) {
         match event {

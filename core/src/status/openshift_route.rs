@@ -64,32 +64,32 @@ fn sayings<'p>(
     emitted: impl IntoIterator<Item = &'p Problem>,
 ) -> Vec<Saying> {
     let object = route.object();
+    // What is wrong with all of them is wrong with each.
+    let is_own = |problem: &&Problem| problem.object == object || problem.object == *import;
+    let own = emitted.into_iter().filter(|problem| problem.reason.effect() != Effect::Harmless).filter(is_own);
+    let (unresolved, wrong): (Vec<_>, Vec<_>) = own.partition(|problem| problem.reason.effect() == Effect::Unresolved);
+    let weightiest = |problems: &[&Problem]| problems.iter().map(|problem| problem.reason).min();
     let admitted = match &admission.admitted {
         Err((reason, why)) => Saying::new(ADMITTED, false, *reason, message::joined([why.clone()])),
-        Ok(note) => {
-            // What is wrong with all of them is wrong with each.
-            let is_own = |problem: &&Problem| problem.object == object || problem.object == *import;
-            let own = emitted.into_iter().filter(|problem| problem.reason.effect() != Effect::Harmless).filter(is_own);
-            let own: Vec<_> = own.collect();
-            match own.iter().map(|problem| problem.reason).min() {
-                None => Saying::new(ADMITTED, true, Reason::Accepted, message::joined([note.clone()])),
-                Some(weightiest) => {
-                    let reason = match weightiest {
-                        Reason::TooLarge => Reason::TooLarge,
-                        Reason::HostConflict => Reason::HostAlreadyClaimed,
-                        _ => Reason::UnsupportedValue,
-                    };
-                    Saying::new(ADMITTED, false, reason, message::of_problems(own, &object))
-                }
+        Ok(note) => match weightiest(&wrong) {
+            None => Saying::new(ADMITTED, true, Reason::Accepted, message::joined([note.clone()])),
+            Some(weightiest) => {
+                let reason = match weightiest {
+                    Reason::TooLarge => Reason::TooLarge,
+                    Reason::HostConflict => Reason::HostAlreadyClaimed,
+                    _ => Reason::UnsupportedValue,
+                };
+                Saying::new(ADMITTED, false, reason, message::of_problems(wrong, &object))
             }
-        }
+        },
     };
     if !admitted.status {
         return vec![admitted];
     }
-    let resolved = match &admission.unresolved {
-        Some((reason, why)) => Saying::new(RESOLVED_REFS, false, *reason, message::joined([why.clone()])),
-        None => Saying::new(RESOLVED_REFS, true, Reason::ResolvedRefs, "every backend is there"),
+    let resolved = match (&admission.unresolved, weightiest(&unresolved)) {
+        (Some((reason, why)), _) => Saying::new(RESOLVED_REFS, false, *reason, message::joined([why.clone()])),
+        (None, Some(reason)) => Saying::new(RESOLVED_REFS, false, reason, message::of_problems(unresolved, &object)),
+        (None, None) => Saying::new(RESOLVED_REFS, true, Reason::ResolvedRefs, "all that it names is there"),
     };
     vec![admitted, resolved]
 }
@@ -162,6 +162,19 @@ mod tests {
         assert_eq!(told(&refused, Err((Reason::HostAlreadyClaimed, "older"))), None);
         assert_eq!(refused[0], other);
     }
+
+    #[test]
+    fn null_in_what_is_told_loses_nothing() {
+        let ours = told(&json!(null), Ok("")).unwrap();
+        assert_eq!(ours.as_array().unwrap().len(), 1, "nobody has told anything");
+        let mut odd = json!([null, {"routerName": "default", "conditions": null}, ours[0]]);
+        assert_eq!(told(&odd, Ok("")), None, "nothing changed");
+        odd[2]["conditions"] = json!(null);
+        let again = told(&odd, Ok("")).unwrap();
+        assert_eq!((&again[0], &again[1]), (&odd[0], &odd[1]));
+        assert_eq!(again[2], ours[0], "ours is told again");
+    }
+
     #[test]
     fn what_is_wrong_with_all_is_told_to_each() {
         let all = || ObjectRef::cluster("Namespace", "secure");

@@ -85,8 +85,8 @@ pub(super) struct FrontEnd<'s> {
     pub(super) hostnames: &'s [String],
     /// The ports that clients use; none: those of the service.
     pub(super) ports: Option<Vec<u16>>,
-    /// The Secrets with the certificates of hosts.
-    pub(super) certificates: BTreeMap<String, String>,
+    /// Hosts, and the Secrets with their certificates, the oldest claim first.
+    pub(super) certificates: Vec<(String, String)>,
     /// None: nobody wrote any, and every request takes the default tier. An empty list: everything is refused.
     pub(super) rules: Option<Vec<FrontRule<'s>>>,
     /// Where others than the rules hold, the default tier: these ports that clients use.

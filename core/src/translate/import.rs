@@ -45,8 +45,9 @@ pub struct Import {
     pub attachments: Vec<Attachment>,
     /// What becomes of the `Route`s of `OpenShift` that it is made of.
     pub admissions: BTreeMap<Key, Admission>,
-    /// By host, the Secrets of the namespace with the certificates that clients are shown.
-    pub certificates: BTreeMap<String, String>,
+    /// Hosts, and the Secrets of the namespace with the certificates that clients are shown there, the oldest claim first: on
+    /// a gateway without room for all, the younger go without.
+    pub certificates: Vec<(String, String)>,
     /// The ports whose connections go straight to pods; none where somebody wrote rules for all ports.
     pub direct: Vec<DirectPort>,
     /// The addresses that clients call it by, as soon as it has any. They are hosts of it.
@@ -254,7 +255,7 @@ impl Import {
             direct: Vec::new(),
             attachments: Vec::new(),
             admissions: BTreeMap::new(),
-            certificates: BTreeMap::new(),
+            certificates: Vec::new(),
             addresses: Vec::new(),
             families: Families::Both,
             data_plane: None,

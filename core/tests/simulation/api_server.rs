@@ -81,6 +81,7 @@ impl Stored {
                 Some(observed) if observed < self.generation => Istiod::Behind,
                 Some(_) => Istiod::UpToDate,
             },
+            unresolved: Box::default(),
             import: import_of(&self.body).map(Box::new),
         }
     }

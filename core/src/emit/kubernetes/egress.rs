@@ -25,7 +25,8 @@ pub struct EgressImport<'v> {
 }
 
 /// The gateways of an importing namespace, with a listener for every port of every version of its imports, and what is
-/// wrong. The oldest import comes first.
+/// wrong. The oldest import comes first. Certificates are those of the newest versions: one that may be shown no more goes
+/// at once.
 pub fn egress_gateways(
     namespace: &str,
     wasm: &[EgressImport<'_>],
@@ -37,8 +38,7 @@ pub fn egress_gateways(
     let natively = native.iter().map(|import| (*import, route::ports(&[*import], &[])));
     let of_wasm = gateway::listeners(ports, &mut problems);
     let of_native = gateway::listeners(natively, &mut problems);
-    let versions = wasm.iter().flat_map(|import| std::iter::once(import.newest).chain(import.versions.iter().copied()));
-    let certificates = gateway::certificates(versions, &of_wasm, &mut problems);
+    let certificates = gateway::certificates(wasm.iter().map(|import| import.newest), &of_wasm, &mut problems);
     let none = BTreeMap::new();
     let all = [(names::EGRESS_GATEWAY, of_wasm, &certificates), (names::NATIVE_EGRESS_GATEWAY, of_native, &none)];
     for (gateway, listeners, certificates) in all {

@@ -43,25 +43,18 @@ pub(super) fn is_secure(import: &Import, port: u16) -> bool {
     !import.is_service() && port == SECURE_PORT
 }
 
-/// The hosts that clients speak TLS with, and the Secrets with their certificates: of what two versions say the newest holds.
+/// The hosts that clients speak TLS with, and the Secrets with their certificates: as many of the first as there is room for.
 /// None where a service has their port.
 pub(super) fn certificates<'i>(
     imports: impl IntoIterator<Item = &'i Import>,
     listeners: &BTreeSet<u16>,
     problems: &mut Vec<Problem>,
 ) -> BTreeMap<String, String> {
-    let (mut certificates, mut left_out) = (BTreeMap::new(), BTreeSet::new());
+    let mut certificates = BTreeMap::new();
     for import in imports {
         for (host, secret) in &import.certificates {
-            let has_room = !listeners.contains(&SECURE_PORT) && listeners.len() + certificates.len() < LISTENERS;
-            if certificates.contains_key(host) {
-                continue;
-            }
-            if has_room {
+            if !listeners.contains(&SECURE_PORT) && listeners.len() + certificates.len() < LISTENERS {
                 certificates.insert(host.clone(), secret.clone());
-                continue;
-            }
-            if !left_out.insert(host) {
                 continue;
             }
             let message = format!(
@@ -73,6 +66,19 @@ pub(super) fn certificates<'i>(
         }
     }
     certificates
+}
+
+/// What is wrong with an import where these listeners have no certificate.
+pub fn without_certificate(import: &Import, listeners: &[Box<str>]) -> Vec<Problem> {
+    let is_without =
+        |(host, _): &&(String, String)| listeners.iter().any(|listener| **listener == *names::secure_listener(host));
+    let told = import.certificates.iter().filter(is_without).flat_map(|(host, secret)| {
+        let message =
+            format!("istiod has no certificate for {host} from Secret {secret}: want one of kubernetes.io/tls");
+        let objects = import.objects_of_host(host, Some(SECURE_PORT)).into_iter();
+        objects.map(move |object| Problem::error(object, Reason::InvalidCertificateRef, message.as_str()))
+    });
+    told.collect()
 }
 
 /// The ports of the listeners that imports need, by their ports, the oldest import first: younger ones go without what is

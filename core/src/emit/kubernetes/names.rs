@@ -92,10 +92,10 @@ pub(super) fn listener(port: u16) -> String {
     format!("http-{port}")
 }
 
-/// The listener of a Gateway for a host that clients speak TLS with.
+/// The listener of a Gateway for a host that clients speak TLS with: a label, as istiod gives a port of the gateway's Service
+/// the name of a listener, cut to the length of one.
 pub(super) fn secure_listener(host: &str) -> String {
-    let joined = format!("https-{host}");
-    if joined.len() <= MOST_BYTES { joined } else { hashed("https", host, HASH_DIGITS) }
+    hashed(&format!("tls-{}", host.replace('.', "-")), host, HASH_DIGITS)
 }
 
 /// What the registry calls a cluster's export.
@@ -118,6 +118,8 @@ fn numbered(name: String, number: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use mcwan_policy::is_label;
 
     use super::*;
@@ -147,6 +149,18 @@ mod tests {
             assert!(hash.len() * 4 >= 80, "{name} ends in 80 bits of hash or more");
         }
         assert_eq!(clusterset_service(&"n".repeat(60)).len(), 63, "clients call it by this name, so it stays");
+    }
+
+    #[test]
+    fn the_listener_of_a_host_is_a_label_of_its_own() {
+        let long = |end: &str| format!("{}.{}.{end}", "n".repeat(38), "n".repeat(63));
+        let hosts = ["a.b", "a-b", "80", "a.b-ba7816bf8f01cfea4141", &long("a"), &long("b")];
+        let names: BTreeSet<_> = hosts.into_iter().map(secure_listener).collect();
+        assert_eq!(names.len(), hosts.len(), "{names:?}");
+        for name in names {
+            assert!(is_label(&name) && name.starts_with("tls-"), "{name}");
+        }
+        assert!(secure_listener("shop.example.com").starts_with("tls-shop-example-com-"), "people can read it");
     }
 
     #[test]

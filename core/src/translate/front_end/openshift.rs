@@ -99,7 +99,7 @@ impl<'s> FrontEnd<'s> {
         };
         let known = Known { snapshot, exports, slices: &snapshot.endpoint_slices_in(namespace) };
         let imports = ImportHosts::of(namespace, imports);
-        let (mut paths, mut taken) = (BTreeSet::new(), Taken::default());
+        let (mut paths, mut secured, mut taken) = (BTreeSet::new(), BTreeSet::new(), Taken::default());
         for (Claim { route: own, .. }, route) in routes {
             let host = host_of(route, options.domain.as_deref());
             let served = host.clone().and_then(|host| {
@@ -117,9 +117,8 @@ impl<'s> FrontEnd<'s> {
             match served {
                 Ok(Served { rules, certificate, admitted, unresolved, services }) => {
                     front_end.rules.get_or_insert_default().extend(rules);
-                    if let Some((host, secret)) = admission.host.clone().zip(certificate) {
-                        front_end.certificates.entry(host).or_insert(secret);
-                    }
+                    let certificate = admission.host.clone().zip(certificate);
+                    front_end.certificates.extend(certificate.filter(|(host, _)| secured.insert(host.clone())));
                     front_end.services.extend(services);
                     (admission.admitted, admission.unresolved) = (admitted, unresolved);
                 }

@@ -73,7 +73,7 @@ impl<'s> FrontEnd<'s> {
             serves: Serves::Service,
             hostnames: &[],
             ports: None,
-            certificates: BTreeMap::new(),
+            certificates: Vec::new(),
             rules: None,
             default_ports: Vec::new(),
             is_direct: true,

@@ -1,18 +1,19 @@
 //! `Route`s of `OpenShift`: what a thousand cost, what they are told, and which Secrets they may have.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use mcwan_core::emit::object::Kind;
 use mcwan_core::moment::Moment;
 use mcwan_core::rollout::{Event, Rollout, Timing, WatchEvent};
-use mcwan_core::snapshot::Key;
+use mcwan_core::snapshot::{Key, of_hosts};
 use mcwan_core::watched::Watched;
 use serde_json::{Value, json};
 
 use super::{LEASE, Play, mk_input};
-use crate::translator::{mk_options, mk_settings};
+use crate::translator::{mk, mk_options, mk_settings};
 
 /// How many there are.
 const ROUTES: usize = 1_000;
@@ -102,8 +103,8 @@ fn a_route_is_served_as_it_was_until_it_is_told_whether_its_secret_may_be_read()
     assert!(shows(&play, "b-tls") && !shows(&play, "a-tls"), "it may be read");
     assert!(play.written.iter().all(|id| id.kind == Kind::Gateway), "it is served all the time: {:?}", play.written);
     play.happen(Event::ReadableSecrets(may_read("b-tls", false)));
+    assert!(!shows(&play, "b-tls"), "it may be read no more, whatever gateways have of before");
     play.pass(300);
-    assert!(!shows(&play, "b-tls"), "it may be read no more");
     let (_, status) = play.told.last().expect("it is told");
     let said = &status["ingress"][0]["conditions"][0];
     assert_eq!((&said["status"], &said["reason"]), (&json!("False"), &json!("ExtendedValidationFailed")), "{said}");
@@ -196,4 +197,94 @@ fn a_route_that_is_made_again_keeps_what_was_said_of_its_secret_until_there_is_a
     play.pass(300);
     let (_, status) = play.told.last().expect("it is told");
     assert_eq!(status["ingress"][0]["conditions"][0]["status"], "False", "now somebody has");
+}
+
+#[test]
+fn a_route_that_waits_for_its_secret_is_told_nothing_until_there_is_an_answer() {
+    let mut play = Play::of_payment_and(Vec::new());
+    play.rollout.set_clock(Time(Timestamp::UNIX_EPOCH));
+    play.happen(Event::ReadableSecrets(may_read("a-tls", true)));
+    play.happen(Event::Watch(mk_tls_route("a-tls")));
+    play.pass(60);
+    play.happen(Event::Watch(mk_tls_route("b-tls")));
+    play.told.clear();
+    // The one before may be read no more; but what is said of that is of a version of before.
+    play.conflicts = 100;
+    play.happen(Event::ReadableSecrets(may_read("a-tls", false)));
+    play.pass(60);
+    assert_eq!(play.told.len(), 0, "it would not be taken");
+    play.conflicts = 0;
+    play.happen(Event::ReadableSecrets(may_read("b-tls", false)));
+    play.pass(60);
+    assert_eq!(play.told.len(), 1, "now it is known what to say");
+}
+
+#[test]
+fn a_route_is_told_that_there_is_no_certificate_in_its_secret() {
+    let mut play = Play::of_payment_and(Vec::new());
+    play.rollout.set_clock(Time(Timestamp::UNIX_EPOCH));
+    play.happen(Event::ReadableSecrets(may_read("a-tls", true)));
+    play.happen(Event::Watch(mk_tls_route("a-tls")));
+    play.happen(Event::Watch(mk_route(1, "/a", &json!({}))));
+    play.pass(60);
+    let (id, (gateway, _)) = play.objects.iter().find(|(id, _)| id.kind == Kind::Gateway).expect("there is one");
+    let listeners = gateway["spec"]["listeners"].as_array().unwrap();
+    let secure = listeners.iter().find(|listener| listener["protocol"] == "HTTPS").unwrap();
+    let (id, secure) = (id.clone(), Box::from(secure["name"].as_str().unwrap()));
+    for (unresolved, expected) in [(vec![secure], "InvalidCertificateRef"), (Vec::new(), "ResolvedRefs")] {
+        play.told.clear();
+        play.live(&id).unresolved = unresolved.into();
+        play.tell(&id);
+        play.pass(60);
+        let told: Vec<_> =
+            play.told.iter().map(|(key, status)| (&**key, &status["ingress"][0]["conditions"])).collect();
+        assert_eq!(told.len(), 1, "nobody else: {told:?}");
+        let (route, conditions) = told[0];
+        assert_eq!((route, &conditions[1]["reason"]), ("secure/r0", &json!(expected)));
+        assert_eq!(conditions[0]["status"], "True", "in the clear it answers");
+    }
+}
+
+/// Who has a host in the filter, if anybody has.
+fn owner(play: &Play, host: &str) -> Option<String> {
+    let imports = play.objects.iter().filter(|(id, _)| id.kind == Kind::WasmPlugin);
+    let mut imports = imports.filter_map(|(_, (body, _))| body["spec"]["pluginConfig"]["imports"].as_array()).flatten();
+    let names = |list: &Value, has: &dyn Fn(&Value) -> bool| list.as_array().is_some_and(|list| list.iter().any(has));
+    let import = imports.find(|import| {
+        names(&import["hostnames"], &|named| named == host) || names(&import["rules"], &|rule| rule["host"] == host)
+    });
+    import.map(|import| import["name"].as_str().unwrap_or_default().to_owned())
+}
+
+#[test]
+fn a_host_that_moves_between_a_route_and_an_import_is_always_somebodys() {
+    let import = |hosts: &[&str], timeout: &str| {
+        let backend = json!({"group": "mc-wan.l7mp.io", "kind": "WANPolicy", "name": "high"});
+        let rules = json!([{"backendRefs": [backend], "timeouts": {"request": timeout}}]);
+        let spec = json!({"hostnames": hosts, "http": {"rules": rules}});
+        Event::Watch(mk_input(Watched::ServiceImport, mk("ServiceImport", "secure", "payment", &spec)))
+    };
+    let host = "h0.example.com";
+    let mut play = Play::of_payment_and(Vec::new());
+    play.happen(import(&[host], "1s"));
+    play.pass(60);
+    let mut told = vec![owner(&play, host)];
+    let mut watch = |play: &mut Play, event: Event| {
+        play.happen(event);
+        for _ in 0..600 {
+            play.now = play.now + Duration::from_millis(100);
+            play.happen(Event::Time);
+            let owner = owner(play, host);
+            if told.last() != Some(&owner) {
+                told.push(owner);
+            }
+        }
+    };
+    watch(&mut play, Event::Watch(mk_route(0, "/a", &json!({}))));
+    // What the one that gains it leads to is new, so it waits.
+    for event in [import(&[], "1s"), import(&[host], "2s")] {
+        watch(&mut play, event);
+    }
+    let hosts = of_hosts("secure").name.to_string();
+    assert_eq!(told, ["payment", &hosts, "payment"].map(|name| Some(name.to_owned())));
 }

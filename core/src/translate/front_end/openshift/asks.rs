@@ -79,7 +79,12 @@ fn edge(tls: &RouteTls, route: &OpenshiftRoute, options: &RouteOptions) -> Resul
             return Err((Reason::ExtendedValidationFailed, message));
         }
     };
-    let secret = route.named_secret().map(str::to_owned).or_else(|| options.certificate.clone());
+    let named = tls.external_certificate.as_ref().map(|secret| &*secret.name).filter(|name| !name.is_empty());
+    if let Some(name) = named.filter(|_| route.named_secret().is_none()) {
+        let message = format!("tls.externalCertificate.name: no Secret can be called {name:?}");
+        return Err((Reason::ExtendedValidationFailed, message));
+    }
+    let secret = named.map(str::to_owned).or_else(|| options.certificate.clone());
     let message = "there is no certificate: name a Secret in tls.externalCertificate";
     Ok((insecure, secret.ok_or_else(|| (Reason::ExtendedValidationFailed, message.to_owned()))?))
 }

@@ -38,6 +38,21 @@ fn tls_ends_at_the_gateway() {
 }
 
 #[test]
+fn the_longest_path_says_what_becomes_of_a_request_in_the_clear() {
+    let tls = json!({"termination": "edge", "insecureEdgeTerminationPolicy": "Redirect",
+        "externalCertificate": {"name": "a-tls"}});
+    for (redirected, expected) in
+        [("/x", ["service.shop:80", "302 https://a.b/x/y"]), ("/", ["302 https://a.b/", "service.shop:80"])]
+    {
+        let other = if redirected == "/" { "/x" } else { "/" };
+        let secure = mk_route("secure", json!({"host": "a.b", "path": redirected, "tls": tls}));
+        let clear = mk_route("clear", json!({"host": "a.b", "path": other}));
+        let world = world(&[secure, clear, mk_service("shop")]);
+        assert_eq!(["/", "/x/y"].map(|path| ask(&world, "a.b", 80, path)), expected, "{redirected}");
+    }
+}
+
+#[test]
 fn what_a_route_cannot_have_it_is_told() {
     let host = |host: &str| json!({"host": host});
     let with = |more: Value| {
@@ -50,12 +65,17 @@ fn what_a_route_cannot_have_it_is_told() {
         tls.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         with(json!({"tls": tls}))
     };
+    let certificate = |name: &str| edge(json!({"externalCertificate": {"name": name}}));
     let set_all = |pairs: &[(&str, &str)]| {
         let action =
             |(name, value): &(&str, &str)| json!({"name": name, "action": {"type": "Set", "set": {"value": value}}});
         with(json!({"httpHeaders": {"actions": {"request": pairs.iter().map(action).collect::<Vec<_>>()}}}))
     };
     let set = |value: &str| set_all(&[("x-a", value)]);
+    let removed = |count: usize| {
+        let gone = |number| json!({"name": format!("x-{number}"), "action": {"type": "Delete"}});
+        with(json!({"httpHeaders": {"actions": {"request": (0..count).map(gone).collect::<Vec<_>>()}}}))
+    };
     let haproxy = |key: &str, value: &str| json!({format!("haproxy.router.openshift.io/{key}"): value});
     let none = json!({});
     let table = [
@@ -72,6 +92,11 @@ fn what_a_route_cannot_have_it_is_told() {
         (with(json!({"wildcardPolicy": "None", "path": "/"})), &none, None, "service.shop:80"),
         (edge(json!({})), &none, Some("ExtendedValidationFailed"), "503"),
         (edge(json!({"key": "k", "certificate": "c"})), &none, Some("ExtendedValidationFailed"), "503"),
+        (certificate(""), &none, Some("ExtendedValidationFailed"), "503"),
+        (certificate("a_tls"), &none, Some("ExtendedValidationFailed"), "503"),
+        (certificate("a..tls"), &none, Some("ExtendedValidationFailed"), "503"),
+        (certificate(&"a".repeat(254)), &none, Some("ExtendedValidationFailed"), "503"),
+        (certificate(&format!("a-0.{}", "a".repeat(249))), &none, None, "503"),
         (with(json!({"tls": {"termination": "passthrough"}})), &none, Some("TerminationUnsupported"), "503"),
         (with(json!({"tls": {"termination": "reencrypt"}})), &none, Some("TerminationUnsupported"), "503"),
         (set("%[src]"), &none, Some("UnsupportedHeaderValue"), "503"),
@@ -79,6 +104,8 @@ fn what_a_route_cannot_have_it_is_told() {
         (set(""), &none, Some("UnsupportedHeaderValue"), "503"),
         (set(&"%%".repeat(2_049)), &none, Some("UnsupportedHeaderValue"), "503"),
         (set_all(&[("x-a", "1"), ("X-A", "2")]), &none, Some("UnsupportedHeaderValue"), "503"),
+        (removed(16), &none, None, "service.shop:80"),
+        (removed(17), &none, Some("UnsupportedHeaderValue"), "503"),
         (host("a.b"), &haproxy("ip_allowlist", "10.0.0.0/8"), Some("UnsupportedAnnotation"), "503"),
         (host("a.b"), &haproxy("rate-limit-connections", "true"), Some("UnsupportedAnnotation"), "503"),
         (host("a.b"), &haproxy("ip_allowlist", " "), None, "service.shop:80"),
@@ -119,7 +146,27 @@ fn a_route_that_names_no_certificate_has_that_of_the_options() {
     let options = RouteOptions { certificate: Some("default-tls".to_owned()), ..RouteOptions::default() };
     let world = world_with(options, &[route(), mk_service("shop")]);
     assert_eq!(refusal(&world, "secure", "www"), None);
-    assert_eq!(hosts(&world).certificates["a.b"], "default-tls");
+    assert_eq!(hosts(&world).certificates, [("a.b".to_owned(), "default-tls".to_owned())]);
+}
+
+#[test]
+fn a_host_has_the_certificate_that_its_oldest_route_names() {
+    let route = |name: &str, second, secret: &str| {
+        let tls = json!({"termination": "edge", "externalCertificate": {"name": secret}});
+        mk_route_of("secure", name, second, &json!({}), json!({"host": "a.b", "path": format!("/{name}"), "tls": tls}))
+    };
+    let world = world(&[route("one", 2, "one-tls"), route("two", 1, "two-tls"), mk_service("shop")]);
+    assert_eq!(hosts(&world).certificates, [("a.b".to_owned(), "two-tls".to_owned())]);
+}
+
+#[test]
+fn a_name_that_no_secret_can_have_is_told_by_its_field() {
+    let options = RouteOptions { certificate: Some("default-tls".to_owned()), ..RouteOptions::default() };
+    let tls = json!({"termination": "edge", "externalCertificate": {"name": "A tls"}});
+    let world = world_with(options, &[mk_route("www", json!({"host": "a.b", "tls": tls}))]);
+    let told = admission(&world, "secure", "www").admitted.clone().map_err(|(_, message)| message);
+    assert_eq!(told, Err("tls.externalCertificate.name: no Secret can be called \"A tls\"".to_owned()));
+    assert!(hosts(&world).certificates.is_empty(), "the default one is not what it asks for");
 }
 
 #[test]

@@ -52,15 +52,15 @@ fn the_youngest_are_refused_where_the_filter_has_no_room_for_all() {
 }
 
 #[test]
-fn a_host_for_which_no_listener_is_left_is_told_to_its_routes() {
+fn the_oldest_hosts_have_listeners_and_the_routes_of_the_others_are_told() {
     let tls = json!({"termination": "edge", "externalCertificate": {"name": "tls"}});
-    let world = many(70, |number| json!({"host": format!("h{number:02}.b"), "tls": tls}));
+    let world = many(70, |number| json!({"host": format!("h{:02}.b", 99 - number), "tls": tls}));
     let egress = egress_objects("secure", &[hosts(&world)], &settings(DataPlane::Wasm));
     let (_, gateway) = of_kind(&egress.objects, Kind::Gateway)[0];
     assert_eq!(gateway["spec"]["listeners"].as_array().unwrap().len(), 64);
     let told: Vec<_> = egress.problems.iter().map(|problem| (problem.object.to_string(), problem.reason)).collect();
     let expected = (63..70).map(|number| (format!("Route secure/r{number:04}"), Reason::TooLarge));
-    assert_eq!(told, expected.collect::<Vec<_>>());
+    assert_eq!(told, expected.collect::<Vec<_>>(), "the youngest, whatever their hosts are called");
 }
 
 #[test]
