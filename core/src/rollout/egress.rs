@@ -94,6 +94,11 @@ impl Rollout {
         imports.into_iter().map(|import| import.key.clone()).collect()
     }
 
+    /// An import as it is wanted, which may not have a version yet.
+    fn wanted(&self, import: &Key) -> Option<&Import> {
+        self.model.translator.imports().get(&import.namespace, &import.name).map(|import| &**import)
+    }
+
     pub(super) fn versions_of(&self, import: &Key) -> Option<&Versions> {
         self.imports.get(&import.namespace, &import.name).map(|state| &state.versions)
     }
@@ -105,12 +110,14 @@ impl Rollout {
     /// The gateways, the routes of native imports, and what is wrong.
     fn gateways_of(&self, namespace: &str, imports: &[Key]) -> (Vec<Object>, Vec<Object>, Vec<Problem>) {
         let (mut wasm, mut native) = (Vec::new(), Vec::new());
-        for versions in imports.iter().filter_map(|import| self.versions_of(import)) {
+        for import in imports {
+            let Some(versions) = self.versions_of(import) else { continue };
             let Some(newest) = versions.import() else { continue };
             match self.model.settings.data_plane(newest) {
                 DataPlane::Wasm => {
                     let recovered = versions.found().map_or(&[][..], |(recovered, _)| &recovered.rules);
-                    wasm.push(EgressImport { newest, versions: versions.backed(), recovered });
+                    let wanted = self.wanted(import).unwrap_or(newest);
+                    wasm.push(EgressImport { wanted, versions: versions.backed(), recovered });
                 }
                 DataPlane::Native => {
                     let ready = versions.ready().and_then(|ready| versions.list.get(ready)?.import.as_deref());
@@ -129,8 +136,8 @@ impl Rollout {
         let gateway = ObjectId { kind: Kind::Gateway, key: Key::new(Arc::clone(namespace), names::EGRESS_GATEWAY) };
         let live = self.objects.observed.get(&gateway);
         let Some(live) = live.filter(|live| !live.unresolved.is_empty()) else { return Vec::new() };
-        let newest = imports.iter().filter_map(|import| self.versions_of(import)?.import());
-        newest.flat_map(|import| without_certificate(import, &live.unresolved)).collect()
+        let wanted = imports.iter().filter_map(|import| self.wanted(import));
+        wanted.flat_map(|import| without_certificate(import, &live.unresolved)).collect()
     }
 
     fn write_gateways(

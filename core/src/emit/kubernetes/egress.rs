@@ -16,17 +16,16 @@ use super::{Settings, filter, gateway, names, native, route};
 /// An import whose rules the filter applies, as its gateway needs it.
 #[derive(Clone, Debug)]
 pub struct EgressImport<'v> {
-    /// Its newest version.
-    pub newest: &'v Import,
-    /// Every version that gateways may still serve, that one included.
+    /// The import as it is wanted.
+    pub wanted: &'v Import,
+    /// Every version that gateways may serve.
     pub versions: Vec<&'v Import>,
     /// What one who took over has found of it.
     pub recovered: &'v [RecoveredRule],
 }
 
 /// The gateways of an importing namespace, with a listener for every port of every version of its imports, and what is
-/// wrong. The oldest import comes first. Certificates are those of the newest versions: one that may be shown no more goes
-/// at once.
+/// wrong. The oldest import comes first. Certificates are those that are wanted: one that may be shown no more goes at once.
 pub fn egress_gateways(
     namespace: &str,
     wasm: &[EgressImport<'_>],
@@ -34,11 +33,11 @@ pub fn egress_gateways(
     settings: &Settings,
 ) -> (Vec<Object>, Vec<Problem>) {
     let (mut objects, mut problems, mut gateways) = (Vec::new(), Vec::new(), Vec::new());
-    let ports = wasm.iter().map(|import| (import.newest, route::ports(&import.versions, import.recovered)));
+    let ports = wasm.iter().map(|import| (import.wanted, route::ports(&import.versions, import.recovered)));
     let natively = native.iter().map(|import| (*import, route::ports(&[*import], &[])));
     let of_wasm = gateway::listeners(ports, &mut problems);
     let of_native = gateway::listeners(natively, &mut problems);
-    let certificates = gateway::certificates(wasm.iter().map(|import| import.newest), &of_wasm, &mut problems);
+    let certificates = gateway::certificates(wasm.iter().map(|import| import.wanted), &of_wasm, &mut problems);
     let none = BTreeMap::new();
     let all = [(names::EGRESS_GATEWAY, of_wasm, &certificates), (names::NATIVE_EGRESS_GATEWAY, of_native, &none)];
     for (gateway, listeners, certificates) in all {
@@ -61,7 +60,7 @@ pub fn egress_objects(
     let of = |data_plane| imports.iter().copied().filter(move |import| settings.data_plane(import) == data_plane);
     let (wasm, native) = (of(DataPlane::Wasm).collect::<Vec<_>>(), of(DataPlane::Native).collect::<Vec<_>>());
     let served: Vec<_> =
-        wasm.iter().map(|import| EgressImport { newest: import, versions: vec![import], recovered: &[] }).collect();
+        wasm.iter().map(|import| EgressImport { wanted: import, versions: vec![import], recovered: &[] }).collect();
     let (mut objects, mut problems) = egress_gateways(namespace, &served, &native, settings);
     if objects.iter().any(|object| *object.id.key.name == *names::EGRESS_GATEWAY && object.id.kind == Kind::Gateway) {
         let filter = filter::filter_object(namespace, &wasm, settings, key);

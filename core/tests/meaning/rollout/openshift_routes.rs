@@ -111,6 +111,34 @@ fn a_route_is_served_as_it_was_until_it_is_told_whether_its_secret_may_be_read()
 }
 
 #[test]
+fn a_certificate_goes_at_once_though_routes_change_all_the_time() {
+    let mut play = Play::of_payment_and(Vec::new());
+    play.happen(Event::ReadableSecrets(may_read("a-tls", true)));
+    play.happen(Event::Watch(mk_tls_route("a-tls")));
+    play.pass(60);
+    let shows = |play: &Play| {
+        let mut gateways = play.objects.iter().filter(|(id, _)| id.kind == Kind::Gateway);
+        gateways.any(|(_, (gateway, _))| gateway.to_string().contains("a-tls"))
+    };
+    // Each of them needs a route of its own.
+    let change = |play: &mut Play, number: u32| {
+        let mut event = mk_route(1, "/a", &json!({}));
+        if let WatchEvent::Changed { input: Some(route), .. } = &mut event {
+            route["metadata"]["annotations"] = json!({"haproxy.router.openshift.io/timeout": format!("{number}ms")});
+        }
+        play.happen(Event::Watch(event));
+        play.now = play.now + Duration::from_millis(50);
+        play.happen(Event::Time);
+    };
+    for number in 1_000..1_110 {
+        change(&mut play, number);
+    }
+    assert!(shows(&play));
+    play.happen(Event::ReadableSecrets(may_read("a-tls", false)));
+    assert!(!shows(&play), "rules wait for each other, and it does not");
+}
+
+#[test]
 fn a_path_of_one_of_a_thousand_is_one_write_of_the_filter_and_one_status() {
     let mut play = Play::of_payment_and((0..ROUTES).map(|number| mk_route(number, "/a", &json!({}))).collect());
     play.rollout.set_clock(Time(Timestamp::UNIX_EPOCH));
