@@ -100,7 +100,8 @@ fn rule_name(rule: usize, name: Option<&str>, alternative: Option<usize>) -> Str
 
 fn destination_name(destination: &Destination) -> String {
     match destination {
-        Destination::Tier { name } => format!("tier {name}"),
+        Destination::Tier { name, cluster: None } => format!("tier {name}"),
+        Destination::Tier { name, cluster: Some(cluster) } => format!("tier {name} to cluster {cluster}"),
         Destination::Import { namespace, name, tier, port } => {
             let port = port.map(|port| format!(" port {port}")).unwrap_or_default();
             format!("{namespace}/{name}{port} over tier {tier}")
