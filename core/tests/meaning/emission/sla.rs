@@ -1,5 +1,6 @@
 //! Rules that leave a tier that does not keep its promise.
 
+mod explained;
 mod paths;
 mod refusals;
 mod withdrawn;
