@@ -15,7 +15,7 @@ use crate::translate::Import;
 use fitting::Fitting;
 use paths::Measured;
 
-pub(crate) use paths::apart;
+pub use paths::apart;
 
 /// A configuration as it ships, and what the filter will make of it.
 #[derive(Debug)]

@@ -82,7 +82,7 @@ impl Paths {
 }
 
 /// An import of a configuration with these paths, which names those that are its own.
-pub(crate) fn apart(import: &wire::Import, paths: &[WanPath]) -> (wire::Import, Vec<WanPath>) {
+pub fn apart(import: &wire::Import, paths: &[WanPath]) -> (wire::Import, Vec<WanPath>) {
     let (import, own) = Paths::default().with(Measured { import, paths });
     (import.into_owned(), own)
 }
