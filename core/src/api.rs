@@ -22,6 +22,7 @@ pub mod pattern;
 mod resource;
 pub mod route;
 pub mod route_selector;
+pub mod rule_sla;
 pub mod service_export;
 pub mod service_import;
 pub mod validate;
@@ -50,12 +51,13 @@ pub use mcs_service_import::{ClusterStatus, McsServiceImport};
 pub use openshift_route::{HeaderAction, OpenshiftRoute, RouteTarget, RouteTls};
 pub use route::{CONTROLLER, Fault, GATEWAY_API_GROUP, ParentRef, Route, RouteDocument, RouteKind, RouteRule, is_ours};
 pub use route_selector::{RouteSelector, RouteSelectorError};
+pub use rule_sla::{RuleSla, WhenNoneInSla};
 pub use service_export::{MCS_GROUP, McsVersion, ServiceExport, WAN_POLICY_ANNOTATION};
 pub use service_import::{
     DataPlane, Http, ImportFields, NoMatch, NoMatchStatus, ServiceImport, ServiceImportSpec, ServiceImportStatus,
 };
 pub use wan_cluster::{Admission, AdmittedCluster, ClusterTier, EgressGateway, WanCluster, WanClusterSpec};
-pub use wan_policy::{LossPercent, Sla, WanPolicy, WanPolicySpec, WanPolicyStatus};
+pub use wan_policy::{LossPercent, Probe, Sla, WanPolicy, WanPolicySpec, WanPolicyStatus};
 
 /// The API group of our kinds.
 pub const GROUP: &str = "mc-wan.l7mp.io";

@@ -4,16 +4,18 @@
 mod outcome;
 mod path;
 mod request;
+mod tiers;
 mod verdict;
 
 use std::collections::BTreeSet;
 
 pub use outcome::{Outcome, OutcomeKind, Reply, ResponseHeaders, RouteFeatures};
 pub use request::Asked;
+pub use tiers::{ClusterOutcome, TierChoice, TierOutcome};
 pub use verdict::Considered;
 
 use mcwan_policy::Decision;
-use mcwan_policy::sla::Levels;
+use mcwan_policy::sla::{Level, Levels};
 
 use crate::emit::plugin::Plugin;
 use crate::translate::{Import, Translation};
@@ -23,18 +25,25 @@ use crate::translate::{Import, Translation};
 pub struct Explainer<'e> {
     translation: &'e Translation,
     plugin: &'e Plugin,
+    levels: Levels<'e>,
 }
 
 impl<'e> Explainer<'e> {
     /// For a gateway that has a plugin made of a translation.
     pub fn new(translation: &'e Translation, plugin: &'e Plugin) -> Self {
-        Self { translation, plugin }
+        Self { translation, plugin, levels: Levels::ALL_IN }
+    }
+
+    /// The same while the paths that are measured are on these levels, by their places in the plugin's table.
+    #[must_use]
+    pub fn at(self, levels: &'e [Level]) -> Self {
+        Self { levels: Levels::new(levels), ..self }
     }
 
     /// What becomes of a request; `draw` is a uniform number for a choice by weight.
     pub fn explain(&self, asked: &Asked, draw: u64) -> (Outcome, Vec<Considered>) {
         let asked = &asked.clone().or_port(&self.ports());
-        let Ok(explanation) = self.plugin.table.explain(asked, Levels::ALL_IN, || draw);
+        let Ok(explanation) = self.plugin.table.explain(asked, self.levels, || draw);
         let import = match &explanation.decision {
             Decision::Pass => None,
             Decision::Route(route) => self.import(route.import),
@@ -56,6 +65,10 @@ impl<'e> Explainer<'e> {
             let all = verdict::problems(import, rule, reason).flat_map(|problem| &problem.not_permitted);
             outcome.not_permitted = Some(all.cloned().collect()).filter(|all: &Vec<_>| !all.is_empty());
         }
+        let tiers = import
+            .into_iter()
+            .flat_map(|import| explanation.tiers.iter().filter_map(move |tier| TierOutcome::new(tier, import)));
+        outcome.tiers = Some(tiers.collect()).filter(|tiers: &Vec<_>| !tiers.is_empty());
         let considered = import.map(|import| {
             explanation
                 .considered

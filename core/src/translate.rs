@@ -7,6 +7,7 @@
 mod admissions;
 mod admitted;
 mod backend;
+mod choice;
 mod clusterset;
 mod export;
 mod families;
@@ -22,6 +23,7 @@ mod ports;
 mod refusal;
 mod route_hosts;
 mod rule;
+mod sharing;
 mod steering_key;
 mod target;
 mod tier_service;
@@ -42,9 +44,11 @@ pub use merge::{Conflict, Declared, Merged, Precedence, merge};
 pub use origin::Origin;
 pub use outgoing::Outgoing;
 use route_hosts::RouteHosts;
+pub(crate) use sharing::{MOST_WEIGHT, is_usable};
 pub use steering_key::{SteeringKey, SteeringKeyError};
 pub(crate) use target::hashed;
 pub use target::{Destination, Forwarding, HeaderChanges, Mirror, Target};
+pub(crate) use tier_service::{RULE_BACKENDS, source_service};
 pub use translator::{Affected, Callers, Translator};
 pub use trust::{NamespaceList, NamespacePattern, NamespacePatternError, NamespaceRule, Trust};
 

@@ -126,7 +126,7 @@ fn as_explained(value: &str) -> String {
 
 fn place(destination: &translate::Destination) -> Destination {
     match destination {
-        translate::Destination::Tier { name } | translate::Destination::Import { tier: name, .. } => {
+        translate::Destination::Tier { name, .. } | translate::Destination::Import { tier: name, .. } => {
             Destination::Tier(name.clone())
         }
         translate::Destination::Service { namespace, name, port: _ } => {

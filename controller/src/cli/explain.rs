@@ -1,6 +1,7 @@
 //! `mcwan explain`.
 
 mod draws;
+mod levels;
 mod requests;
 mod text;
 
@@ -16,6 +17,7 @@ use super::input::Files;
 use super::output::{self, Output};
 use crate::steering_secret;
 use draws::Draws;
+use levels::Supposed;
 
 /// Say what becomes of a request, and why
 ///
@@ -38,6 +40,10 @@ pub(super) struct Explain {
     /// What happens to a request whose host belongs to no import
     #[arg(long, value_enum, default_value_t)]
     unknown_hosts: UnknownHosts,
+    /// Suppose that the paths to a cluster over a tier do not keep their promise, or do not answer; may be repeated.
+    /// All others are taken to keep it
+    #[arg(long = "level", value_name = "TIER@CLUSTER=out|down")]
+    levels: Vec<Supposed>,
     /// A number that makes choices by weight repeatable
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
@@ -74,13 +80,14 @@ const AFTER_HELP: &str = "\
 Examples:
   mcwan explain payment.yaml --host payment.secure --path /payment
   mcwan explain manifests/ --method POST --host pay.example.com --path '/a?b=c' -H 'cookie: user=test'
+  mcwan explain manifests/ --host payment.secure --level gold@cluster-1=out --level gold@cluster-2=down
   mcwan explain manifests/ --requests requests.jsonl -o json --seed 1 | jq -c '[.rule, .target]'
 
 The exit status is 0 for a request that is refused, too: that is what was asked.";
 
 impl Explain {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
-        let Self { files, request, requests, gateway, unknown_hosts, seed, output } = self;
+        let Self { files, request, requests, gateway, unknown_hosts, levels, seed, output } = self;
         let input = files.read(
             &gateway.options(steering_secret::random()?),
             |import| gateway.serves(import),
@@ -97,7 +104,8 @@ impl Explain {
             None => vec![request.asked()],
         };
         let mut draws = Draws::new(seed)?;
-        let explainer = Explainer::new(&input.translation, &input.plugin);
+        let levels = levels::of(input.plugin.table.paths(), &levels)?;
+        let explainer = Explainer::new(&input.translation, &input.plugin).at(&levels);
         let mut out = anstream::stdout().lock();
         for (index, asked) in asked.iter().enumerate() {
             let (outcome, considered) = explainer.explain(asked, draws.next());

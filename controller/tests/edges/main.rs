@@ -5,6 +5,7 @@ mod admin;
 mod cli;
 mod clusters;
 mod contact;
+mod explain;
 mod gateways;
 mod module;
 mod readable_secrets;

@@ -70,6 +70,14 @@ pub(super) fn attempt_within_request() -> Value {
     )
 }
 
+/// Probes are neither so frequent that they load a tier, nor so rare that they tell nothing.
+pub(super) fn interval_of_probes() -> Value {
+    rule(
+        "!has(self.interval) || (duration(self.interval) >= duration('200ms') && duration(self.interval) <= duration('10s'))",
+        "interval must be from 200ms to 10s",
+    )
+}
+
 /// What redirects sends nothing on.
 pub(super) fn redirect_without_backends() -> Value {
     rule(

@@ -1,4 +1,5 @@
-//! The rules of an `HTTPRoute` (Gateway API v1.5, standard channel), field for field.
+//! The rules of an `HTTPRoute` (Gateway API v1.5, standard channel), field for field; and `sla`, which only those of a
+//! `ServiceImport` have.
 //!
 //! These types are ours because the generated ones have two families of everything, one for rules and
 //! one for backends. `retry` and `sessionPersistence`, which only the experimental channel has, are
@@ -10,7 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Duration, HttpFilter, HttpMatch, cel};
+use super::{Duration, HttpFilter, HttpMatch, RuleSla, cel};
 
 /// One rule: where any of its matches holds, a request is filtered and sent to one of its backends.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -48,6 +49,9 @@ pub struct HttpRule {
     /// How long a request may take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeouts: Option<Timeouts>,
+    /// The tiers that requests may take in place of the backends' own, by measured quality. Absent: they never move.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sla: Option<RuleSla>,
     /// Retries (experimental channel).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "any_object")]

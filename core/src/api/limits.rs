@@ -23,6 +23,8 @@ pub const CABLE_DRIVERS: usize = 16;
 pub const DIGEST: usize = 64;
 /// Policies of which tiers pairs of clusters may use: every cluster compares each with all others.
 pub const CONNECTION_POLICIES: usize = 256;
+/// Tiers that a rule may fall back to.
+pub const FALLBACKS: usize = limits::CANDIDATES - 1;
 /// Labels and expressions of one of their selectors.
 pub const REQUIREMENTS: usize = 16;
 /// Values of an expression.

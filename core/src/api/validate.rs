@@ -17,8 +17,8 @@ use mcwan_policy::limits;
 use super::exportable::{is_key, is_label_value};
 use super::limits as bounds;
 use super::{
-    AddressType, ExportedEndpoints, ExportedService, HttpRule, ServiceExport, ServiceImport, ServiceProperties,
-    WanPolicy,
+    AddressType, Duration, ExportedEndpoints, ExportedService, HttpRule, ServiceExport, ServiceImport,
+    ServiceProperties, WanPolicy,
 };
 use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 use check::Check;
@@ -60,7 +60,17 @@ pub fn wan_policy(policy: &WanPolicy) -> Vec<Problem> {
     if let Some(driver) = &policy.spec.cable_driver {
         check.label("spec.cableDriver", driver);
     }
+    let interval = policy.spec.probe.and_then(|probe| probe.interval);
+    if let Some(interval) = interval.filter(|interval| !is_probe_interval(*interval)) {
+        let (least, most) = (limits::PROBE_INTERVAL_MS.start(), limits::PROBE_INTERVAL_MS.end());
+        let message = format!("{interval} is not from {least} ms to {most} ms");
+        check.error("spec.probe.interval", Reason::InvalidValue, message);
+    }
     check.problems
+}
+
+fn is_probe_interval(interval: Duration) -> bool {
+    u32::try_from(interval.as_millis()).is_ok_and(|interval| limits::PROBE_INTERVAL_MS.contains(&interval))
 }
 
 /// What is wrong with a `ServiceImport` by itself.
@@ -226,9 +236,29 @@ mod tests {
     }
 
     #[test]
+    fn a_wan_policy_by_itself() {
+        let table: [(&str, &[&str], &str); 6] = [
+            ("{}", &[], "as it comes"),
+            ("{interval: 200ms}", &[], "the shortest"),
+            ("{interval: 10s}", &[], "the longest"),
+            ("{interval: 199ms}", &["spec.probe.interval"], "shorter"),
+            ("{interval: 10s1ms}", &["spec.probe.interval"], "longer"),
+            ("{interval: 99999h}", &["spec.probe.interval"], "longer than can be counted"),
+        ];
+        for (probe, expected, message) in table {
+            assert_eq!(fields(&mk("WANPolicy", "a", &format!("{{port: 1, probe: {probe}}}"))), expected, "{message}");
+        }
+    }
+
+    #[test]
     fn a_service_import_by_itself() {
         let backend = |rest: &str| format!("{{backendRefs: [{{name: a}}, {{name: b, {rest}}}]}}");
-        let table: [(String, &[&str], &str); 6] = [
+        let fallbacks = |count| format!("{{sla: {{fallbacks: [{}]}}}}", vec!["a"; count].join(", "));
+        let table: [(String, &[&str], &str); 10] = [
+            ("{sla: {}}".to_owned(), &[], "no fallback"),
+            (fallbacks(8), &[], "as many fallbacks as there may be"),
+            (fallbacks(9), &["spec.http.rules[0].sla.fallbacks"], "a fallback more"),
+            ("{sla: {fallbacks: [a, A]}}".to_owned(), &["spec.http.rules[0].sla.fallbacks[1]"], "no name of a tier"),
             (backend("weight: 1000000"), &[], "the greatest weight"),
             (backend("weight: 1000001"), &["spec.http.rules[0].backendRefs[1].weight"], "too great a weight"),
             ("{timeouts: {request: 1s, backendRequest: 1s}}".to_owned(), &[], "equal timeouts"),

@@ -9,7 +9,10 @@ use kube_derive::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{cel, limits, pattern};
+use super::{Duration, cel, limits, pattern};
+
+/// From one probe to the next, where nothing is said.
+const DEFAULT_INTERVAL_MS: u32 = 1_000;
 
 /// One tier of the WAN, such as a fast and dear tunnel. Its name is the tier's name.
 #[derive(CustomResource, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -58,24 +61,37 @@ pub struct WanPolicySpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63), regex(pattern = pattern::LABEL))]
     pub cable_driver: Option<String>,
-    /// What the WAN promises.
+    /// What the WAN promises. Rules that go by it leave the tier while it is not kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sla: Option<Sla>,
+    /// How the tier is measured where rules go by what it promises.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<Probe>,
 }
 
-/// What the WAN promises for a tier.
+/// What the WAN promises for a tier. What is not promised is not judged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Sla {
-    /// Latency in milliseconds.
+    /// The longest round trip between gateways, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_ms: Option<u32>,
-    /// Jitter in milliseconds.
+    /// Jitter in milliseconds: the greatest mean difference of neighbouring round trips.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter_ms: Option<u32>,
-    /// Share of packets lost, in percent, as a decimal string such as `"0.5"`.
+    /// The greatest share of packets lost each way, in percent, as a decimal string such as `"0.5"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_percent: Option<LossPercent>,
+}
+
+/// How a tier is measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("x-kubernetes-validations" = [cel::interval_of_probes()]))]
+pub struct Probe {
+    /// From one probe of a path to the next, from 200ms to 10s. Absent: 1s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Duration>,
 }
 
 /// What the controller says of a `WANPolicy`.
@@ -98,6 +114,23 @@ pub struct LossPercent(String);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a decimal number from 0 to 100, such as `0.5`")]
 pub struct LossPercentError(String);
+
+impl Probe {
+    /// From one probe of a path to the next, in milliseconds.
+    pub fn interval_ms(self) -> u32 {
+        self.interval.map_or(DEFAULT_INTERVAL_MS, |interval| interval.as_millis().try_into().unwrap_or(u32::MAX))
+    }
+}
+
+impl LossPercent {
+    /// How many of a million packets; rounded up, so that nothing is asked for that was not promised.
+    pub fn parts_per_million(&self) -> u32 {
+        let (whole, fraction) = self.0.split_once('.').unwrap_or((&self.0, ""));
+        let (kept, finer) = fraction.split_at(fraction.len().min(4));
+        let parts = format!("{whole}{kept:0<4}").parse().unwrap_or(u32::MAX);
+        parts + u32::from(finer.bytes().any(|digit| digit != b'0'))
+    }
+}
 
 impl FromStr for LossPercent {
     type Err = LossPercentError;
@@ -133,6 +166,22 @@ impl fmt::Display for LossPercent {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_loss_is_so_many_of_a_million() {
+        let table = [
+            ("0", 0, "none"),
+            ("0.5", 5_000, "a fraction"),
+            ("12.3456", 123_456, "as fine as it is counted"),
+            ("0.00001", 1, "finer: not less than promised"),
+            ("0.000100", 1, "finer digits that say nothing"),
+            ("99.99999", 1_000_000, "all but nothing"),
+            ("100.0", 1_000_000, "all"),
+        ];
+        for (text, parts, message) in table {
+            assert_eq!(LossPercent(text.to_owned()).parts_per_million(), parts, "{message}: {text}");
+        }
+    }
 
     #[test]
     fn a_loss_is_a_decimal_number_from_0_to_100() {

@@ -19,8 +19,8 @@ use serde_json::{Value, json};
 use crate::api::DataPlane;
 use crate::json::put;
 use crate::problem::Problem;
-use crate::snapshot::Snapshot;
-use crate::translate::{Destination, Import, Steering, Translation};
+use crate::snapshot::{Key, Snapshot};
+use crate::translate::{Destination, Import, Source, Steering, Translation};
 
 use super::plugin::Plugin;
 
@@ -94,8 +94,10 @@ impl Scene<'_> {
 /// The name of the Envoy cluster of a destination, for requests that came by a port. The parts are DNS
 /// labels, so that dots keep them apart.
 fn cluster_name(import: &Import, destination: &Destination, port: u16) -> String {
-    match destination {
-        Destination::Tier { name } => format!("{}.{}.{name}", import.wire.name, import.wire.namespace),
+    match reached(import, destination) {
+        // That of its path, which is measured through it.
+        Destination::Tier { name, cluster: Some(cluster) } => import.envoy_cluster(&name, &cluster).to_owned(),
+        Destination::Tier { name, cluster: None } => format!("{}.{}.{name}", import.wire.name, import.wire.namespace),
         Destination::Import { namespace, name, tier, port: _ } => {
             format!("{}.{}.{name}.{namespace}.{tier}", import.wire.name, import.wire.namespace)
         }
@@ -103,6 +105,19 @@ fn cluster_name(import: &Import, destination: &Destination, port: u16) -> String
             format!("service.{namespace}.{name}.{}", own.unwrap_or(port))
         }
     }
+}
+
+/// A destination as requests reach it: this cluster's own share of a tier is the Service itself.
+fn reached(import: &Import, destination: &Destination) -> Destination {
+    let is_own = |source: &Source| source.is_own && destination.cluster() == Some(&*source.cluster);
+    let tier = import.tier(destination).filter(|tier| tier.sources.iter().any(is_own));
+    tier.map_or_else(
+        || destination.clone(),
+        |tier| {
+            let Key { namespace, name } = &tier.import;
+            Destination::Service { namespace: namespace.to_string(), name: name.to_string(), port: None }
+        },
+    )
 }
 
 /// The name of a virtual host, and the beginning of its routes' names.

@@ -1,6 +1,7 @@
 //! The configuration of the filter at one gateway.
 
 mod fitting;
+mod paths;
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
@@ -12,6 +13,9 @@ use sha2::{Digest, Sha256};
 use crate::problem::{Problem, Reason};
 use crate::translate::Import;
 use fitting::Fitting;
+use paths::Measured;
+
+pub use paths::apart;
 
 /// A configuration as it ships, and what the filter will make of it.
 #[derive(Debug)]
@@ -56,7 +60,7 @@ impl Plugin {
         module: &str,
         bytes: usize,
     ) -> Result<Self, PluginError> {
-        let imports: Vec<_> = imports.iter().map(|import| &import.borrow().wire).collect();
+        let imports: Vec<_> = imports.iter().map(|import| Measured::of(import.borrow())).collect();
         let everything = Self::of(Fitting::everything(&imports), unknown_hosts, module);
         if let Ok(plugin) = everything
             && plugin.json.len() <= bytes
@@ -75,8 +79,9 @@ impl Plugin {
     }
 
     fn of(fitting: Fitting<'_>, unknown_hosts: UnknownHosts, module: &str) -> Result<Self, PluginError> {
-        let Fitting { imports, too_large } = fitting;
-        let mut config = PluginConfig { version: VERSION, revision: None, unknown_hosts, paths: Vec::new(), imports };
+        let Fitting { imports, paths, too_large } = fitting;
+        let paths = paths.into_list();
+        let mut config = PluginConfig { version: VERSION, revision: None, unknown_hosts, paths, imports };
         config.revision = Some(revision(&serde_json::to_vec(&config)?, module));
         let json = serde_json::to_string(&config)?;
         let table = RouteTable::from_json(json.as_bytes())?;
@@ -94,10 +99,11 @@ impl Plugin {
     /// What is wrong with the imports that it was made of, as they share a gateway.
     pub fn problems(&self, imports: &[impl Borrow<Import>]) -> Vec<Problem> {
         let hint = format!(
-            "write fewer or shorter rules: the imports of a gateway have at most {} rules, {} different regular expressions \
-             and, in Kubernetes, {} bytes",
+            "write fewer or shorter rules: the imports of a gateway have at most {} rules, {} different regular expressions, \
+             {} paths over the WAN that `sla` measures and, in Kubernetes, {} bytes",
             limits::RULES,
             limits::PATTERNS,
+            limits::PATHS,
             limits::WASM_PLUGIN_CONFIG_BYTES
         );
         let too_large = self.too_large.iter().filter_map(|(place, excess)| {

@@ -8,7 +8,7 @@ use crate::api::{Cors, Timeouts};
 use crate::problem::NotPermitted;
 use crate::translate::{Destination, Forwarding, Mirror, Target, in_turn};
 
-use super::Asked;
+use super::{Asked, TierOutcome};
 
 /// What becomes of a request; a field that does not apply is none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -43,6 +43,8 @@ pub struct Outcome {
     pub reason: Option<&'static str>,
     /// By which policies no tier of the rule may be taken, where that is why.
     pub not_permitted: Option<Vec<NotPermitted>>,
+    /// What came of each tier that it might take, where measured quality chooses.
+    pub tiers: Option<Vec<TierOutcome>>,
 }
 
 /// The kinds of outcomes.

@@ -17,6 +17,7 @@ use crate::emit::kubernetes::{
     ImportVersions, Places, Provenance, Recovered, Settings, filter_object, sealed_config, tier_services,
 };
 use crate::emit::object::{Kind, ObjectId};
+use crate::emit::plugin::apart;
 use crate::moment::Moment;
 use crate::snapshot::{Key, view};
 use crate::translate::Import;
@@ -243,13 +244,14 @@ impl Rollout {
         if let Some(egress) = self.egresses.get_mut(namespace) {
             egress.filter.found(config.revision.unwrap_or_default(), now);
         }
-        for wire in config.imports {
+        for wire in &config.imports {
+            let (wire, paths) = apart(wire, &config.paths);
             let key = view(namespace, &Key::new(wire.namespace.as_str(), wire.name.as_str()));
             let Some(state) = self.imports.get_mut(namespace, &key.name) else {
                 // Gateways go on with it until those that get its hosts are ready.
                 let state = self.imports.entry(&key);
                 state.found = Found::Gone;
-                state.versions.list.push(Version::told(Some(Arc::new(Import::gone(&key, wire)))));
+                state.versions.list.push(Version::told(Some(Arc::new(Import::gone(&key, wire, paths)))));
                 continue;
             };
             let versions = &mut state.versions;
@@ -266,7 +268,7 @@ impl Rollout {
             if versions.list.iter().any(|version| version.first == Some(0) && is_known(version)) {
                 continue;
             }
-            let told = Arc::new(import.told(wire));
+            let told = Arc::new(import.told(wire, paths));
             if versions.is_live {
                 // It steers to live routes, which are those of what is wanted.
                 versions.recovered = Some(Box::new(routes_of(&import, &self.model.settings, &mut versions.places)));

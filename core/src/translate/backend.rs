@@ -133,7 +133,7 @@ fn over_tier(
             format!("neither tier {name}, which has port {}, nor the service has the backendRef's", tier.port);
         return Err(Refusal::not_found(message).hint("leave `port` out"));
     }
-    Ok(Destination::Tier { name: name.to_owned() })
+    Ok(Destination::Tier { name: name.to_owned(), cluster: None })
 }
 
 /// An import over its default tier, whatever its own rules are.

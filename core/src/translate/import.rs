@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use mcwan_policy::wire::{self, Action, Refuse, RefuseReason, Serves};
+use mcwan_policy::wire::{self, RefuseReason, Serves, WanPath};
 use mcwan_policy::{At, ImportError};
 
 use crate::api::{DataPlane, ImportFields};
@@ -11,6 +11,7 @@ use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 use crate::snapshot::{Age, Key, Snapshot, is_from_elsewhere, is_of_hosts};
 
 use super::backend::{self, Referrer};
+use super::choice;
 use super::clusterset::{self, Clusterset, DirectPort};
 use super::export::{Exports, Tier};
 use super::families::Families;
@@ -37,6 +38,8 @@ pub struct Import {
     pub unserved: BTreeSet<u16>,
     /// The routes behind the filter, by the index that actions name them by.
     pub targets: Vec<Target>,
+    /// What is measured for its rules, by the index that actions name it by.
+    pub paths: Vec<WanPath>,
     /// The tiers that it can be had over, and those of other imports that its rules lead to.
     pub tiers: Vec<Tier>,
     /// What it is in every cluster; none: nobody exports it.
@@ -105,13 +108,17 @@ impl Import {
                            serve it on";
             problems.push(Problem::error(object.clone(), Reason::NoPort, message));
         }
+        let families = Families::of_egress(snapshot, &key.namespace);
         let mut translated = Rules {
             object: object.clone(),
             referrer: Referrer { key, namespace, name, ports: &ports },
             snapshot,
             exports,
             options,
+            families,
+            stays_close: clusterset.as_ref().is_some_and(Clusterset::stays_close),
             targets: Targets::default(),
+            paths: Vec::new(),
             services,
             problems: &mut problems,
         };
@@ -119,11 +126,9 @@ impl Import {
         if rules.is_none() && !ports.is_empty() || !default_ports.is_empty() {
             wire_rules.push(wire::Rule { ports: default_ports, ..translated.default_tier() });
         }
-        let Rules { targets: Targets { list: targets, .. }, services, .. } = translated;
-        let own_tiers = exports.tiers().filter_map(|tier| exports.tier(namespace, name, tier));
-        let own_tiers = own_tiers.filter_map(|tier| backend::without_own_share(tier, &key.namespace, snapshot));
-        let own_tiers = own_tiers.map(|tier| if is_from_elsewhere(key) { apart(key, tier) } else { tier });
-        let tiers = own_tiers.chain(other_tiers(key, &targets, exports)).collect();
+        let Rules { targets: Targets { list: targets, .. }, paths, services, .. } = translated;
+        let own_tiers = own_tiers(key, (namespace, name), snapshot, exports);
+        let tiers = own_tiers.into_iter().chain(other_tiers(key, &targets, exports)).collect();
         let addresses = clusterset::addresses(snapshot, &key.namespace, &key.name);
         let hostnames = [hostnames, &clusterset::client_hosts(key)].concat();
         // The hosts that users name come first, and too many of them are told as they are.
@@ -151,11 +156,12 @@ impl Import {
             ports,
             unserved: BTreeSet::new(),
             targets,
+            paths,
             tiers,
             clusterset,
             direct,
             addresses,
-            families: Families::of_egress(snapshot, &key.namespace),
+            families,
             attachments,
             admissions,
             certificates,
@@ -225,11 +231,12 @@ impl Import {
 
     /// The same import as a filter is told of it that somebody told before. Nothing else of it is known.
     #[must_use]
-    pub fn told(&self, wire: wire::Import) -> Self {
+    pub fn told(&self, wire: wire::Import, paths: Vec<WanPath>) -> Self {
         let nothing =
             Self { rules: Vec::new(), ports: Vec::new(), targets: Vec::new(), tiers: Vec::new(), ..self.clone() };
         Self {
             wire,
+            paths,
             direct: Vec::new(),
             problems: Vec::new(),
             export_problems: Vec::new(),
@@ -239,7 +246,7 @@ impl Import {
     }
 
     /// An import that is gone, as a filter is told of it that somebody told before.
-    pub fn gone(key: &Key, wire: wire::Import) -> Self {
+    pub fn gone(key: &Key, wire: wire::Import, paths: Vec<WanPath>) -> Self {
         let FrontEnd { object, fields, .. } = FrontEnd::without_rules(key, &wire.namespace, &wire.name);
         Self {
             key: key.clone(),
@@ -250,6 +257,7 @@ impl Import {
             ports: Vec::new(),
             unserved: BTreeSet::new(),
             targets: Vec::new(),
+            paths,
             tiers: Vec::new(),
             clusterset: None,
             direct: Vec::new(),
@@ -275,9 +283,7 @@ impl Import {
             target.is_some_and(|target| missing.contains(&target.steering_value()))
         };
         for action in import.wire.rules.iter_mut().flat_map(|rule| &mut rule.actions) {
-            if action.targets().any(is_missing) {
-                *action = Action::Refuse(Refuse::new(action.weight(), reason));
-            }
+            choice::withdraw(action, is_missing, reason);
         }
         import
     }
@@ -325,16 +331,30 @@ impl Import {
         (&*tier.import.namespace, &*tier.import.name) == (&*self.wire.namespace, &*self.wire.name)
     }
 
+    /// The Envoy cluster that leads to a cluster over a tier, and that is measured for it.
+    pub fn envoy_cluster(&self, tier: &str, cluster: &str) -> &str {
+        let mut paths = self.paths.iter();
+        let path = paths.find(|path| (&*path.tier, &*path.cluster) == (tier, cluster));
+        path.map(|path| &*path.envoy_cluster).unwrap_or_default()
+    }
+
     /// The tier that a destination of its rules is reached over; none of a Service, and of a tier that there is no more.
     pub fn tier(&self, destination: &Destination) -> Option<&Tier> {
         match destination {
-            Destination::Tier { name } => self.own_tiers().find(|tier| tier.name == *name),
+            Destination::Tier { name, .. } => self.own_tiers().find(|tier| tier.name == *name),
             Destination::Import { namespace, name, tier, port: _ } => self.tiers.iter().find(|known| {
                 (&*known.import.namespace, &*known.import.name, &*known.name) == (&**namespace, &**name, &**tier)
             }),
             Destination::Service { .. } => None,
         }
     }
+}
+
+/// The tiers that an import of a service can be had over.
+fn own_tiers(import: &Key, (namespace, name): (&str, &str), snapshot: &Snapshot, exports: &Exports) -> Vec<Tier> {
+    let tiers = exports.tiers().filter_map(|tier| exports.tier(namespace, name, tier));
+    let tiers = tiers.filter_map(|tier| backend::without_own_share(tier, &import.namespace, snapshot));
+    tiers.map(|tier| if is_from_elsewhere(import) { apart(import, tier) } else { tier }).collect()
 }
 
 /// A tier with a tier service of its own, whoever else leads there.

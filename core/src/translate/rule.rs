@@ -3,18 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 
-use mcwan_policy::wire::{self, Action, Forward, Refuse, RefuseReason, RefuseStatus};
+use mcwan_policy::wire::{self, Action, Forward, Refuse, RefuseReason, RefuseStatus, WanPath};
 
 use crate::api::{self, BackendRef, HttpRule, RequestMirror, Timeouts};
 use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 use crate::snapshot::{Key, Snapshot};
 
 use super::backend::{self, Reference, Referrer};
+use super::choice::Fallbacks;
 use super::filters::{self, Filters};
 use super::front_end::{Deed, FrontRule, Share};
 use super::refusal::Refusal;
 use super::target;
-use super::{Destination, Exports, Forwarding, Mirror, Options, Origin, Steering, Target};
+use super::{Destination, Exports, Families, Forwarding, Mirror, Options, Origin, Steering, Target};
 
 /// The share of requests that mirrors count in.
 const MILLION: u32 = 1_000_000;
@@ -26,7 +27,13 @@ pub(super) struct Rules<'r> {
     pub(super) snapshot: &'r Snapshot,
     pub(super) exports: &'r Exports,
     pub(super) options: &'r Options,
+    /// The addresses that egress gateways can send requests to.
+    pub(super) families: Families,
+    /// Whether requests go to other clusters only where this one has no ready pod.
+    pub(super) stays_close: bool,
     pub(super) targets: Targets,
+    /// What is measured for them, by the index that they name it by.
+    pub(super) paths: Vec<WanPath>,
     /// The Services and other imports that they name, there or not.
     pub(super) services: BTreeSet<Key>,
     pub(super) problems: &'r mut Vec<Problem>,
@@ -86,13 +93,19 @@ impl Rules<'_> {
     }
 
     fn actions(&mut self, origin: &Origin, rule: &HttpRule) -> Result<Vec<Action>, Refusal> {
-        let HttpRule { name: _, matches: _, filters, backend_refs, timeouts: _, retry, session_persistence } = rule;
-        let unsupported = [("retry", retry.is_some()), ("sessionPersistence", session_persistence.is_some())];
+        let HttpRule { name: _, matches: _, filters, backend_refs, timeouts: _, sla, retry, session_persistence } =
+            rule;
+        let unsupported = [
+            ("retry", retry.is_some()),
+            ("sessionPersistence", session_persistence.is_some()),
+            ("sla", sla.is_some() && origin.group != api::GROUP),
+        ];
         if let Some((field, _)) = unsupported.into_iter().find(|(_, used)| *used) {
             let message = format!("the standard channel of HTTPRoute has no `{field}`");
             return Err(Refusal::unsupported(message).at(field));
         }
         let filters = Filters::new(filters).map_err(|refusal| refusal.at("filters"))?;
+        let fallbacks = sla.as_ref().map(|sla| self.fallbacks(origin, rule, sla)).transpose()?;
         if filters.redirect.is_some() && !backend_refs.is_empty() {
             return Err(Refusal::invalid("a rule that redirects has no backends").at("backendRefs"));
         }
@@ -108,7 +121,7 @@ impl Rules<'_> {
         }
         let mut actions = Vec::new();
         for (position, backend) in backend_refs.iter().enumerate() {
-            let action = self.action((origin, rule), &filters, position, backend);
+            let action = self.action((origin, rule), (&filters, fallbacks.as_ref()), position, backend);
             actions.push(action.unwrap_or_else(|refusal| self.refuse(origin, backend.weight, refusal)));
         }
         Ok(actions)
@@ -117,22 +130,14 @@ impl Rules<'_> {
     fn action(
         &mut self,
         (origin, rule): (&Origin, &HttpRule),
-        rule_filters: &Filters<'_>,
+        (rule_filters, fallbacks): (&Filters<'_>, Option<&Fallbacks>),
         position: usize,
         backend: &BackendRef,
     ) -> Result<Action, Refusal> {
         let field = FieldPath::from("backendRefs").index(position);
         let at_filters = |refusal: Refusal| refusal.at(field.field("filters"));
         let own = Filters::new(&backend.filters).map_err(at_filters)?;
-        let reference = Reference {
-            group: &backend.group,
-            kind: &backend.kind,
-            namespace: backend.namespace.as_deref(),
-            name: &backend.name,
-            port: backend.port.map(Into::into),
-            from: origin.referrer(),
-        };
-        let destination = self.resolve(reference).map_err(|refusal| refusal.at(field.clone()))?;
+        let destination = self.resolve(reference_of(origin, backend)).map_err(|refusal| refusal.at(field.clone()))?;
         self.tell_of_own_share(origin, &field, &destination);
         if let Some(asked) = own.redirect {
             let headers = filters::in_turn(&own.headers.response, &rule_filters.headers.response);
@@ -170,7 +175,12 @@ impl Rules<'_> {
         check_mirrors(&destination, &forwarding.mirrors).map_err(|refusal| refusal.at("filters"))?;
         self.check_steering(&destination, &forwarding).map_err(|refusal| refusal.at(field.clone()))?;
         let path = own.path.or_else(|| rule_filters.path.clone());
-        Ok(self.forward(destination, forwarding, path, backend.weight))
+        match (destination.tier(), fallbacks) {
+            (Some(tier), Some(fallbacks)) => self
+                .choose(tier, fallbacks, &forwarding, path, backend.weight)
+                .map_err(|refusal| refusal.at(field.clone())),
+            _ => Ok(self.forward(destination, forwarding, path, backend.weight)),
+        }
     }
 
     fn share(&mut self, origin: &Origin, share: &Share) -> Action {
@@ -188,6 +198,11 @@ impl Rules<'_> {
         path: Option<wire::PathRewrite>,
         weight: u32,
     ) -> Action {
+        Action::Forward(Forward { target: self.target(destination, forwarding), weight, path })
+    }
+
+    /// The place of the target for a destination.
+    pub(super) fn target(&mut self, destination: Destination, forwarding: Forwarding) -> u32 {
         let Referrer { key, .. } = self.referrer;
         let target = target::name(&destination, &forwarding, &key.namespace);
         let index = self.targets.by_name.get(&target).copied().unwrap_or_else(|| {
@@ -198,10 +213,8 @@ impl Rules<'_> {
             list.push(Target { name: target, digest, destination, forwarding });
             list.len() - 1
         });
-        match u32::try_from(index) {
-            Ok(target) => Action::Forward(Forward { target, weight, path }),
-            Err(_) => Action::Refuse(Refuse::new(weight, RefuseReason::BackendNotFound)),
-        }
+        // What is out of bounds is refused where the rules are checked.
+        index.try_into().unwrap_or(u32::MAX)
     }
 
     /// What a target means now.
@@ -210,7 +223,7 @@ impl Rules<'_> {
         let Referrer { namespace, name, .. } = self.referrer;
         // The port that routes name: none, where all requests stay in this cluster.
         let port = |destination: &Destination| match destination {
-            Destination::Tier { name: tier } => {
+            Destination::Tier { name: tier, .. } => {
                 let tier = self.exports.tier(namespace, name, tier)?;
                 tier.remote().next().map(|_| tier.port)
             }
@@ -223,7 +236,7 @@ impl Rules<'_> {
         target::meaning(target, destinations.filter_map(port))
     }
 
-    fn resolve(&mut self, reference: Reference<'_>) -> Result<Destination, Refusal> {
+    pub(super) fn resolve(&mut self, reference: Reference<'_>) -> Result<Destination, Refusal> {
         self.services.extend(reference.service(&self.referrer.key.namespace));
         self.services.extend(reference.import(&self.referrer.key.namespace));
         backend::resolve(reference, self.referrer, self.snapshot, self.exports)
@@ -231,7 +244,7 @@ impl Rules<'_> {
 
     /// Others may take what this cluster's own share does not.
     fn tell_of_own_share(&mut self, origin: &Origin, field: &FieldPath, destination: &Destination) {
-        let Destination::Tier { name: tier } = destination else { return };
+        let Some(tier) = destination.tier() else { return };
         let Referrer { key, namespace, name, ports: _ } = self.referrer;
         let tier = self.exports.tier(namespace, name, tier);
         let missing = tier.and_then(|tier| backend::check_own_share(&tier, &key.namespace, self.snapshot).err());
@@ -279,7 +292,7 @@ impl Rules<'_> {
     }
 
     /// One generic route can do nothing for one target only.
-    fn check_steering(&self, destination: &Destination, forwarding: &Forwarding) -> Result<(), Refusal> {
+    pub(super) fn check_steering(&self, destination: &Destination, forwarding: &Forwarding) -> Result<(), Refusal> {
         let ports_differ =
             matches!(destination, Destination::Service { port: None, .. }) && self.referrer.ports.len() > 1;
         match self.options.steering {
@@ -293,11 +306,30 @@ impl Rules<'_> {
 
     /// Reports a refusal, and does it.
     fn refuse(&mut self, origin: &Origin, weight: u32, refusal: Refusal) -> Action {
+        Action::Refuse(Refuse::new(weight, self.report(origin, refusal)))
+    }
+
+    /// Reports a refusal, and gives what requests would be told.
+    pub(super) fn report(&mut self, origin: &Origin, refusal: Refusal) -> RefuseReason {
         let Refusal { field, reason, because, message, hint, not_permitted } = refusal;
         let told = because.unwrap_or_else(|| reason.into());
         self.problems.push(Problem { hint, not_permitted, ..origin.error(field, told, message) });
-        Action::Refuse(Refuse::new(weight, reason))
+        reason
     }
+}
+
+impl Targets {
+    /// What the steering header carries for the target at a place.
+    pub(super) fn steering_value(&self, place: u32) -> Option<String> {
+        self.list.get(usize::try_from(place).ok()?).map(Target::steering_value)
+    }
+}
+
+/// What a backendRef says.
+pub(super) fn reference_of<'r>(origin: &'r Origin, backend: &'r BackendRef) -> Reference<'r> {
+    let BackendRef { group, kind, name, namespace, port, weight: _, filters: _ } = backend;
+    let port = port.map(Into::into);
+    Reference { group, kind, namespace: namespace.as_deref(), name, port, from: origin.referrer() }
 }
 
 /// Copies have the host that the request has, by which the far gateway knows one service.

@@ -29,6 +29,9 @@ pub enum Destination {
     Tier {
         /// The name of its `WANPolicy`.
         name: String,
+        /// The cluster that has it; none: all that do, by the pods that are ready there.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cluster: Option<String>,
     },
     /// Another imported service, over its default tier, whatever its own rules are.
     Import {
@@ -99,6 +102,22 @@ pub struct Mirror {
 }
 
 impl Destination {
+    /// The name of the tier of the imported service that it is.
+    pub fn tier(&self) -> Option<&str> {
+        match self {
+            Self::Tier { name, .. } => Some(name),
+            Self::Import { .. } | Self::Service { .. } => None,
+        }
+    }
+
+    /// The one cluster that requests are for.
+    pub fn cluster(&self) -> Option<&str> {
+        match self {
+            Self::Tier { cluster, .. } => cluster.as_deref(),
+            Self::Import { .. } | Self::Service { .. } => None,
+        }
+    }
+
     /// The port of the service that the far gateway is told of a request that came by a port.
     pub fn told_port(&self, used: u16) -> u16 {
         match self {
@@ -141,7 +160,8 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 /// The name of a target: its destination and, where its route does more, a hash of what that is.
 pub(super) fn name(destination: &Destination, forwarding: &Forwarding, import_namespace: &str) -> String {
     let mut name = match destination {
-        Destination::Tier { name } => name.clone(),
+        Destination::Tier { name, cluster: None } => name.clone(),
+        Destination::Tier { name, cluster: Some(cluster) } => format!("{name}@{cluster}"),
         Destination::Import { namespace, name, tier, port } => {
             let namespace = if namespace == import_namespace { String::new() } else { format!(".{namespace}") };
             let port = port.map(|port| format!(":{port}")).unwrap_or_default();

@@ -2,9 +2,12 @@
 
 use mcwan_policy::limits;
 
-use super::Exports;
 use super::target::hashed;
+use super::{Exports, Source, Tier};
 use crate::snapshot::{Key, viewed};
+
+/// backendRefs of one rule (Gateway API, `HTTPRouteRule`).
+pub(crate) const RULE_BACKENDS: usize = 16;
 
 /// Hexadecimal digits of the hash that keeps a name apart, in a namespace that tenants share: 80 bits, so that nobody
 /// finds a name of his own that another's hashes to.
@@ -24,6 +27,33 @@ pub(super) fn other(import: &Key, other: &Key, tier: &str) -> String {
     let front = import.name.replace('.', "-");
     let front = if viewed(import) == *other { front } else { format!("{front}-{}", other.name) };
     hashed(&format!("{front}-{tier}"), &parts.join("/"), HASH_DIGITS)
+}
+
+impl Tier {
+    /// Whether each other cluster has a tier service of its own: where there are several, but no more than a route can name.
+    pub(crate) fn has_one_each(&self) -> bool {
+        self.remote().nth(1).is_some() && self.sources.len() <= RULE_BACKENDS
+    }
+}
+
+/// The name of the tier service of an import that leads to one other cluster.
+pub(crate) fn source_service(import: &Key, tier: &Tier, source: &Source) -> String {
+    let Tier { import: of, name, service, .. } = tier;
+    let cluster = &*source.cluster;
+    if !tier.has_one_each() {
+        return service.clone();
+    }
+    if of == import {
+        label(&[&of.name, &of.namespace, name, cluster])
+    } else {
+        // The name of the tier service is nobody else's.
+        label(&[service, cluster])
+    }
+}
+
+/// A label made of parts that are nobody else's together.
+fn label(parts: &[&str]) -> String {
+    hashed(&parts.join("-"), &parts.join("/"), HASH_DIGITS)
 }
 
 /// Whether a rule means this tier service by what it says.
@@ -93,4 +123,22 @@ fn age<'a>(exports: &'a Exports, namespace: &'a str, name: &'a str) -> impl Part
 
 fn join(namespace: &str, name: &str, tier: &str) -> String {
     format!("{name}-{namespace}-{tier}")
+}
+
+#[cfg(test)]
+mod tests {
+    use mcwan_policy::is_label;
+
+    use super::*;
+
+    #[test]
+    fn the_name_of_one_clusters_tier_service_cannot_be_forced() {
+        for part in ["a", &"n".repeat(63)] {
+            let name = label(&[part; 4]);
+            assert!(is_label(&name), "{name}");
+            let hash = name.rsplit('-').next().unwrap_or_default();
+            assert!(hash.len() * 4 >= 80, "{name} ends in 80 bits of hash or more");
+        }
+        assert_ne!(label(&["a-b", "c", "t", "x"]), label(&["a", "b-c", "t", "x"]), "parts that join to the same");
+    }
 }

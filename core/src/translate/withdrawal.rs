@@ -21,7 +21,7 @@ impl Import {
     fn is_forbidden(&self, target: &Target, exports: &Exports) -> bool {
         let mirrors = target.forwarding.mirrors.iter().map(|mirror| &mirror.destination);
         iter::once(&target.destination).chain(mirrors).any(|destination| match destination {
-            Destination::Tier { name } => exports.forbids(&self.wire.namespace, &self.wire.name, name),
+            Destination::Tier { name, .. } => exports.forbids(&self.wire.namespace, &self.wire.name, name),
             Destination::Import { namespace, name, tier, port: _ } => exports.forbids(namespace, name, tier),
             Destination::Service { .. } => false,
         })

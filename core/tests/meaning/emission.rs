@@ -18,6 +18,7 @@ mod other_imports;
 mod own;
 mod provenance;
 mod routes;
+mod sla;
 mod slices;
 mod stale;
 mod trust;

@@ -1,5 +1,6 @@
 //! The rollout against an API server that does at once what it is asked for.
 
+mod additions;
 mod admission;
 mod callers;
 mod churn;
@@ -10,6 +11,7 @@ mod pods;
 mod readiness;
 mod registry;
 mod routes;
+mod sla;
 mod tightening;
 mod work;
 
@@ -313,41 +315,6 @@ fn a_change_waits_no_longer_as_an_older_one_leaves() {
     play.pass(1);
     assert!(play.written.iter().filter(|id| id.kind == Kind::HttpRoute).count() > routes, "others have left");
     assert!(play.steering_values().is_disjoint(&before), "gateways have had the lead");
-}
-
-#[test]
-fn what_others_add_is_undone() {
-    let mut play = Play::of_payment();
-    play.pass(60);
-    for id in play.objects.keys().cloned().collect::<Vec<_>>() {
-        play.written.clear();
-        play.live(&id).has_additions = true;
-        play.tell(&id);
-        assert_eq!(play.written, std::slice::from_ref(&id), "it is sent once more, which takes away what is too much");
-        play.pass(60);
-        assert_eq!(play.written, [id], "once is enough");
-    }
-}
-
-#[test]
-fn one_who_insists_is_asked_ever_less() {
-    let mut play = Play::of_payment();
-    play.pass(60);
-    play.written.clear();
-    let gateway = play.objects.keys().find(|id| id.kind == Kind::Gateway).expect("a Gateway").clone();
-    for _ in 0..3_600 {
-        play.live(&gateway).has_additions = true;
-        play.tell(&gateway);
-        play.pass(1);
-    }
-    assert!(play.written.iter().all(|id| *id == gateway), "nothing else is done because of it");
-    let writes = play.written.len();
-    assert!((10..=20).contains(&writes), "{writes} in an hour: each wait is twice the one before, up to ten minutes");
-    play.pass(1_200);
-    play.written.clear();
-    play.live(&gateway).has_additions = true;
-    play.tell(&gateway);
-    assert_eq!(play.written.len(), 1, "after a while, it is somebody else");
 }
 
 #[test]

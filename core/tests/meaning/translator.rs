@@ -87,8 +87,10 @@ fn connection_policy() -> impl Strategy<Value = (InputKind, Value)> {
 }
 
 fn event() -> impl Strategy<Value = Event> {
-    let policy = ("(high|low)", 1..4_u16)
-        .prop_map(|(name, port)| (InputKind::WanPolicy, mk_cluster_scoped("WANPolicy", &name, &json!({"port": port}))));
+    let policy = ("(high|low)", 1..4_u16, prop::option::of(0..3_u32)).prop_map(|(name, port, latency)| {
+        let spec = json!({"port": port, "sla": latency.map(|latency| json!({"latencyMs": latency}))});
+        (InputKind::WanPolicy, mk_cluster_scoped("WANPolicy", &name, &spec))
+    });
     let day = "202[5-6]-01-01T00:00:00Z";
     let service = || prop::sample::select(&SERVICES[..]);
     let export = (service(), prop::sample::select(&CLUSTERS[..]), 1..3_u16, day, 0..3_u32).prop_map(
@@ -118,8 +120,10 @@ fn event() -> impl Strategy<Value = Event> {
         let input = if kind == "HTTPRoute" { RouteKind::Http } else { RouteKind::Grpc };
         (InputKind::Route(input), mk(&kind, &namespace, "route", &spec))
     });
-    let import = (service(), backend).prop_map(|((namespace, name), backend)| {
-        let spec = json!({"http": {"rules": [{"backendRefs": [backend]}]}});
+    let fallbacks = prop::option::of(prop::collection::vec("(high|low)", 0..2));
+    let import = (service(), backend, fallbacks).prop_map(|((namespace, name), backend, fallbacks)| {
+        let sla = fallbacks.map(|fallbacks| json!({"fallbacks": fallbacks}));
+        let spec = json!({"http": {"rules": [{"backendRefs": [backend], "sla": sla}]}});
         (InputKind::ServiceImport, mk("ServiceImport", namespace, name, &spec))
     });
     let local = ("(c|b-c)", 1..3_u16).prop_map(|(namespace, port)| {

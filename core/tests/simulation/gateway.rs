@@ -131,7 +131,7 @@ fn leads_to(host: &str, value: &str, services: &[String]) -> Result<(), String> 
     let mut labels = host.split('.');
     let (name, namespace) = (labels.next().unwrap_or_default(), labels.next().unwrap_or_default());
     let target = value.rsplit_once('.').map_or(value, |(target, _)| target);
-    let target = target.split('~').next().unwrap_or_default();
+    let target = target.split(['@', '~']).next().unwrap_or_default();
     let first = |rest: &str| rest.split(['.', ':']).next().unwrap_or_default().to_owned();
     let (wanted, own) = match (target.strip_prefix("service."), target.strip_prefix("import.")) {
         (Some(service), _) => (first(service), None),

@@ -162,6 +162,7 @@ fn rules(wish: &ImportWish) -> impl Iterator<Item = Value> {
         match extra {
             Extra::Nothing => {}
             Extra::Timeout(seconds) => rule["timeouts"] = json!({"request": format!("{seconds}s")}),
+            Extra::Fallback(tier) => rule["sla"] = json!({"fallbacks": [TIERS[*tier]]}),
             Extra::Header(number) => {
                 rule["filters"] = json!([{"type": "RequestHeaderModifier",
                     "requestHeaderModifier": {"set": [{"name": "x-number", "value": number.to_string()}]}}]);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use mcwan_core::emit::kubernetes::{names, steering_value_of};
 use mcwan_core::emit::object::Kind;
+use mcwan_core::emit::plugin::apart;
 use mcwan_core::snapshot::Key;
 use mcwan_core::translate::Admitted;
 use mcwan_core::watched::Watched;
@@ -226,7 +227,8 @@ impl Istiod {
 impl Plugin {
     pub(crate) fn of(stored: &Stored) -> Option<Self> {
         let config = stored.body.pointer("/spec/pluginConfig")?;
-        let imports = PluginConfig::<Vec<wire::Import>>::deserialize(config).ok()?.imports;
+        let PluginConfig { imports, paths, .. } = PluginConfig::<Vec<wire::Import>>::deserialize(config).ok()?;
+        let imports = imports.iter().map(|import| apart(import, &paths).0).collect();
         let table = RouteTable::from_json(config.to_string().as_bytes()).ok()?;
         Some(Self { version: stored.version, table, imports })
     }

@@ -196,6 +196,8 @@ pub(crate) enum Extra {
     Nothing,
     Timeout(u8),
     Header(u8),
+    /// Its tiers may be left for this one.
+    Fallback(Tier),
 }
 
 /// An export of another cluster.
@@ -413,6 +415,7 @@ fn import(rng: &mut Rng) -> ImportWish {
         let extra = match rng.u8(..6) {
             0 => Extra::Timeout(rng.u8(1..4)),
             1 => Extra::Header(rng.u8(1..4)),
+            2 => Extra::Fallback(rng.usize(..2)),
             _ => Extra::Nothing,
         };
         (rng.usize(..PATHS.len()), backends, extra)

@@ -225,7 +225,7 @@ fn late_tiers(forecast: &Forecast) -> Vec<&str> {
     let routed = forecast.possible.iter().filter(|outcome| outcome.kind == OutcomeKind::Route);
     let timed = routed.filter(|outcome| outcome.forwarding.as_ref().is_some_and(|it| it.timeouts.is_some()));
     let tiers = timed.filter_map(|outcome| match &outcome.destination {
-        Some(To::Tier { name } | To::Import { tier: name, .. }) => Some(&**name),
+        Some(To::Tier { name, .. } | To::Import { tier: name, .. }) => Some(&**name),
         Some(To::Service { .. }) | None => None,
     });
     tiers.collect()

@@ -5,7 +5,9 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 use mcwan_core::api::{Cors, Timeouts};
-use mcwan_core::explain::{Asked, Considered, Outcome, OutcomeKind, Reply, ResponseHeaders, RouteFeatures};
+use mcwan_core::explain::{
+    Asked, ClusterOutcome, Considered, Outcome, OutcomeKind, Reply, ResponseHeaders, RouteFeatures, TierOutcome,
+};
 use mcwan_core::translate::{Destination, Mirror};
 
 use crate::cli::report::printable;
@@ -40,6 +42,7 @@ pub(super) fn print(
         OutcomeKind::Route => route(out, asked, outcome)?,
         OutcomeKind::Reply => reply(out, outcome)?,
     }
+    tiers(out, outcome.tiers.as_deref().unwrap_or_default())?;
     for (index, considered) in considered.iter().enumerate() {
         let Considered { rule, name, object, alternative, taken, why } = considered;
         let (style, verdict) = if *taken { (TAKEN, "takes it") } else { (Style::new(), "does not take it") };
@@ -47,6 +50,21 @@ pub(super) fn print(
         let of = object.as_ref().map(|object| format!(" ({})", printable(object))).unwrap_or_default();
         let line = format!("rule {rule}{of} {style}{verdict}{style:#}: {}", printable(why));
         line_of(out, if index == 0 { "because" } else { "" }, line)?;
+    }
+    Ok(())
+}
+
+/// The tiers that the request might take, and the clusters of each.
+fn tiers(out: &mut impl Write, tiers: &[TierOutcome]) -> io::Result<()> {
+    for (index, TierOutcome { name, verdict, clusters }) in tiers.iter().enumerate() {
+        let style = if verdict.is_taken() { TAKEN } else { Style::new() };
+        let label = if index == 0 { "tiers" } else { "" };
+        line_of(out, label, format!("{name} {style}{}{style:#}", verdict.as_str()))?;
+        for ClusterOutcome { name, weight, level, takes_part } in clusters {
+            let level = level.as_deref().unwrap_or("here");
+            let part = if *takes_part { format!("weight {weight}") } else { "takes no part".to_owned() };
+            field(out, "", format!("  cluster {name}: {level}, {part}"))?;
+        }
     }
     Ok(())
 }
@@ -100,7 +118,8 @@ fn rule_name(rule: usize, name: Option<&str>, alternative: Option<usize>) -> Str
 
 fn destination_name(destination: &Destination) -> String {
     match destination {
-        Destination::Tier { name } => format!("tier {name}"),
+        Destination::Tier { name, cluster: None } => format!("tier {name}"),
+        Destination::Tier { name, cluster: Some(cluster) } => format!("tier {name} to cluster {cluster}"),
         Destination::Import { namespace, name, tier, port } => {
             let port = port.map(|port| format!(" port {port}")).unwrap_or_default();
             format!("{namespace}/{name}{port} over tier {tier}")

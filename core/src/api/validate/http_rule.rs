@@ -4,6 +4,7 @@
 use mcwan_policy::{is_label, limits};
 
 use super::check::Check;
+use crate::api::limits as bounds;
 use crate::api::{Cors, FilterType, HeaderModifier, HttpFilter, HttpMatch, HttpRule, Timeouts};
 use crate::problem::{FieldPath, Reason};
 
@@ -35,6 +36,11 @@ pub(super) fn check(check: &mut Check, field: &FieldPath, rule: &HttpRule) {
         }
         check_filters(check, &field.field("filters"), &backend.filters);
     }
+    for (index, fallback) in rule.sla.iter().flat_map(|sla| &sla.fallbacks).enumerate() {
+        check.label(field.field("sla.fallbacks").index(index), fallback);
+    }
+    let fallbacks = rule.sla.as_ref().map_or(0, |sla| sla.fallbacks.len());
+    check.count(field.field("sla.fallbacks"), fallbacks, bounds::FALLBACKS);
     if let Some(Timeouts { request: Some(request), backend_request: Some(backend_request) }) = rule.timeouts
         && request.as_millis() != 0
         && backend_request.as_millis() > request.as_millis()

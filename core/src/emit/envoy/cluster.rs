@@ -11,7 +11,7 @@ use crate::problem::{ObjectRef, Problem, Reason};
 use crate::snapshot::{Snapshot, service_port};
 use crate::translate::{Destination, Import, Tier};
 
-use super::{Clusters, Scene, address};
+use super::{Clusters, Scene, address, reached};
 
 /// An endpoint: where it is, and its share of the requests.
 type Endpoints = BTreeMap<(IpAddr, u16), u32>;
@@ -35,14 +35,16 @@ pub(super) fn add(
     if clusters.contains_key(&name) {
         return;
     }
+    let destination = &reached(import, destination);
     let endpoints = match destination {
         Destination::Tier { .. } | Destination::Import { .. } => {
             let tier = import.tier(destination);
-            if tier.is_some_and(|tier| tier.sources.iter().any(|source| source.is_own)) {
+            let is_of_all = destination.cluster().is_none();
+            if is_of_all && tier.is_some_and(|tier| tier.sources.iter().any(|source| source.is_own)) {
                 let message = "a tier's requests all leave this cluster here: its own pods take no share of them";
                 problems.push(Problem::warning(import.object.clone(), Reason::NoAddress, message));
             }
-            tier.map(tier_endpoints).unwrap_or_default()
+            tier.map(|tier| tier_endpoints(tier, destination.cluster())).unwrap_or_default()
         }
         Destination::Service { namespace, name, port: own } => {
             let endpoints = service_endpoints(scene.snapshot, namespace, name, own.unwrap_or(port));
@@ -79,12 +81,13 @@ fn render(name: &str, endpoints: &Endpoints) -> Value {
     })
 }
 
-/// The ingress gateways of the other clusters that export, on the tier's port, by the pods behind them. Clusters
-/// without a ready pod take part only where none has one.
-fn tier_endpoints(tier: &Tier) -> Endpoints {
-    let any_ready = tier.remote().any(|source| source.ready_pods > 0);
+/// The ingress gateways of the other clusters that export, or of one of them, on the tier's port, by the pods behind them.
+/// Clusters without a ready pod take part only where none has one.
+fn tier_endpoints(tier: &Tier, cluster: Option<&str>) -> Endpoints {
+    let meant = || tier.remote().filter(|source| cluster.is_none_or(|cluster| source.cluster == cluster));
+    let any_ready = meant().any(|source| source.ready_pods > 0);
     let mut endpoints = Endpoints::new();
-    for source in tier.remote().filter(|source| source.ready_pods > 0 || !any_ready) {
+    for source in meant().filter(|source| source.ready_pods > 0 || !any_ready) {
         let gateways = u32::try_from(source.gateways.len()).unwrap_or(u32::MAX).max(1);
         let weight = source.ready_pods.min(MOST_PODS) * PARTS / gateways;
         for gateway in &source.gateways {

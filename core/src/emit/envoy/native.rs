@@ -109,6 +109,9 @@ impl Native<'_> {
         let mut backends = Vec::new();
         let (mut path, mut port) = (None, None);
         for (action, refused) in chosen {
+            if let Action::Choose(_) = action {
+                return Err(Unsayable("Envoy's routes do not choose a tier by what is measured of it"));
+            }
             let (Action::Forward(forward), None) = (action, refused) else {
                 return Err(Unsayable("a share of the requests cannot be redirected or refused natively"));
             };

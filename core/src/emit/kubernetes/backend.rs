@@ -5,14 +5,11 @@ use mcwan_policy::{PORT_HEADER, STEERING_HEADER};
 use serde_json::{Value, json};
 
 use crate::json::put;
-use crate::translate::{Destination, HeaderChanges, Import};
+use crate::translate::{Destination, HeaderChanges, Import, MOST_WEIGHT, RULE_BACKENDS};
 
 use super::forwarding::{self, Unsayable};
 use super::service::{Service, service};
 use super::tier;
-
-/// The greatest weight of a backendRef (Gateway API, `BackendRef`).
-const MOST_WEIGHT: u64 = 1_000_000;
 
 /// A destination, its share of a rule's requests, and what becomes of the headers of these alone.
 pub(super) struct Backend<'b> {
@@ -25,14 +22,14 @@ pub(super) struct Backend<'b> {
 /// so that the rule's own filters have room for all that users may ask for.
 pub(super) fn refs(import: &Import, backends: &[Backend<'_>], port: u16) -> Result<Vec<Value>, Unsayable> {
     let mut shares: Vec<_> = backends.iter().map(|backend| shares(import, backend.destination, port)).collect();
-    if shares.iter().map(Vec::len).sum::<usize>() > tier::RULE_BACKENDS {
+    if shares.iter().map(Vec::len).sum::<usize>() > RULE_BACKENDS {
         let whole = |backend: &Backend<'_>| vec![(service(import, backend.destination, port), 1)];
         shares = backends.iter().map(whole).collect();
     }
     // Weights are whole numbers: a share of a share needs room.
     let is_split = shares.len() > 1 && shares.iter().any(|shares| shares.len() > 1);
     let heaviest = backends.iter().map(|backend| u64::from(backend.weight)).max().unwrap_or_default();
-    let scale = if is_split { (MOST_WEIGHT / heaviest.max(1)).clamp(1, 1_000) } else { 1 };
+    let scale = if is_split { (u64::from(MOST_WEIGHT) / heaviest.max(1)).clamp(1, 1_000) } else { 1 };
     let mut refs = Vec::new();
     for (backend, shares) in backends.iter().zip(shares) {
         let filters = filters(&backend.headers, backend.destination.told_port(port))?;
@@ -58,7 +55,8 @@ fn shares(import: &Import, destination: &Destination, port: u16) -> Vec<(Service
     match destination {
         Destination::Tier { .. } | Destination::Import { .. } => {
             let port = destination.told_port(port);
-            import.tier(destination).map(|tier| tier::shares(import, tier, port)).unwrap_or_default()
+            let shares = |tier| tier::shares(import, tier, destination.cluster(), port);
+            import.tier(destination).map(shares).unwrap_or_default()
         }
         Destination::Service { .. } => vec![(service(import, destination, port), 1)],
     }

@@ -19,18 +19,6 @@ const MOST_BYTES: usize = 253;
 /// parts of his own that another's hash to.
 const HASH_DIGITS: usize = 20;
 
-/// The tier service of one of several clusters that export a service.
-pub(super) fn source_service(namespace: &str, name: &str, tier: &str, cluster: &str) -> String {
-    let parts = [name, namespace, tier, cluster];
-    hashed(&parts.join("-"), &parts.join("/"), HASH_DIGITS)
-}
-
-/// The same for a tier service whose name is nobody else's.
-pub(super) fn source_service_of(tier_service: &str, cluster: &str) -> String {
-    let parts = [tier_service, cluster];
-    hashed(&parts.join("-"), &parts.join("/"), HASH_DIGITS)
-}
-
 /// The slice with the addresses of one cluster and family behind a tier service.
 pub(super) fn endpoint_slice(service: &str, cluster: &str, family: &str) -> String {
     format!("{service}.{cluster}.{}", family.to_ascii_lowercase())
@@ -134,21 +122,10 @@ mod tests {
         for (name, expected, message) in table {
             assert_eq!(clusterset_service(&name), expected, "{message}");
         }
-        for name in [clusterset_service(&long), source_service(&long, &long, &long, &long)] {
-            assert!(is_label(&name), "{name}");
-        }
+        assert!(is_label(&clusterset_service(&long)), "long");
+        assert_eq!(clusterset_service(&"n".repeat(60)).len(), 63, "clients call it by this name, so it stays");
         let dash = format!("{}-a", "n".repeat(53));
         assert!(!clusterset_service(&dash).contains("--"), "no dash before the hash but ours");
-    }
-
-    #[test]
-    fn a_name_across_tenants_cannot_be_forced() {
-        for part in ["a", &"n".repeat(63)] {
-            let name = source_service(part, part, part, part);
-            let hash = name.rsplit('-').next().unwrap_or_default();
-            assert!(hash.len() * 4 >= 80, "{name} ends in 80 bits of hash or more");
-        }
-        assert_eq!(clusterset_service(&"n".repeat(60)).len(), 63, "clients call it by this name, so it stays");
     }
 
     #[test]
@@ -173,7 +150,6 @@ mod tests {
 
     #[test]
     fn parts_that_join_to_the_same_are_kept_apart() {
-        assert_ne!(source_service("c", "a-b", "t", "x"), source_service("b-c", "a", "t", "x"));
         assert_ne!(clusterset_service(&"n".repeat(60)), clusterset_service(&"n".repeat(61)));
     }
 

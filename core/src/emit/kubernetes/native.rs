@@ -100,6 +100,9 @@ impl Native<'_> {
         }
         let mut forwards = Vec::new();
         for (action, refused) in chosen {
+            if let Action::Choose(_) = action {
+                return Err(Unsayable::new("an HTTPRoute does not choose a tier by what is measured of it"));
+            }
             let (Action::Forward(forward), None) = (action, refused) else {
                 return Err(Unsayable::new("a share of the requests cannot be redirected or refused natively"));
             };

@@ -152,7 +152,7 @@ pub(super) fn report(import: &Import, rule: usize, unsayable: &Unsayable, proble
 
 /// The name of a rule, which access logs show: what a target's name has and a rule's cannot becomes a dot.
 fn rule_name(target: &str) -> String {
-    target.replace([':', '~'], ".")
+    target.replace([':', '~', '@'], ".")
 }
 
 /// Adds `HTTPRoute`s that hold rules for hosts, as many as it takes.

@@ -17,10 +17,9 @@ use crate::emit::object::{Kind, Object};
 use crate::json::put_at;
 use crate::liveness::Liveness;
 use crate::snapshot::{Key, Snapshot};
-use crate::translate::{Clusterset, Declared, DirectPort, Import, Translator};
+use crate::translate::{Clusterset, Declared, DirectPort, Import, Translator, is_usable};
 
 use super::draft::Draft;
-use super::tier::is_usable;
 use super::{MANAGER, Settings, names};
 
 /// The labels of the API: of which service, and in which cluster.

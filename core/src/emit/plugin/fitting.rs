@@ -5,32 +5,42 @@ use std::collections::BTreeMap;
 
 use mcwan_policy::{Budget, Excess, limits, wire};
 
+use super::paths::{Measured, Paths};
+
 /// The imports of a gateway as its filter is told of them.
 #[derive(Debug, Default)]
 pub(super) struct Fitting<'i> {
     /// The imports; the youngest are left out where not even the hosts of all fit.
     pub(super) imports: Vec<Cow<'i, wire::Import>>,
+    /// What is measured for them.
+    pub(super) paths: Paths,
     /// Those that are too large, by their place.
     pub(super) too_large: BTreeMap<usize, Excess>,
 }
 
 /// An import, and the bytes that it takes whole and refused.
 struct Candidate<'i> {
-    import: &'i wire::Import,
+    measured: Measured<'i>,
     whole: usize,
     refused: usize,
 }
 
 impl<'i> Fitting<'i> {
     /// All imports as they are.
-    pub(super) fn everything(imports: &[&'i wire::Import]) -> Self {
-        Self { imports: imports.iter().map(|import| Cow::Borrowed(*import)).collect(), too_large: BTreeMap::new() }
+    pub(super) fn everything(imports: &[Measured<'i>]) -> Self {
+        let mut fitting = Self::default();
+        for measured in imports {
+            let (import, more) = fitting.paths.with(*measured);
+            fitting.paths.add(more);
+            fitting.imports.push(import);
+        }
+        fitting
     }
 
     /// What fits so many bytes, the older import before the younger. Room is kept for the hosts of all: an import that
     /// does not fit answers 500.
-    pub(super) fn within(imports: &[&'i wire::Import], bytes: usize) -> serde_json::Result<Self> {
-        let candidates = imports.iter().take(limits::IMPORTS).map(|import| Candidate::new(import));
+    pub(super) fn within(imports: &[Measured<'i>], bytes: usize) -> serde_json::Result<Self> {
+        let candidates = imports.iter().take(limits::IMPORTS).map(|measured| Candidate::new(*measured));
         let mut candidates = candidates.collect::<serde_json::Result<Vec<_>>>()?;
         let mut used = 0;
         let present = candidates.iter().take_while(|candidate| {
@@ -42,11 +52,11 @@ impl<'i> Fitting<'i> {
         let (mut fitting, mut budget) = (Self::default(), Budget::default());
         for (place, candidate) in candidates.iter().enumerate() {
             used -= candidate.least();
-            let (import, more) = match candidate.take(bytes, used, &mut budget) {
-                Ok(()) => (Cow::Borrowed(candidate.import), candidate.whole),
+            let (import, more) = match candidate.take(bytes, used, &mut budget, &mut fitting.paths)? {
+                Ok(taken) => taken,
                 Err(excess) => {
                     fitting.too_large.insert(place, excess);
-                    (Cow::Owned(candidate.import.too_large()), candidate.refused)
+                    (Cow::Owned(candidate.measured.import.too_large()), candidate.refused)
                 }
             };
             used += more;
@@ -63,10 +73,9 @@ impl<'i> Fitting<'i> {
 }
 
 impl<'i> Candidate<'i> {
-    fn new(import: &'i wire::Import) -> serde_json::Result<Self> {
-        // Each with the comma behind it.
-        let bytes = |import: &wire::Import| serde_json::to_string(import).map(|json| json.len() + 1);
-        Ok(Self { import, whole: bytes(import)?, refused: bytes(&import.too_large())? })
+    fn new(measured: Measured<'i>) -> serde_json::Result<Self> {
+        let Measured { import, .. } = measured;
+        Ok(Self { measured, whole: bytes_of(import)?, refused: bytes_of(&import.too_large())? })
     }
 
     /// What it takes at the least: a few rules are shorter than a refusal.
@@ -74,16 +83,33 @@ impl<'i> Candidate<'i> {
         self.whole.min(self.refused)
     }
 
-    /// Takes what it needs whole, of so many bytes, some of which are used.
-    fn take(&self, bytes: usize, used: usize, budget: &mut Budget) -> Result<(), Excess> {
-        if self.whole > bytes {
-            return Err(Excess::Alone);
+    /// Takes what it needs whole, of so many bytes, some of which are used. Gives how many it needs.
+    fn take(
+        &self,
+        bytes: usize,
+        used: usize,
+        budget: &mut Budget,
+        paths: &mut Paths,
+    ) -> serde_json::Result<Result<(Cow<'i, wire::Import>, usize), Excess>> {
+        let (import, more) = paths.with(self.measured);
+        let whole = bytes_of(&import)? + paths.bytes_of(&more)?;
+        if whole > bytes {
+            return Ok(Err(Excess::Alone));
         }
-        if used + self.whole > bytes {
-            return Err(Excess::Together);
+        if used + whole > bytes || paths.len() + more.len() > limits::PATHS {
+            return Ok(Err(Excess::Together));
         }
-        budget.take(self.import)
+        let taken = budget.take(&import).map(|()| (import, whole));
+        if taken.is_ok() {
+            paths.add(more);
+        }
+        Ok(taken)
     }
+}
+
+/// The bytes of an import, with the comma behind it.
+fn bytes_of(import: &wire::Import) -> serde_json::Result<usize> {
+    serde_json::to_string(import).map(|json| json.len() + 1)
 }
 
 #[cfg(test)]
@@ -123,9 +149,14 @@ mod tests {
         mk_import(name, (0..count).map(rule).collect())
     }
 
+    /// Imports for which nothing is measured.
+    fn unmeasured(imports: &[Import]) -> Vec<Measured<'_>> {
+        imports.iter().map(|import| Measured { import, paths: &[] }).collect()
+    }
+
     /// What becomes of imports: `+` whole, `A` and `T` refused, alone and together, `-` left out.
     fn outcomes(imports: &[Import], bytes: usize) -> String {
-        let fitting = Fitting::within(&imports.iter().collect::<Vec<_>>(), bytes).unwrap();
+        let fitting = Fitting::within(&unmeasured(imports), bytes).unwrap();
         let outcome = |place: usize| match (fitting.imports.get(place), fitting.too_large.get(&place)) {
             (None, Some(_)) => '-',
             (Some(Cow::Borrowed(_)), None) => '+',
@@ -180,8 +211,7 @@ mod tests {
         fn what_fits_is_no_longer_than_it_may_be(kilobytes in prop::collection::vec(0..12_usize, 1..12)) {
             const BYTES: usize = 30_000;
             let imports: Vec<_> = kilobytes.iter().map(|kilobytes| mk_large("payment", *kilobytes)).collect();
-            let wire: Vec<_> = imports.iter().collect();
-            let Fitting { imports: fitting, too_large } = Fitting::within(&wire, BYTES).unwrap();
+            let Fitting { imports: fitting, too_large, .. } = Fitting::within(&unmeasured(&imports), BYTES).unwrap();
             prop_assert_eq!(fitting.len(), imports.len(), "there is room for the hosts of all");
             prop_assert!(bytes_of(&fitting) <= BYTES);
             for place in too_large.keys() {

@@ -47,7 +47,7 @@ fn a_rule_may_name_a_tier_service_as_it_was_called() {
     ] {
         let world = mk_world(&name);
         let targets: Vec<_> = import(&world).targets.iter().map(|target| target.destination.clone()).collect();
-        let expected = Vec::from_iter(resolves.then(|| Destination::Tier { name: "high".to_owned() }));
+        let expected = Vec::from_iter(resolves.then(|| Destination::Tier { name: "high".to_owned(), cluster: None }));
         assert_eq!(targets, expected, "{message}");
     }
 }

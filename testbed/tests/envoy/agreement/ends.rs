@@ -59,7 +59,7 @@ impl Answer {
 impl Arrival {
     fn explained(outcome: &explain::Outcome, response_headers: &Lines) -> Self {
         let destination = match outcome.destination.clone().unwrap() {
-            translate::Destination::Tier { name } | translate::Destination::Import { tier: name, .. } => {
+            translate::Destination::Tier { name, .. } | translate::Destination::Import { tier: name, .. } => {
                 Destination::Tier(name)
             }
             translate::Destination::Service { namespace, name, port: _ } => Destination::Service { namespace, name },
