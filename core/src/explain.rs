@@ -2,7 +2,6 @@
 //! targets that the routes are made of.
 
 mod outcome;
-mod path;
 mod request;
 mod tiers;
 mod verdict;

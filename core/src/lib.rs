@@ -20,6 +20,7 @@ mod fixed_names;
 pub mod json;
 pub mod kind;
 pub mod liveness;
+mod normal_path;
 pub mod observed;
 pub mod outcome;
 pub mod problem;

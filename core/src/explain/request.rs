@@ -7,7 +7,7 @@ use std::convert::Infallible;
 use mcwan_policy::{HeaderLine, Request};
 use serde::Deserialize;
 
-use super::path;
+use crate::normal_path;
 
 /// A request as a client would send it, its path normalised as Envoy does it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -62,7 +62,7 @@ impl Asked {
             scheme: scheme.to_owned(),
             host: host.to_owned(),
             port,
-            path: path::normalised(path),
+            path: normal_path::normalised(path),
             lines: headers.iter().map(line).collect(),
         }
     }

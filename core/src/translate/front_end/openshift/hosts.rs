@@ -8,6 +8,7 @@ use mcwan_policy::{is_label, limits, standard_hosts};
 use super::Refused;
 use super::asks::check_path;
 use crate::api::OpenshiftRoute;
+use crate::normal_path::normalised;
 use crate::problem::Reason;
 use crate::snapshot::{Key, Keyed, is_from_elsewhere};
 use crate::translate::{Import, RouteHosts};
@@ -45,7 +46,12 @@ pub(in crate::translate) fn host_of(route: &OpenshiftRoute, domain: Option<&str>
     }
     let path = path_of(route);
     if !path.is_empty() {
-        check_path(path).map_err(|message| (Reason::ExtendedValidationFailed, message))?;
+        let refused = |message| (Reason::ExtendedValidationFailed, message);
+        check_path(path).map_err(refused)?;
+        let seen = normalised(path);
+        if seen != path {
+            return Err(refused(format!("path {path:?} is {seen:?} in requests, once that is normalised: write this")));
+        }
     }
     Ok(host)
 }

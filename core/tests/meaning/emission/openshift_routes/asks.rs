@@ -87,6 +87,8 @@ fn what_a_route_cannot_have_it_is_told() {
         (host(&format!("{}.b", "a".repeat(64))), &none, Some("InvalidHost"), "pass"),
         (with(json!({"path": "/a b"})), &none, Some("ExtendedValidationFailed"), "pass"),
         (with(json!({"path": "/a#b"})), &none, Some("ExtendedValidationFailed"), "pass"),
+        (with(json!({"path": "/caf%65"})), &none, Some("ExtendedValidationFailed"), "pass"),
+        (with(json!({"path": "/caf%C3%A9"})), &none, None, "503"),
         (with(json!({"path": "a"})), &none, Some("ExtendedValidationFailed"), "pass"),
         (with(json!({"wildcardPolicy": "Subdomain"})), &none, Some("RouteNotAdmitted"), "pass"),
         (with(json!({"wildcardPolicy": "None", "path": "/"})), &none, None, "service.shop:80"),

@@ -2,7 +2,7 @@
 
 /// A path as Envoy's `normalize_path` leaves it (RFC 3986, sections 6.2.2.2 and 6.2.2.3): unreserved characters
 /// decoded, `\` read as `/`, dot segments removed; the query stays. A fragment is dropped: no client sends one.
-pub(super) fn normalised(target: &str) -> String {
+pub(crate) fn normalised(target: &str) -> String {
     let target = target.split('#').next().unwrap_or_default();
     let (path, query) = target.split_at(target.find('?').unwrap_or(target.len()));
     let Some(path) = decoded(path).strip_prefix('/').map(str::to_owned) else {
