@@ -32,6 +32,10 @@ impl Rollout {
                     Err(error) => (None, Some(error)),
                 };
                 let (key, outcome) = self.objects.was_read(&id, error, now);
+                if self.objects.desired.owner_of(&id).is_none() {
+                    // That it is to go may have waited for the answer.
+                    self.queue.add_unplanned(Work::Prune(id.clone()));
+                }
                 if let (Some((key, _)), Some(found)) = (&key, found) {
                     self.was_read(key, &id, found.as_ref(), now);
                 }

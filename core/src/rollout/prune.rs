@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::event::Command;
+use super::key::ReconcileKey;
 use super::safeguard::Safeguard;
 use super::world::Knowledge;
 use super::{Leadership, Rollout, Work};
@@ -11,7 +12,7 @@ use crate::emit::kubernetes::{guarded_by, names};
 use crate::emit::object::{Kind, ObjectId};
 use crate::moment::Moment;
 
-/// How soon it is looked again whether what an object guards is gone.
+/// How soon it is looked again whether what an object guards is gone, or what takes its place is there.
 const GUARD_WAIT: Duration = Duration::from_secs(1);
 
 impl Rollout {
@@ -37,7 +38,7 @@ impl Rollout {
             return;
         }
         let is_guard = guarded_by(&id, self.model.settings.filter).is_some_and(|guarded| self.is_there(&guarded));
-        if is_guard {
+        if is_guard || self.is_to_be_replaced(&id) {
             self.queue.add_at(Work::Prune(id), now + GUARD_WAIT);
             return;
         }
@@ -61,6 +62,18 @@ impl Rollout {
         let Some((recovered, _)) = state.versions.found() else { return false };
         let is_of = |service: &String| *id.key.name == **service || names::is_slice_of(&id.key.name, service);
         *id.key.namespace == *TIER_NAMESPACE && recovered.services.iter().any(is_of)
+    }
+
+    /// Whether an object has endpoints of a tier service, and others that it is to have are not there yet: requests for one
+    /// without any are lost.
+    fn is_to_be_replaced(&self, id: &ObjectId) -> bool {
+        let is_of_tier = id.kind == Kind::EndpointSlice && *id.key.namespace == *TIER_NAMESPACE;
+        let live = self.objects.observed.get(id).filter(|_| is_of_tier);
+        let Some(import) = live.and_then(|live| live.import.as_deref()) else { return false };
+        let service = id.key.name.split('.').next().unwrap_or_default();
+        let others = self.objects.desired.objects_of(&ReconcileKey::import(import)).iter();
+        let mut others = others.filter(|other| other.kind == id.kind && names::is_slice_of(&other.key.name, service));
+        others.any(|other| !self.is_there(other))
     }
 
     /// Everything has been looked at: what of ours nobody wants goes. What filters of before may steer to stays for as long

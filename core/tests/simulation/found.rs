@@ -6,7 +6,7 @@ use mcwan_core::emit::object::Kind;
 
 use crate::replica::Lack;
 use crate::runs::{run, tell};
-use crate::script::{Backend, ExportWish, Extra, ImportWish, Pace, RuleWish, Script, Step};
+use crate::script::{Backend, ExportWish, Extra, ImportWish, Pace, PolicyWish, RuleWish, Script, Side, Step};
 
 const SECOND: Duration = Duration::from_secs(1);
 const SOON: Duration = Duration::from_millis(600);
@@ -220,4 +220,20 @@ fn who_takes_over_waits_for_what_is_behind_a_target() {
         (Duration::from_millis(1_200), import(0, &[rule(0, Backend::Tier(0), Extra::Nothing)])),
     ];
     holds(Pace::Kept, &steps);
+}
+
+/// A cluster alone has a service in place of another one from one moment to the next: the other's addresses go once its own are
+/// there.
+#[test]
+fn a_tier_service_always_has_endpoints() {
+    for extra in [Extra::Nothing, Extra::Fallback(1)] {
+        let export = |ports| ExportWish { ports, pods: 1, default_tier: None, is_headless: false };
+        let steps = [
+            (Duration::ZERO, Step::Export(1, 0, export(vec![8080, 9090]))),
+            (SOON, import(0, &[rule(0, Backend::Tier(1), extra)])),
+            (7 * SECOND, Step::Export(0, 0, export(vec![9090]))),
+            (SOON, Step::Policy(0, PolicyWish { sides: [Side::Own, Side::Any], tiers: Some(vec![]), is_strict: true })),
+        ];
+        holds(Pace::Kept, &steps);
+    }
 }

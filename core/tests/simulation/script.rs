@@ -301,7 +301,12 @@ impl Script {
         for _ in 0..rng.usize(2..9) {
             let is_of_hosts = has_hosts && rng.u8(..3) > 0;
             let step = if is_of_hosts { step_of_hosts(&mut rng) } else { step(&mut rng, services) };
+            let is_local = matches!(step, Step::Local);
             steps.push((gap(&mut rng, false), step));
+            if is_local {
+                // They may have gone with its namespace.
+                steps.push((Duration::ZERO, Step::Endpoints));
+            }
         }
         Self { seed, pace, steps }
     }
