@@ -13,8 +13,8 @@ const GAPS: [Duration; 3] = [Duration::from_millis(50), Duration::from_secs(2), 
 /// Of how many orders one is run. Without optimisation each takes ten times as long; neither two nor three divides it, so that
 /// every part has every place.
 const EVERY: usize = if cfg!(debug_assertions) { 11 } else { 1 };
-/// The same of orders in which things go after they have come: with each order of coming, they would be half a million.
-const EVERY_PAIR: usize = 5 * EVERY;
+/// The same of orders in which things go and some stay.
+const EVERY_REST: usize = 5 * EVERY;
 
 /// A tier, an export, rules of a `ServiceImport`, those of a route, and what lets both name a Service of another namespace:
 /// how each comes, and how it goes.
@@ -119,12 +119,13 @@ fn whatever_comes_first_the_end_is_the_same() {
 fn whatever_goes_first_the_end_is_the_same() {
     for parts in all_parts() {
         let orders = orders(parts.len());
-        for (seed, order) in orders.iter().enumerate().step_by(EVERY_PAIR) {
+        for (seed, order) in orders.iter().enumerate().step_by(EVERY) {
             let come = orders[orders.len() - 1 - seed].iter().map(|part| parts[*part][0].clone());
             let go = order.iter().map(|part| parts[*part][1].clone());
             ends_as_from_nothing(&parts, seed, come.clone().chain(go.clone()));
-            // Some stay.
-            ends_as_from_nothing(&parts, seed, come.chain(go.take(parts.len() - 2)));
+            if seed.is_multiple_of(EVERY_REST) {
+                ends_as_from_nothing(&parts, seed, come.chain(go.take(parts.len() - 2)));
+            }
         }
     }
 }

@@ -26,6 +26,7 @@ mod ordinary;
 #[path = "../common/player.rs"]
 mod player;
 mod protocols;
+mod quality;
 mod rules;
 mod scene;
 mod security;
