@@ -34,6 +34,7 @@ mod take_over;
 mod timing;
 mod version;
 mod withdrawal;
+mod work;
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -61,8 +62,8 @@ use egress::Egress;
 use import::ImportState;
 use objects::Objects;
 use queue::WorkQueue;
-use statuses::StatusKey;
 use version::StageProgress;
+use work::Work;
 use world::World;
 
 /// How much is done in one step: what happens meanwhile is looked at in between.
@@ -110,23 +111,6 @@ enum Leadership {
     TakingOver(BTreeSet<ReconcileKey>),
     /// It does.
     Leading,
-}
-
-/// A piece of work.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Work {
-    /// Bring a part of what is emitted into the wanted state.
-    Reconcile(ReconcileKey),
-    /// Ask the gateway pods of a namespace what they do.
-    Ask(Arc<str>),
-    /// Look which new gateway pods other clusters admit by now.
-    Admit,
-    /// Delete an object if it is ours and nobody wants it.
-    Prune(ObjectId),
-    /// Say in a status what has become of an object.
-    Report(StatusKey),
-    /// Say that a cluster is stale and will be refused.
-    Warn(Arc<str>),
 }
 
 /// What has happened in a step, for those who count.

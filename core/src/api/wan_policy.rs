@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube_derive::CustomResource;
+use mcwan_policy::limits::PROBE_INTERVAL_MS;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -116,9 +117,12 @@ pub struct LossPercent(String);
 pub struct LossPercentError(String);
 
 impl Probe {
-    /// From one probe of a path to the next, in milliseconds.
+    /// From one probe of a path to the next, in milliseconds; of what an older definition let through, the nearest that may
+    /// be, as a filter refuses the whole configuration for it.
     pub fn interval_ms(self) -> u32 {
-        self.interval.map_or(DEFAULT_INTERVAL_MS, |interval| interval.as_millis().try_into().unwrap_or(u32::MAX))
+        let asked =
+            self.interval.map_or(DEFAULT_INTERVAL_MS, |interval| interval.as_millis().try_into().unwrap_or(u32::MAX));
+        asked.clamp(*PROBE_INTERVAL_MS.start(), *PROBE_INTERVAL_MS.end())
     }
 }
 
@@ -166,6 +170,15 @@ impl fmt::Display for LossPercent {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_probe_comes_in_time() {
+        let table = [(None, 1_000), (Some("200ms"), 200), (Some("1ms"), 200), (Some("99999h"), 10_000)];
+        for (interval, expected) in table {
+            let probe = Probe { interval: interval.map(|interval| interval.parse().unwrap()) };
+            assert_eq!(probe.interval_ms(), expected, "{interval:?}");
+        }
+    }
 
     #[test]
     fn a_loss_is_so_many_of_a_million() {

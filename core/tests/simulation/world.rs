@@ -2,6 +2,7 @@
 
 mod mesh;
 mod namespaces;
+mod objects;
 mod replicas;
 mod secrets;
 mod steps;
@@ -23,7 +24,7 @@ use mcwan_core::watched::Watched;
 use crate::api_server::ApiServer;
 use crate::check::Check;
 use crate::gateway::Pod;
-use crate::inputs::{self, Input};
+use crate::inputs;
 use crate::istiod::{self, Istiod, Routes};
 use crate::others::{News, Others};
 use crate::replica::{self, Lack, Replica, Request};
@@ -278,60 +279,6 @@ impl World {
     pub(crate) fn channel(&mut self, kept: u64, late: u64) -> Duration {
         let most = if self.script.pace == Pace::Late && !self.is_calm() { late } else { kept };
         self.delay(most)
-    }
-
-    pub(crate) fn put(&mut self, input: Input) {
-        let kind = input.kind;
-        let told = self.api.put(input);
-        if let Some(kind) = kind.input() {
-            let changed = self.told.put(kind, &told);
-            self.check.told(&changed);
-        }
-    }
-
-    fn remove(&mut self, kind: Watched, key: &Key) {
-        if self.api.remove(kind, key) {
-            for kind in [true, false].into_iter().filter_map(|is_ours| kind.input_of(is_ours)) {
-                let changed = self.told.remove(kind, key);
-                self.check.told(&changed);
-            }
-        }
-    }
-
-    /// Tells watches of what has changed, and the garbage collector.
-    fn spread(&mut self) {
-        for (kind, key, uid) in std::mem::take(&mut self.api.garbage) {
-            let delay = self.delay(3_000);
-            self.at(delay, Happening::Collect(kind, key, uid));
-        }
-        let mut news = std::mem::take(&mut self.api.news);
-        news.sort_unstable();
-        news.dedup();
-        for kind in news {
-            for place in 0..2 {
-                self.watch(place, kind);
-            }
-            if let Watched::Emitted(emitted) = kind {
-                self.check.stale(emitted);
-                if istiod::KINDS.contains(&emitted) && self.syncing.insert(emitted) {
-                    let delay = match emitted {
-                        Kind::WasmPlugin => self.channel(2_000, 20_000),
-                        // Who has never heard of istiod waits for the lead, and no longer.
-                        Kind::HttpRoute if self.istiod.has_spoken => self.channel(5_000, 40_000),
-                        _ => self.channel(300, 6_000),
-                    };
-                    self.at(delay, Happening::Sync(emitted));
-                }
-            }
-        }
-    }
-
-    fn watch(&mut self, place: usize, kind: Watched) {
-        if self.replicas[place].coming.insert(kind) {
-            let life = self.replicas[place].life;
-            let delay = self.delay(300);
-            self.at(delay, Happening::Watch(place, life, kind));
-        }
     }
 
     fn happen(&mut self, happening: Happening) {

@@ -1,0 +1,158 @@
+//! Scripts that a seed draws.
+
+use std::time::Duration;
+
+use fastrand::Rng;
+use mcwan_core::emit::object::Kind;
+
+use super::{
+    Backend, CLUSTERS, ExportWish, Extra, FIRST_PORT, HOSTS, ImportWish, Module, PATHS, POLICIES, PORTS, Pace,
+    PolicyWish, REGIONS, SECRETS, SERVICES, Script, Side, Step, TIERS,
+};
+
+impl Script {
+    /// The script of a seed.
+    pub(crate) fn random(seed: u64) -> Self {
+        let mut rng = Rng::with_seed(seed);
+        let pace = if rng.u8(..8) == 0 { Pace::Late } else { Pace::Kept };
+        let services = rng.usize(1..=SERVICES.len()).min(rng.usize(1..=SERVICES.len()));
+        let mut steps = Vec::new();
+        for service in 0..services {
+            if rng.u8(..8) > 0 {
+                steps.push((gap(&mut rng, true), Step::Export(rng.usize(..CLUSTERS.len()), service, export(&mut rng))));
+            }
+            if rng.u8(..4) > 0 {
+                steps.push((gap(&mut rng, true), Step::Import(service, import(&mut rng))));
+            }
+        }
+        let has_hosts = rng.u8(..6) == 0;
+        for _ in 0..rng.usize(2..9) {
+            let is_of_hosts = has_hosts && rng.u8(..3) > 0;
+            let step = if is_of_hosts { step_of_hosts(&mut rng) } else { step(&mut rng, services) };
+            let is_local = matches!(step, Step::Local);
+            steps.push((gap(&mut rng, false), step));
+            if is_local {
+                // They may have gone with its namespace.
+                steps.push((Duration::ZERO, Step::Endpoints));
+            }
+        }
+        Self { seed, pace, steps }
+    }
+}
+
+fn step(rng: &mut Rng, services: usize) -> Step {
+    let service = rng.usize(..services);
+    let cluster = rng.usize(..CLUSTERS.len());
+    let namespace = rng.u8(..2);
+    let while_ = Duration::from_millis(rng.u64(100..60_000));
+    match rng.u8(..74) {
+        0..20 => Step::Import(service, import(rng)),
+        20..25 => Step::Route(service, import(rng), rng.bool().then(|| PORTS[rng.usize(..PORTS.len())])),
+        25 => Step::NoRoute(service),
+        26..29 => Step::NoImport(service),
+        29..34 => Step::Export(cluster, service, export(rng)),
+        34..36 => Step::NoExport(cluster, service),
+        36 => Step::Tier(rng.usize(..2), FIRST_PORT + rng.u16(..4)),
+        37 => Step::NoTier(rng.usize(..2)),
+        38 => Step::NoLocal,
+        39 => Step::Local,
+        40..42 => Step::OwnExport(cluster),
+        42 => Step::NoOwnExport(cluster),
+        43..45 => Step::Key(rng.u8(..2)),
+        45 => Step::Namespace(namespace),
+        46..50 => {
+            let kinds = [
+                Kind::HttpRoute,
+                Kind::HttpRoute,
+                Kind::Service,
+                Kind::Gateway,
+                Kind::WasmPlugin,
+                Kind::EndpointSlice,
+                Kind::AuthorizationPolicy,
+            ];
+            Step::Refuse(kinds[rng.usize(..kinds.len())], rng.bool().then_some(service), while_)
+        }
+        50 => Step::Outage(while_ / 4),
+        51..54 => Step::Die,
+        54..56 => Step::Depose,
+        56..59 => Step::Restart(namespace),
+        59..61 => Step::Mute(namespace, while_),
+        61 => Step::Module(*[Module::Sound, Module::NotFetched, Module::Unsound].get(rng.usize(..3)).unwrap()),
+        62 if rng.bool() => Step::Gateways(cluster, rng.u8(..4)),
+        62 if rng.bool() => {
+            let kinds =
+                [Kind::HttpRoute, Kind::Gateway, Kind::WasmPlugin, Kind::ReferenceGrant, Kind::McsServiceImport];
+            Step::Undefine(kinds[rng.usize(..kinds.len())], while_)
+        }
+        62 => Step::Silent(cluster, Duration::from_secs(40) + while_),
+        64..69 => Step::Policy(rng.usize(..POLICIES.len()), policy(rng)),
+        69 => Step::NoPolicy(rng.usize(..POLICIES.len())),
+        70..72 => Step::Region(cluster, rng.bool().then(|| REGIONS[rng.usize(..REGIONS.len())])),
+        72 => Step::Gateways(cluster, rng.u8(..4)),
+        73 => Step::Deaf(cluster, while_),
+        _ if rng.bool() => Step::NoClient(service, if rng.bool() { Kind::Service } else { Kind::McsServiceImport }),
+        _ => Step::Rival(service, rng.bool()),
+    }
+}
+
+fn policy(rng: &mut Rng) -> PolicyWish {
+    let sides = [0, 1].map(|_| match rng.u8(..4) {
+        0 => Side::Any,
+        1 => Side::Own,
+        _ => Side::Region(REGIONS[rng.usize(..REGIONS.len())]),
+    });
+    let tiers = rng.bool().then(|| (0..TIERS.len()).filter(|_| rng.bool()).collect());
+    PolicyWish { sides, tiers, is_strict: rng.bool() }
+}
+
+fn step_of_hosts(rng: &mut Rng) -> Step {
+    let secret = rng.usize(..SECRETS.len());
+    match rng.u8(..16) {
+        0..3 => Step::OpenshiftRoute,
+        3..7 => Step::TlsRoute(secret),
+        7..9 => Step::NoOpenshiftRoute,
+        9..12 => Step::MayRead(secret),
+        12..14 => Step::MayNotRead(secret),
+        14 => Step::NamespaceGoes(0),
+        _ => Step::NamespaceComes(0),
+    }
+}
+
+fn gap(rng: &mut Rng, is_start: bool) -> Duration {
+    Duration::from_millis(match rng.u8(..8) {
+        0..2 => 0,
+        2..5 => rng.u64(1..1_500),
+        5..7 if is_start => rng.u64(1..100),
+        5..7 => rng.u64(1_000..8_000),
+        _ => rng.u64(8_000..50_000),
+    })
+}
+
+fn export(rng: &mut Rng) -> ExportWish {
+    let ports = match rng.u8(..6) {
+        0 => PORTS.to_vec(),
+        1 => vec![PORTS[1]],
+        _ => vec![PORTS[0]],
+    };
+    ExportWish { ports, pods: rng.u32(1..4), default_tier: rng.bool().then_some(0), is_headless: rng.u8(..8) == 0 }
+}
+
+fn import(rng: &mut Rng) -> ImportWish {
+    let hosts = (0..HOSTS.len()).filter(|_| rng.u8(..3) == 0).collect();
+    let rules = (0..rng.usize(1..4)).map(|_| {
+        let backends = (0..if rng.u8(..4) == 0 { 2 } else { 1 }).map(|_| {
+            let backend = if rng.u8(..6) == 0 { Backend::Local } else { Backend::Tier(rng.usize(..2)) };
+            (backend, rng.u32(1..3))
+        });
+        let backends = backends.collect();
+        let extra = match rng.u8(..6) {
+            0 => Extra::Timeout(rng.u8(1..4)),
+            1 => Extra::Header(rng.u8(1..4)),
+            2 => Extra::Fallback(rng.usize(..2)),
+            _ => Extra::Nothing,
+        };
+        (rng.usize(..PATHS.len()), backends, extra)
+    });
+    let rules = rules.collect();
+    ImportWish { hosts, rules, is_large: rng.u16(..1_000) == 0 }
+}
