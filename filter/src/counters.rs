@@ -36,7 +36,7 @@ enum CounterKind {
 
 /// A counter of the host and what it has not been told yet.
 #[derive(Default)]
-struct Counter {
+pub(crate) struct Counter {
     id: Option<u32>,
     pending: u32,
 }
@@ -84,12 +84,12 @@ impl Counters {
 }
 
 impl Counter {
-    fn add_one(&mut self) {
+    pub(crate) fn add_one(&mut self) {
         self.pending = self.pending.saturating_add(1);
     }
 
-    /// What the host does not take stays for the next time.
-    fn flush(&mut self, name: impl FnOnce() -> String) {
+    /// Tells the host. What it does not take stays for the next time.
+    pub(crate) fn flush(&mut self, name: impl FnOnce() -> String) {
         if self.pending == 0 {
             return;
         }

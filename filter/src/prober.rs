@@ -1,6 +1,7 @@
 //! Probes the paths of the configuration in force. One VM of the proxy does, by a lease in shared data; the others read there
 //! where paths stand.
 
+mod gauges;
 mod probes;
 
 use std::cell::RefCell;
@@ -9,7 +10,9 @@ use std::time::Duration;
 
 use mcwan_policy::sla::{Claim, ConfigAge, Event, Lease, Level, Moment, RECORD_KEY, Record, VmId};
 
+use self::gauges::Gauges;
 use self::probes::{Moved, Probes, Standings};
+use crate::host::HostResult;
 use crate::plugin::Plugin;
 use crate::{draw, host};
 
@@ -32,6 +35,7 @@ struct Prober {
     known: Standings,
     /// Where this VM holds the lease, or did when it last looked.
     probes: Option<Probes>,
+    gauges: Gauges,
     /// When the root context that speaks ticked last, and how long after that it does again.
     ticked: Option<(Moment, Duration)>,
 }
@@ -49,7 +53,7 @@ pub(crate) fn configured(root: u32, plugin: &Rc<Plugin>) {
 
 /// A root context ends.
 pub(crate) fn closed(root: u32) {
-    with(|prober| prober.roots.retain(|other| other.id != root));
+    with(|prober| prober.closed(root));
 }
 
 /// How often a root context is to tick; none: nothing is measured by it.
@@ -85,11 +89,24 @@ impl Prober {
                 self.known = Standings(record.standings);
             }
         } else {
-            self.probes = None;
+            self.stop();
         }
         self.ticked = None;
         self.roots.push(Root { id: root, plugin: Rc::clone(plugin), since });
         self.tell_levels();
+    }
+
+    fn closed(&mut self, root: u32) {
+        self.roots.retain(|other| other.id != root);
+        if self.roots.is_empty() {
+            self.stop();
+        }
+    }
+
+    /// Another VM probes, or none does.
+    fn stop(&mut self) {
+        self.probes = None;
+        self.gauges.clear();
     }
 
     fn tick(&mut self, root: u32) -> Option<Moment> {
@@ -110,7 +127,7 @@ impl Prober {
         let claim = Claim::of(vm, &config, record.as_ref().map(|record| &record.lease), now);
         if let Some(Record { lease, standings }) = record {
             if lease.holder != vm {
-                self.probes = None;
+                self.stop();
             }
             if self.probes.is_none() {
                 self.known = Standings(standings);
@@ -126,6 +143,9 @@ impl Prober {
                 };
                 probes.send(&plugin, now, period);
                 self.known = probes.standings();
+                if self.gauges.are_due(now) {
+                    self.gauges.show(now, probes.show(now));
+                }
                 self.probes = Some(probes);
                 self.share(lease, version);
             }
@@ -146,7 +166,13 @@ impl Prober {
             return;
         };
         let event = match now {
-            Ok(now) if !is_late => outcome(now.since(sent), headers),
+            Ok(now) if !is_late => {
+                let status = http_status(headers);
+                if let Ok(Some(status)) = status {
+                    probes.saw(path, status);
+                }
+                outcome(now.since(sent), status)
+            }
             _ => Event::Voided,
         };
         let now = now.unwrap_or(sent);
@@ -222,14 +248,17 @@ impl Shared {
     }
 }
 
-/// What an answer says.
-fn outcome(round_trip: Duration, headers: usize) -> Event {
-    if headers == 0 {
-        return Event::Missed;
+/// The status of an answer with so many header lines; none: its connection was cut, or it has none.
+fn http_status(headers: usize) -> HostResult<Option<u16>> {
+    let status = if headers == 0 { None } else { host::answer_status()? };
+    Ok(status.and_then(|status| std::str::from_utf8(&status).ok()?.parse().ok()))
+}
+
+/// What an answer with such a status says.
+fn outcome(round_trip: Duration, status: HostResult<Option<u16>>) -> Event {
+    match status {
+        Ok(Some(status)) if status < SERVER_ERROR => Event::Answered(round_trip),
+        Ok(_) => Event::Missed,
+        Err(_) => Event::Voided,
     }
-    let Ok(status) = host::answer_status() else {
-        return Event::Voided;
-    };
-    let status = status.and_then(|status| std::str::from_utf8(&status).ok()?.parse::<u16>().ok());
-    if status.is_some_and(|status| status < SERVER_ERROR) { Event::Answered(round_trip) } else { Event::Missed }
 }

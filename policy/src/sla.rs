@@ -8,8 +8,10 @@
 
 mod allowance;
 mod answers;
+mod detection;
 mod event;
 mod figures;
+mod gauge;
 mod hold;
 mod jitter;
 mod judge;
@@ -24,8 +26,10 @@ mod safeguard;
 mod standing;
 
 pub use crate::moment::Moment;
+pub use detection::Detection;
 pub use event::{Event, Move};
 pub use figures::Figures;
+pub use gauge::{Gauge, PathName, Readings, Shown, moves_name};
 pub use judge::Judge;
 pub use judgement::{Judgement, Level};
 pub use lease::{Claim, ConfigAge, Lease, VmId};

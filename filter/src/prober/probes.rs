@@ -3,7 +3,7 @@
 use std::mem;
 use std::time::Duration;
 
-use mcwan_policy::sla::{Event, Judge, Moment, PathId, Promise, Standing};
+use mcwan_policy::sla::{Event, Judge, Judgement, Moment, PathId, PathName, Promise, Shown, Standing};
 use mcwan_policy::{HeaderLine, WanPath};
 
 use crate::host;
@@ -14,12 +14,6 @@ const HOST: &str = "probe.mcwan.invalid";
 /// What tells probes from requests, in access logs.
 const MARK: &str = "x-mcwan-probe";
 
-/// How long a probe waits at least: a lost packet is sent again after 200 ms and more, and is late, not lost.
-const SHORTEST_TIMEOUT: Duration = Duration::from_millis(500);
-/// How long it waits at most: a bound on how many are under way.
-const LONGEST_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long it waits where nothing is promised.
-const USUAL_TIMEOUT: Duration = Duration::from_secs(2);
 /// The host tells of each answer, and of none, within the timeout. Of what it does not tell long after that, it never will.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -36,9 +30,14 @@ pub(super) struct Probes {
 
 struct Probed {
     id: PathId,
+    name: PathName,
     promise: Promise,
     interval: Duration,
     judge: Judge,
+    /// The status of the last answer.
+    http_status: Option<u16>,
+    /// The reasons of the moves that nobody was told of.
+    moves: Vec<Judgement>,
     /// When the next probe is to be sent.
     due: Moment,
 }
@@ -78,7 +77,8 @@ impl Probes {
         now: Moment,
     ) -> Self {
         let mut before = before.map(|probes| probes.paths).unwrap_or_default();
-        let paths = plugin.paths().enumerate().map(|(place, (id, WanPath { promise, interval, .. }))| {
+        let paths = plugin.paths().enumerate().map(|(place, (id, path))| {
+            let WanPath { tier, cluster, namespace, promise, interval, envoy_cluster: _ } = path;
             let (promise, interval) = (*promise, *interval);
             let same = before.iter().position(|path| (path.id, path.promise, path.interval) == (id, promise, interval));
             if let Some(same) = same {
@@ -92,7 +92,9 @@ impl Probes {
                 }
                 None => Judge::new(promise, interval, now),
             };
-            Probed { id, promise, interval, judge, due: now }
+            let (tier, cluster, namespace) = (tier.clone(), cluster.clone(), namespace.clone());
+            let name = PathName { tier, cluster, namespace };
+            Probed { id, name, promise, interval, judge, http_status: None, moves: Vec::new(), due: now }
         });
         Self { root, paths: paths.collect(), under_way: Vec::new() }
     }
@@ -106,6 +108,14 @@ impl Probes {
         Standings(self.paths.iter().map(|path| (path.id, path.judge.standing())).collect())
     }
 
+    /// What is shown of the paths, with the reasons of the moves since the last time.
+    pub(super) fn show(&mut self, now: Moment) -> impl Iterator<Item = (PathName, Shown, Vec<Judgement>)> {
+        self.paths.iter_mut().map(move |path| {
+            let shown = Shown::new(path.judge.standing(), path.judge.figures(), path.http_status, now);
+            (path.name.clone(), shown, mem::take(&mut path.moves))
+        })
+    }
+
     /// Sends what is due, where ticks are this far apart.
     pub(super) fn send(&mut self, plugin: &Plugin, now: Moment, period: Duration) {
         self.forget(now);
@@ -115,10 +125,10 @@ impl Probes {
                 continue;
             }
             path.due = (path.due + path.interval).max(now + path.interval / 2);
-            match host::http_call(&target.envoy_cluster, &headers(), timeout(&path.promise)) {
+            match host::http_call(&target.envoy_cluster, &headers(), path.promise.timeout()) {
                 Ok(token) => self.under_way.push(Probe { token, path: place, sent: now }),
                 Err(_) => {
-                    path.judge.step(now, Event::Unsent);
+                    path.step(now, Event::Unsent);
                 }
             }
         }
@@ -131,10 +141,16 @@ impl Probes {
         Some((path, sent))
     }
 
+    /// A probe was answered with a status.
+    pub(super) fn saw(&mut self, path: usize, http_status: u16) {
+        if let Some(path) = self.paths.get_mut(path) {
+            path.http_status = Some(http_status);
+        }
+    }
+
     /// Tells the judge of a path what has become of a probe.
     pub(super) fn step(&mut self, path: usize, now: Moment, event: Event) -> Moved {
-        let moved = self.paths.get_mut(path).and_then(|path| path.judge.step(now, event));
-        if moved.is_some() { Moved::Yes } else { Moved::No }
+        self.paths.get_mut(path).map_or(Moved::No, |path| path.step(now, event))
     }
 
     /// What is under way says nothing: we were late ourselves.
@@ -149,19 +165,20 @@ impl Probes {
         let Self { paths, under_way, .. } = self;
         under_way.retain(|probe| {
             let Some(path) = paths.get_mut(probe.path) else { return false };
-            let is_expected = now.since(probe.sent) <= timeout(&path.promise) + GRACE;
+            let is_expected = now.since(probe.sent) <= path.promise.timeout() + GRACE;
             if !is_expected {
-                path.judge.step(now, Event::Voided);
+                path.step(now, Event::Voided);
             }
             is_expected
         });
     }
 }
 
-fn timeout(promise: &Promise) -> Duration {
-    match promise.latency {
-        Some(latency) => latency.saturating_mul(3).clamp(SHORTEST_TIMEOUT, LONGEST_TIMEOUT),
-        None => USUAL_TIMEOUT,
+impl Probed {
+    fn step(&mut self, now: Moment, event: Event) -> Moved {
+        let Some(moved) = self.judge.step(now, event) else { return Moved::No };
+        self.moves.push(moved.to);
+        Moved::Yes
     }
 }
 

@@ -5,6 +5,8 @@ use super::ring::Ring;
 /// Differences between 25 neighbours. With 20, a path at half of its bound whose round trips spread evenly would be above it
 /// once in 400 hours; with 25, less than once in 5,000.
 const DIFFERENCES: usize = 24;
+/// So many neighbours have these differences.
+pub(super) const ANSWERS: u32 = 25;
 /// Between ten, which is the least that a path is judged by.
 const ENOUGH: usize = 9;
 

@@ -10,7 +10,7 @@ use super::outcomes::{LONG, MOST, Outcomes};
 use super::{Event, Figures, Judgement, Level, Loss, Moment, Move, Promise, Safeguard, Standing};
 
 /// So many probes missed one after the other, and a path is down; so many that could not be sent, and it is unknown.
-const IN_A_ROW: u32 = 3;
+pub(super) const IN_A_ROW: u32 = 3;
 
 /// Judges one path by what becomes of its probes.
 #[derive(Clone, Debug)]

@@ -33,6 +33,27 @@ pub enum Judgement {
 }
 
 impl Judgement {
+    pub(super) const ALL: [Self; 7] =
+        [Self::InSla, Self::FewAnswers, Self::ProbeFailed, Self::Latency, Self::Jitter, Self::Loss, Self::NoAnswer];
+
+    /// Its number, where there are but numbers.
+    pub(super) const fn code(self) -> u8 {
+        match self {
+            Self::InSla => 0,
+            Self::FewAnswers => 1,
+            Self::ProbeFailed => 2,
+            Self::Latency => 3,
+            Self::Jitter => 4,
+            Self::Loss => 5,
+            Self::NoAnswer => 6,
+        }
+    }
+
+    /// The one with a number.
+    pub(super) fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.code() == code)
+    }
+
     /// The level that it puts a path on.
     pub const fn level(self) -> Level {
         match self {

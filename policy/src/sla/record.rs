@@ -49,7 +49,7 @@ impl Record {
         bytes.extend(millis(period));
         for (PathId(path), Standing { judgement, since, hold }) in self.standings.iter().take(PATHS) {
             bytes.extend(path.to_le_bytes());
-            bytes.push(code(*judgement));
+            bytes.push(judgement.code());
             bytes.extend(micros(*since));
             bytes.extend(millis(*hold));
         }
@@ -70,32 +70,10 @@ impl Record {
             }
             let path = PathId(u64::from_le_bytes(take(rest)?));
             let [judgement] = take(rest)?;
-            let judgement = JUDGEMENTS.into_iter().find(|known| code(*known) == judgement)?;
+            let judgement = Judgement::from_code(judgement)?;
             standings.push((path, Standing { judgement, since: take_moment(rest)?, hold: take_duration(rest)? }));
         }
         Some(Self { lease, standings })
-    }
-}
-
-const JUDGEMENTS: [Judgement; 7] = [
-    Judgement::InSla,
-    Judgement::FewAnswers,
-    Judgement::ProbeFailed,
-    Judgement::Latency,
-    Judgement::Jitter,
-    Judgement::Loss,
-    Judgement::NoAnswer,
-];
-
-const fn code(judgement: Judgement) -> u8 {
-    match judgement {
-        Judgement::InSla => 0,
-        Judgement::FewAnswers => 1,
-        Judgement::ProbeFailed => 2,
-        Judgement::Latency => 3,
-        Judgement::Jitter => 4,
-        Judgement::Loss => 5,
-        Judgement::NoAnswer => 6,
     }
 }
 
@@ -130,10 +108,10 @@ mod tests {
     use proptest::prelude::*;
     use proptest::sample::select;
 
-    use super::{JUDGEMENTS, MAGIC, PathId, Record};
+    use super::{MAGIC, PathId, Record};
     use crate::limits::PATHS;
 
-    use crate::sla::{ConfigAge, Lease, Moment, Standing, VmId};
+    use crate::sla::{ConfigAge, Judgement, Lease, Moment, Standing, VmId};
 
     fn moment() -> impl Strategy<Value = Moment> {
         any::<u64>().prop_map(|micros| Moment::after_start(Duration::from_micros(micros)))
@@ -144,7 +122,7 @@ mod tests {
     }
 
     fn record() -> impl Strategy<Value = Record> {
-        let standing = (select(JUDGEMENTS.to_vec()), moment(), duration())
+        let standing = (select(Judgement::ALL.to_vec()), moment(), duration())
             .prop_map(|(judgement, since, hold)| Standing { judgement, since, hold });
         let standings = vec((any::<u64>().prop_map(PathId), standing), 0..8);
         (any::<u128>(), any::<u64>(), moment(), moment(), duration(), standings).prop_map(
@@ -179,7 +157,7 @@ mod tests {
 
     #[test]
     fn one_of_too_many_paths_is_none() {
-        let standing = Standing { judgement: JUDGEMENTS[0], since: Moment::START, hold: Duration::ZERO };
+        let standing = Standing { judgement: Judgement::ALL[0], since: Moment::START, hold: Duration::ZERO };
         let config = ConfigAge { revision: 0, since: Moment::START };
         let lease = Lease { holder: VmId(1), config, renewed: Moment::START, period: Duration::ZERO };
         let record = Record { lease, standings: vec![(PathId(1), standing); PATHS] };

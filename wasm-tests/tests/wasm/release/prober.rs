@@ -4,6 +4,7 @@ mod agreement;
 mod answers;
 mod arbitrary;
 mod bounds;
+mod gauges;
 mod lease;
 mod levels;
 mod silence;
