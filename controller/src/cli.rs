@@ -1,5 +1,6 @@
 //! The command line.
 
+mod age;
 mod cluster;
 mod clusters;
 mod completions;

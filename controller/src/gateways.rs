@@ -1,5 +1,5 @@
-//! What the gateway pods themselves say: which of the filter's configurations is in force, and whether
-//! the module could be fetched. Istio's own status says neither.
+//! What the gateway pods themselves say: which of the filter's configurations is in force, whether the module could be
+//! fetched, and what is measured of the WAN. Istio's own status says none of it.
 
 mod restraint;
 mod stats;
@@ -23,7 +23,7 @@ pub const STATS_PORT: u16 = 15020;
 /// Where Envoy serves its own statistics, and a part of them if asked to (Istio, "Application Requirements").
 const ENVOY_PORT: u16 = 15090;
 /// The part that tells of the filter: a regular expression, for names as Envoy has them.
-const FILTER: &str = "filter=mcwan.config.revision";
+const FILTER: &str = "filter=mcwan.(config.revision|path)";
 
 /// How long a pod may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -104,13 +104,13 @@ impl GatewayReader {
     async fn read_one(&self, address: IpAddr) -> Result<GatewayReport, GatewayError> {
         let url = format!("http://{}/stats/prometheus", SocketAddr::new(address, self.port));
         let (report, ending) = self.scan(&url).await?;
-        if ending == Ending::Whole || report.revision.is_some() {
+        if ending == Ending::Whole {
             return Ok(report);
         }
         // The agent's own numbers come before Envoy's: they were among what was read.
         let url = format!("http://{}/stats/prometheus?{FILTER}", SocketAddr::new(address, self.envoy_port));
         match self.scan(&url).await {
-            Ok((GatewayReport { revision, .. }, Ending::Whole)) => Ok(GatewayReport { revision, ..report }),
+            Ok((filter, Ending::Whole)) => Ok(GatewayReport { module_failures: report.module_failures, ..filter }),
             Ok((_, Ending::Cut)) | Err(_) => Err(GatewayError::TooLarge),
         }
     }

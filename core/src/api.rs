@@ -17,6 +17,7 @@ pub mod http_match;
 pub mod http_rule;
 pub mod limits;
 pub mod mcs_service_import;
+pub mod measured_tier;
 pub mod openshift_route;
 pub mod pattern;
 mod resource;
@@ -48,6 +49,7 @@ pub use http_filter::{
 pub use http_match::{HeaderMatch, HttpMatch, Method, PathMatch, PathMatchType, QueryParamMatch, ValueMatchType};
 pub use http_rule::{BackendRef, HttpRule, Timeouts};
 pub use mcs_service_import::{ClusterStatus, McsServiceImport};
+pub use measured_tier::{MeasuredLevel, MeasuredTier};
 pub use openshift_route::{HeaderAction, OpenshiftRoute, RouteTarget, RouteTls};
 pub use route::{CONTROLLER, Fault, GATEWAY_API_GROUP, ParentRef, Route, RouteDocument, RouteKind, RouteRule, is_ours};
 pub use route_selector::{RouteSelector, RouteSelectorError};

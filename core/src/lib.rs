@@ -24,6 +24,7 @@ mod normal_path;
 pub mod observed;
 pub mod outcome;
 pub mod problem;
+pub mod quality;
 pub mod rollout;
 pub mod snapshot;
 pub mod status;

@@ -24,6 +24,7 @@ mod key;
 mod objects;
 mod pods;
 mod prune;
+mod quality;
 mod queue;
 mod readiness;
 mod safeguard;
@@ -61,6 +62,7 @@ use conditions::Conditions;
 use egress::Egress;
 use import::ImportState;
 use objects::Objects;
+use quality::Quality;
 use queue::WorkQueue;
 use version::StageProgress;
 use work::Work;
@@ -86,6 +88,7 @@ pub struct Rollout {
     announcements: BTreeMap<ReconcileKey, StageProgress>,
     admission: Admission,
     conditions: Conditions,
+    quality: Quality,
     leadership: Leadership,
     timing: Timing,
     seed: u64,
@@ -147,6 +150,7 @@ impl Rollout {
             announcements: BTreeMap::new(),
             admission: Admission::default(),
             conditions: Conditions::default(),
+            quality: Quality::default(),
             leadership: Leadership::Following,
             timing,
             seed,
@@ -291,6 +295,7 @@ impl Rollout {
             let keys = self.update(&[Change::Everything], now);
             self.leadership = Leadership::TakingOver(keys.into_iter().collect());
             self.await_all_admissions(now);
+            self.begin_to_measure(now);
             for cluster in &self.world.snapshot.stale_clusters {
                 self.queue.add(Work::Warn(cluster.as_str().into()));
             }
@@ -312,6 +317,7 @@ impl Rollout {
         self.announcements.clear();
         self.admission = Admission::default();
         self.conditions.under_way.clear();
+        self.quality = Quality::default();
         self.model.problems.clear();
     }
 
@@ -340,6 +346,7 @@ impl Rollout {
                 }
                 Work::Ask(namespace) => self.ask(&namespace, now, &mut step.commands),
                 Work::Admit => self.look_at_admission(now),
+                Work::Measure => self.measure(now),
                 Work::Prune(id) => self.prune(id, now, &mut step.commands),
                 Work::Report(subject) => self.report(&subject, now, &mut step.commands),
                 Work::Warn(cluster) => self.warn_of_refusal(&cluster, &mut step.commands),

@@ -1,6 +1,7 @@
 //! `mcwan clusters`.
 
 mod dot;
+mod measured;
 mod pair;
 mod text;
 mod view;
@@ -12,7 +13,9 @@ use std::process::ExitCode;
 use anyhow::bail;
 use clap::error::ErrorKind;
 use clap::{Args, ValueEnum};
-use mcwan_core::api::McsVersion;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::Timestamp;
+use mcwan_core::api::{McsVersion, MeasuredTier, TIER_NAMESPACE};
 use mcwan_core::connection::{self, Connection, Connections, Member};
 use mcwan_core::liveness::Liveness;
 use mcwan_core::snapshot::Snapshot;
@@ -22,9 +25,10 @@ use serde::Serialize;
 
 use super::cluster::Cluster;
 use super::input::Findings;
+use super::table;
 use crate::{files, steering_secret};
 use pair::Pair;
-use view::View;
+use view::{PairView, View};
 
 /// Show which clusters may use which tier between them, and why
 ///
@@ -137,7 +141,10 @@ impl Clusters {
         let view = View::of(known);
         match self.output {
             Form::Table if view.is_empty() => writeln!(anstream::stderr(), "no cluster takes part")?,
-            Form::Table => text::all(out, &view)?,
+            Form::Table => {
+                text::all(out, &view)?;
+                known.print_measured(out, &view.pairs)?;
+            }
             Form::Dot => dot::print(out, &view)?,
             Form::Json | Form::Yaml => self.print(out, &view)?,
         }
@@ -155,7 +162,10 @@ impl Clusters {
             return Err(usage(&format!("{one} is one cluster: name two")).into());
         };
         match self.output {
-            Form::Table => pair.text(out)?,
+            Form::Table => {
+                pair.text(out)?;
+                known.print_measured(out, [pair.view().pair])?;
+            }
             Form::Dot => dot::print(out, &View::of(known).only([one, other]))?,
             Form::Json | Form::Yaml => self.print(out, &pair.view())?,
         }
@@ -186,6 +196,30 @@ impl Known {
 
     fn between(&self, one: &str, other: &str) -> Option<Connection> {
         self.connections().between(one, other)
+    }
+
+    /// What this cluster's gateways measure of a tier between two clusters, if this one is one of them.
+    fn measured(&self, [one, other]: [&str; 2], tier: &str) -> Option<&MeasuredTier> {
+        let own = self.own.as_deref()?;
+        let other = if own == one { other } else { Some(one).filter(|_| own == other)? };
+        let status = self.snapshot.cluster_connections.get(TIER_NAMESPACE, other)?.status.as_ref()?;
+        status.tiers.iter().find(|known| known.name == tier)?.measured.as_ref()
+    }
+
+    /// What is measured of these pairs, for people.
+    fn print_measured<'p>(
+        &'p self,
+        out: &mut impl Write,
+        pairs: impl IntoIterator<Item = &'p PairView>,
+    ) -> io::Result<()> {
+        let Some(own) = &self.own else { return Ok(()) };
+        let tier = |name: &str| self.snapshot.wan_policies.get("", name).map(|policy| &policy.spec);
+        let rows = measured::table(own, pairs, tier, &Time(Timestamp::now()));
+        if rows.is_empty() {
+            return Ok(());
+        }
+        writeln!(out)?;
+        table::print(out, &rows)
     }
 
     /// Whether clusters show that they are alive: all of them, where nobody tells.

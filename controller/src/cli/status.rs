@@ -1,6 +1,5 @@
 //! `mcwan status`.
 
-mod age;
 mod chain;
 mod found;
 mod import;

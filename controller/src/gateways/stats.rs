@@ -1,4 +1,4 @@
-//! Reads two statistics out of many, in Prometheus' text form.
+//! Reads the filter's statistics and the agent's out of many, in Prometheus' text form.
 
 /// The filter's gauge `mcwan.config.revision` as Envoy prints it.
 const REVISION: &str = "mcwan_config_revision";
@@ -11,11 +11,13 @@ const FINE: [&str; 2] = ["success", "no_remote_load"];
 const LINE_BYTES: usize = 4_096;
 
 use mcwan_core::rollout::GatewayReport;
+use mcwan_policy::sla::Readings;
 
 /// A report in the making: the statistics come in pieces, and are not kept.
 #[derive(Default)]
 pub(super) struct Stats {
     report: GatewayReport,
+    paths: Readings,
     line: Vec<u8>,
 }
 
@@ -32,12 +34,12 @@ impl Stats {
 
     pub(super) fn finish(mut self) -> GatewayReport {
         self.end_line();
-        self.report
+        self.cut()
     }
 
     /// The same where the text goes on: its last line is not whole.
     pub(super) fn cut(self) -> GatewayReport {
-        self.report
+        GatewayReport { paths: self.paths.into_shown(), ..self.report }
     }
 
     fn end_line(&mut self) {
@@ -48,7 +50,7 @@ impl Stats {
             CONVERSIONS if !FINE.iter().any(|result| labels.contains(&format!(r#"result="{result}""#))) => {
                 self.report.module_failures += value;
             }
-            _ => {}
+            _ => self.paths.take(name, value),
         }
     }
 }
@@ -68,6 +70,10 @@ fn whole(text: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use mcwan_policy::sla::{Judgement, Loss, PathName, Shown};
+
     use super::*;
 
     const TEXT: &str = r#"# HELP istio_agent_wasm_config_conversion_count number of Wasm config conversions
@@ -80,8 +86,31 @@ istio_agent_wasm_config_conversion_duration_bucket{le="1"} 4
 # TYPE mcwan_config_revision gauge
 mcwan_config_revision{} 136812823645747
 mcwan_config_rejected{} 2
+mcwan_path_level_high_TO_cluster_1_IN_secure{} 2
+mcwan_path_reason_high_TO_cluster_1_IN_secure{} 4
+mcwan_path_latency_us_high_TO_cluster_1_IN_secure{} 103200
+mcwan_path_probes_high_TO_cluster_1_IN_secure{} 500
+mcwan_path_hold_ms_high_TO_cluster_1_IN_secure{} 10000
+mcwan_path_http_status_high_TO_cluster_1_IN_secure{} 404
+mcwan_path_moves_Latency_high_TO_cluster_1_IN_secure{} 1
+mcwan_path_level_low_TO_cluster_1_IN_secure{} 0
 envoy_server_uptime{} 12
 "#;
+
+    fn mk_shown() -> (PathName, Shown) {
+        let path = PathName { tier: "high".into(), cluster: "cluster-1".into(), namespace: "secure".into() };
+        let shown = Shown {
+            judgement: Judgement::Latency,
+            latency: Some(Duration::from_micros(103_200)),
+            jitter: None,
+            loss: Loss::NONE,
+            probes: 500,
+            age: None,
+            hold: Duration::from_secs(10),
+            http_status: Some(404),
+        };
+        (path, shown)
+    }
 
     fn read(pieces: &[&[u8]]) -> GatewayReport {
         let mut stats = Stats::default();
@@ -92,8 +121,10 @@ envoy_server_uptime{} 12
     }
 
     #[test]
-    fn the_two_are_found_wherever_the_text_is_cut() {
-        let want = GatewayReport { revision: Some(136_812_823_645_747), module_failures: 8 };
+    fn what_is_ours_is_found_wherever_the_text_is_cut() {
+        let (path, shown) = mk_shown();
+        let want =
+            GatewayReport { revision: Some(136_812_823_645_747), module_failures: 8, paths: vec![(path, shown)] };
         for place in 0..TEXT.len() {
             let (start, end) = TEXT.as_bytes().split_at(place);
             assert_eq!(read(&[start, end]), want, "cut at {place}");

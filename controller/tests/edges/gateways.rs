@@ -51,7 +51,7 @@ async fn reports_are_in_the_order_of_the_pods_and_silence_is_unknown() {
     pods.push(mk_pod(Ipv4Addr::new(127, 0, 0, 99)));
     let reports = GatewayReader::new(port).expect("a reader").read(pods).await;
     let reports: Vec<_> = reports.into_iter().map(|(_, report)| report).collect();
-    let reported = GatewayReport { revision: Some(7), module_failures: 2 };
+    let reported = GatewayReport { revision: Some(7), module_failures: 2, paths: Vec::new() };
     assert_eq!(reports, [Some(reported), None, Some(GatewayReport::default()), None]);
 }
 
@@ -87,14 +87,14 @@ async fn a_pod_that_never_ends_costs_a_mebibyte_and_is_asked_ever_less() {
 async fn a_pod_with_much_to_say_is_asked_for_the_one_number() {
     let much = format!("{STATS}{}", "much{} 1\n".repeat(1 << 18)).replace("mcwan_config_revision", "other");
     let one = get(async |RawQuery(query): RawQuery| match query.as_deref() {
-        Some("filter=mcwan.config.revision") => "mcwan_config_revision{} 7\n",
+        Some("filter=mcwan.(config.revision|path)") => "mcwan_config_revision{} 7\n",
         _ => "",
     });
     let (pods, port) = serve(vec![get(much)]).await;
     let (_, envoy) = serve(vec![one]).await;
     let reader = GatewayReader::new(port).expect("a reader").with_envoy_port(envoy);
     for _ in 0..2 {
-        let report = GatewayReport { revision: Some(7), module_failures: 2 };
+        let report = GatewayReport { revision: Some(7), module_failures: 2, paths: Vec::new() };
         assert_eq!(reports_of(&reader, &pods).await, [Some(report)], "it is no worse for it");
     }
 }

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::de::{Deserializer, IgnoredAny};
 use serde::{Deserialize, Serialize};
 
-use super::{cel, limits};
+use super::{MeasuredTier, cel, limits};
 
 /// Nothing: all that there is to say is status. It is named after the other cluster.
 #[derive(CustomResource, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -73,7 +73,7 @@ pub enum ConnectionState {
 }
 
 /// What becomes of one tier.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectionTier {
     /// The name of its `WANPolicy`.
@@ -86,6 +86,9 @@ pub struct ConnectionTier {
     /// Why not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// What gateways measure of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<MeasuredTier>,
 }
 
 impl ConnectionState {

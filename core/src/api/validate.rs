@@ -27,6 +27,9 @@ pub use connection_policy::connection_policy;
 pub use route::route;
 pub use wan_cluster::wan_cluster;
 
+/// Whoever promises a loss wants to know within less time that it is not kept.
+const LONG_LOSS: std::time::Duration = std::time::Duration::from_mins(10);
+
 /// The tiers that hold, and what is wrong: of two with one port the older has it, but both are told, and there are at
 /// most [`limits::TIERS`]. The policies come oldest first.
 pub fn tiers<'p>(policies: impl IntoIterator<Item = &'p WanPolicy>) -> (Vec<&'p WanPolicy>, Vec<Problem>) {
@@ -47,10 +50,20 @@ pub fn tiers<'p>(policies: impl IntoIterator<Item = &'p WanPolicy>) -> (Vec<&'p 
             let message = format!("there are already {} tiers", limits::TIERS);
             problems.push(Problem::error(ObjectRef::of(policy), Reason::TooLarge, message));
         } else {
+            problems.extend(slow_loss(policy));
             tiers.push(policy);
         }
     }
     (tiers, problems)
+}
+
+/// That it takes long until a tier is found to lose more than it may.
+fn slow_loss(policy: &WanPolicy) -> Option<Problem> {
+    let takes = policy.spec.detection().loss.filter(|takes| *takes > LONG_LOSS)?;
+    let minutes = takes.as_secs().div_ceil(60);
+    let message = format!("a path that loses four times as much is found out after {minutes} minutes on average");
+    let problem = Problem::warning(ObjectRef::of(policy), Reason::SlowToJudge, message).at("spec.sla.lossPercent");
+    Some(problem.hint("allow more, or probe more often by spec.probe.interval"))
 }
 
 /// What is wrong with a `WANPolicy` by itself.
@@ -316,5 +329,27 @@ mod tests {
             problems,
             [("t1", Reason::PortConflict), ("younger", Reason::PortConflict), ("t17", Reason::TooLarge)]
         );
+    }
+
+    #[test]
+    fn a_loss_that_takes_long_to_show_is_told_with_the_time() {
+        for (spec, minutes) in [
+            ("{port: 1, sla: {lossPercent: '0.5'}}", None),
+            ("{port: 1, sla: {lossPercent: '0.1'}}", Some(15)),
+            ("{port: 1, sla: {lossPercent: '0.1'}, probe: {interval: 200ms}}", None),
+            ("{port: 1, sla: {lossPercent: '0.5'}, probe: {interval: 10s}}", Some(68)),
+            ("{port: 1, sla: {lossPercent: '0'}, probe: {interval: 10s}}", None),
+            ("{port: 1, sla: {latencyMs: 1}, probe: {interval: 10s}}", None),
+        ] {
+            let gathered = Gathered::from_text("test.yaml", &mk("WANPolicy", "high", spec));
+            let (tiers, problems) = tiers(gathered.snapshot.wan_policies.by_age());
+            assert_eq!(tiers.len(), 1, "{spec}: it holds");
+            let told: Vec<_> = problems.iter().map(|problem| (problem.reason, problem.message.clone())).collect();
+            let message = |minutes: i32| {
+                format!("a path that loses four times as much is found out after {minutes} minutes on average")
+            };
+            let want: Vec<_> = minutes.into_iter().map(|minutes| (Reason::SlowToJudge, message(minutes))).collect();
+            assert_eq!(told, want, "{spec}");
+        }
     }
 }

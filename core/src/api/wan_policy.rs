@@ -7,6 +7,7 @@ use std::str::FromStr;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube_derive::CustomResource;
 use mcwan_policy::limits::PROBE_INTERVAL_MS;
+use mcwan_policy::sla::{Detection, Loss, Promise};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -123,6 +124,28 @@ impl Probe {
         let asked =
             self.interval.map_or(DEFAULT_INTERVAL_MS, |interval| interval.as_millis().try_into().unwrap_or(u32::MAX));
         asked.clamp(*PROBE_INTERVAL_MS.start(), *PROBE_INTERVAL_MS.end())
+    }
+}
+
+impl Sla {
+    /// The same for those who judge.
+    pub fn promise(&self) -> Promise {
+        let milliseconds = |bound: u32| std::time::Duration::from_millis(bound.into());
+        let loss = self.loss_percent.as_ref().map(LossPercent::parts_per_million);
+        Promise {
+            latency: self.latency_ms.map(milliseconds),
+            jitter: self.jitter_ms.map(milliseconds),
+            loss: loss.and_then(Loss::from_parts_per_million),
+        }
+    }
+}
+
+impl WanPolicySpec {
+    /// How long it takes to find out that the promise is not kept.
+    pub fn detection(&self) -> Detection {
+        let promise = self.sla.as_ref().map(Sla::promise).unwrap_or_default();
+        let interval = self.probe.unwrap_or_default().interval_ms();
+        promise.detection(std::time::Duration::from_millis(interval.into()))
     }
 }
 

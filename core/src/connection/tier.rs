@@ -52,6 +52,7 @@ impl From<&TierVerdict> for ConnectionTier {
             port: *port,
             permitted: refusal.is_none(),
             reason: refusal.map(|refusal| refusal.reason.to_string()),
+            measured: None,
         }
     }
 }

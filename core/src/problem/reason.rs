@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use mcwan_policy::sla::Judgement;
 use mcwan_policy::wire::RefuseReason;
 use serde::Serialize;
 
@@ -109,6 +110,8 @@ pub enum Reason {
     NameTooLong,
     /// A status cannot be answered with.
     UnsupportedStatus,
+    /// It takes long until it shows that a promise is not kept.
+    SlowToJudge,
     /// An object is of a kind that is not read.
     NotRead,
     /// A file holds nothing.
@@ -159,6 +162,20 @@ pub enum Reason {
     ModuleNotFetched,
     /// A gateway does not take the filter's config.
     ConfigNotLoaded,
+    /// Of a tier to another cluster, as it is measured: it keeps its promise.
+    InSla,
+    /// As it is measured: too little is known of it.
+    FewAnswers,
+    /// As it is measured: no probe can be sent.
+    ProbeFailed,
+    /// As it is measured: round trips are longer than promised.
+    Latency,
+    /// As it is measured: they differ more than promised.
+    Jitter,
+    /// As it is measured: more is lost than promised.
+    Loss,
+    /// As it is measured: nothing answers.
+    NoAnswer,
     /// Of a condition: clients reach a service.
     Ready,
     /// A Service cannot have the address that it asks for.
@@ -277,6 +294,21 @@ impl From<mcwan_policy::Reason> for Reason {
             Theirs::BadRequest => Self::BadRequest,
             Theirs::UnknownHost => Self::UnknownHost,
             Theirs::Internal => Self::Internal,
+        }
+    }
+}
+
+/// What paths are judged by.
+impl From<Judgement> for Reason {
+    fn from(judgement: Judgement) -> Self {
+        match judgement {
+            Judgement::InSla => Self::InSla,
+            Judgement::FewAnswers => Self::FewAnswers,
+            Judgement::ProbeFailed => Self::ProbeFailed,
+            Judgement::Latency => Self::Latency,
+            Judgement::Jitter => Self::Jitter,
+            Judgement::Loss => Self::Loss,
+            Judgement::NoAnswer => Self::NoAnswer,
         }
     }
 }

@@ -14,7 +14,7 @@ use super::key::ReconcileKey;
 use super::objects::WriteState;
 use super::safeguard::Safeguard;
 use super::version::{Stage, Versions};
-use super::{Leadership, Rollout, Work, pods};
+use super::{Leadership, Rollout, Work, pods, quality};
 use crate::api::DataPlane;
 use crate::emit::kubernetes::{EgressImport, egress_gateways, names, native_objects, without_certificate};
 use crate::emit::object::{Kind, Object, ObjectId};
@@ -61,6 +61,9 @@ impl Rollout {
             self.keep_problems(&key, Vec::new());
             self.consists_of(&key, &[], now);
             self.egresses.remove(namespace);
+            if let Some(then) = self.quality.forget(namespace, now) {
+                self.queue.add_at(Work::Measure, then);
+            }
             return;
         }
         let seed = self.seed;
@@ -271,7 +274,12 @@ impl Rollout {
             tracing::info!(namespace = &**namespace, "a gateway could not fetch the module: it is told to try again");
             out.push(Command::Touch { id: self.model.settings.filter.object_id(namespace) });
         }
-        self.queue.add_at(Work::Ask(Arc::clone(namespace)), now + progress.look_again_after());
+        let look_again = progress.look_again_after();
+        let look_again = if self.measures(namespace) { look_again.min(quality::LOOK) } else { look_again };
+        self.queue.add_at(Work::Ask(Arc::clone(namespace)), now + look_again);
+        if let Some(then) = self.quality.hear(namespace, reports, now) {
+            self.queue.add_at(Work::Measure, then);
+        }
         self.queue.add(Work::Reconcile(ReconcileKey::egress(namespace)));
         // While pods are waited for, a status may wait for nothing but time.
         if before != Some(progress) || progress.is_awaited() {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use mcwan_policy::sla::{PathName, Shown};
 use serde_json::Value;
 
 use crate::api::McsVersion;
@@ -225,10 +226,12 @@ pub struct GatewayPod {
 }
 
 /// What a gateway pod says.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GatewayReport {
     /// The revision of the filter's configuration in force; none before the filter was ever loaded.
     pub revision: Option<u64>,
     /// How often since its start the agent could not get a module.
     pub module_failures: u64,
+    /// The paths over the WAN that it measures, at most [`limits::PATHS`](mcwan_policy::limits::PATHS).
+    pub paths: Vec<(PathName, Shown)>,
 }

@@ -178,7 +178,7 @@ impl Filter {
         let revision = self.revision().unwrap_or_default();
         for (pod, report) in reports {
             let Some(known) = self.pods.get(&pod.name) else { continue };
-            let number = report.and_then(|report| self.number_of(report.revision?, known.number, now, grace));
+            let number = report.as_ref().and_then(|report| self.number_of(report.revision?, known.number, now, grace));
             if let Some(known) = self.pods.get_mut(&pod.name) {
                 known.answers = report.is_some();
                 known.number = number.or(known.number);
@@ -187,7 +187,8 @@ impl Filter {
                 }
             }
         }
-        let ready: Vec<_> = reports.iter().filter(|(pod, _)| pod.is_ready).cloned().collect();
+        let ready = reports.iter().filter(|(pod, _)| pod.is_ready);
+        let ready: Vec<_> = ready.map(|(pod, report)| (pod, report.as_ref())).collect();
         let progress = Progress::of(revision, &self.record.since_success(revision, &ready));
         self.progress = Some(progress);
         progress
@@ -269,7 +270,7 @@ mod tests {
 
     /// What that pod says of the configuration that it has.
     fn mk_report(revision: u64) -> (GatewayPod, Option<GatewayReport>) {
-        (mk_pod("a"), Some(GatewayReport { revision: Some(revision), module_failures: 0 }))
+        (mk_pod("a"), Some(GatewayReport { revision: Some(revision), ..GatewayReport::default() }))
     }
 
     /// A filter that was sent these revisions, a second after the other, at one pod.

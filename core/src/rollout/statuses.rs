@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::Rollout;
 use crate::api::mcs_service_import::McsServiceImportStatus;
-use crate::api::{ClusterConnectionStatus, DataPlane, ServiceImportStatus, WanPolicyStatus};
+use crate::api::{ClusterConnectionStatus, DataPlane, MeasuredTier, ServiceImportStatus, Sla, WanPolicyStatus};
 use crate::emit::object::Kind;
 use crate::liveness::Liveness;
 use crate::snapshot::pod::PodCondition;
@@ -49,7 +49,16 @@ impl Rollout {
                 let written = snapshot.cluster_connections.get(&key.namespace, &key.name)?;
                 let is_stale = snapshot.stale_clusters.contains(&*key.name);
                 let liveness = if is_stale { Liveness::Stale } else { Liveness::Live };
-                status::cluster_connection(written, exports.connection(&key.name)?, liveness, clock)
+                let told = self.quality.told(&key.name);
+                let measured = |tier: &str, before: Option<&MeasuredTier>| match told {
+                    Some(told) => told.get(tier).map(|measured| {
+                        let policy = snapshot.wan_policies.get("", tier);
+                        let promise = policy.and_then(|policy| policy.spec.sla.as_ref()).map(Sla::promise);
+                        measured.told(before, &promise.unwrap_or_default(), clock)
+                    }),
+                    None => before.cloned(),
+                };
+                status::cluster_connection(written, exports.connection(&key.name)?, liveness, measured, clock)
             }
             StatusKey::Import(key) => {
                 let unreadable = snapshot.unreadable_imports.get(&key.namespace, &key.name);

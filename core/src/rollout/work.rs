@@ -15,6 +15,8 @@ pub(super) enum Work {
     Ask(Arc<str>),
     /// Look which new gateway pods other clusters admit by now.
     Admit,
+    /// Tell what gateways measure by now.
+    Measure,
     /// Delete an object if it is ours and nobody wants it.
     Prune(ObjectId),
     /// Say in a status what has become of an object.

@@ -45,8 +45,6 @@ pub enum NewsType {
 /// A change that people may want to hear of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct News {
-    /// The type of the condition.
-    pub condition: &'static str,
     /// The type of its Event.
     pub news_type: NewsType,
     /// The reason.
@@ -137,7 +135,7 @@ impl News {
     /// What was out of date is no more.
     fn up_to_date() -> Self {
         let message = "all clusters that have the service are heard of again".to_owned();
-        Self { condition: STALE, news_type: NewsType::Normal, reason: Reason::UpToDate, message }
+        Self { news_type: NewsType::Normal, reason: Reason::UpToDate, message }
     }
 }
 
@@ -202,12 +200,7 @@ impl Saying {
             }
             NewsType::Warning => !(same_status && same_reason) && self.reason != Reason::Pending,
         };
-        is_news.then(|| News {
-            condition: self.condition,
-            news_type,
-            reason: self.reason,
-            message: self.message.clone(),
-        })
+        is_news.then(|| News { news_type, reason: self.reason, message: self.message.clone() })
     }
 }
 

@@ -52,12 +52,7 @@ pub fn mcs_service_import(
 /// The news that clients must learn another address, as somebody else has theirs.
 pub fn address_taken(written: &McsServiceImport, version: McsVersion, address: IpAddr) -> StatusPatch {
     let message = format!("its Service is made anew, and address {address} is taken: it gets another one");
-    let news = News {
-        condition: McsServiceImport::READY,
-        news_type: NewsType::Warning,
-        reason: Reason::AddressTaken,
-        message,
-    };
+    let news = News { news_type: NewsType::Warning, reason: Reason::AddressTaken, message };
     let kind = StatusKind::McsServiceImport(version);
     let (key, uid) = (Key::of(&written.metadata), written.metadata.uid.clone());
     StatusPatch { kind, key, uid, body: Value::Null, news: vec![news] }

@@ -88,7 +88,7 @@ pub fn route<'i>(
     }
     if left_out {
         let message = format!("status.parents has {ENTRIES} entries: there is no room for what mcwan has to say");
-        news.push(News { condition: ACCEPTED, news_type: NewsType::Warning, reason: Reason::TooLarge, message });
+        news.push(News { news_type: NewsType::Warning, reason: Reason::TooLarge, message });
     }
     let subject = Subject { metadata: &route.metadata, conditions: &[] };
     let (mut patch, _) = subject.said(StatusKind::Route(route.kind), &[], Vec::new(), now);

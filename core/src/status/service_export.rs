@@ -5,7 +5,7 @@ use std::time::Duration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::Value;
 
-use super::condition::{News, NewsType, STALE, Saying, Subject};
+use super::condition::{News, NewsType, Saying, Subject};
 use super::{Delivery, StatusKind, StatusPatch, message};
 use crate::api::{McsVersion, ServiceExport};
 use crate::liveness::RegistryState;
@@ -35,7 +35,7 @@ pub fn refusal_ahead(subject: Subject<'_>, version: McsVersion, cluster: &str, a
          reached, its egress gateways are refused",
         after.as_secs()
     );
-    let news = News { condition: STALE, news_type: NewsType::Warning, reason: Reason::ClusterStale, message };
+    let news = News { news_type: NewsType::Warning, reason: Reason::ClusterStale, message };
     let kind = StatusKind::ServiceExport(version);
     let (key, uid) = (Key::of(subject.metadata), subject.metadata.uid.clone());
     StatusPatch { kind, key, uid, body: Value::Null, news: vec![news] }

@@ -8,6 +8,7 @@ mod conditions;
 mod connections;
 mod openshift_routes;
 mod pods;
+mod quality;
 mod readiness;
 mod registry;
 mod routes;

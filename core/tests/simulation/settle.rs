@@ -74,7 +74,7 @@ impl World {
                         let reports = pods.into_iter().map(|pod| {
                             let known = self.pods.values().find(|known| *known.name == *pod.name);
                             let revision = known.and_then(|known| known.filter()?.table.revision());
-                            (pod, Some(GatewayReport { revision, module_failures: 0 }))
+                            (pod, Some(GatewayReport { revision, ..GatewayReport::default() }))
                         });
                         Some(Event::Answer(Answer::Asked { namespace, reports: reports.collect(), asked }))
                     }

@@ -54,6 +54,11 @@ impl Judgement {
         Self::ALL.into_iter().find(|known| known.code() == code)
     }
 
+    /// The one that is written so.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.as_str() == name)
+    }
+
     /// The level that it puts a path on.
     pub const fn level(self) -> Level {
         match self {

@@ -25,7 +25,7 @@ pub(super) struct Pair {
 #[derive(Serialize)]
 pub(super) struct Json<'p> {
     #[serde(flatten)]
-    pair: &'p PairView,
+    pub(super) pair: &'p PairView,
     policies: &'p [PolicyView],
 }
 

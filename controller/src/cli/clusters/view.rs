@@ -85,11 +85,11 @@ impl ClusterView {
 impl PairView {
     pub(super) fn of(known: &Known, one: &str, other: &str) -> Option<Self> {
         let connection = known.between(one, other)?;
-        Some(Self {
-            clusters: [one, other].map(str::to_owned),
-            status: connection.status(known.liveness(&[one, other])),
-            why_none: connection.why_none(),
-        })
+        let mut status = connection.status(known.liveness(&[one, other]));
+        for tier in &mut status.tiers {
+            tier.measured = known.measured([one, other], &tier.name).cloned();
+        }
+        Some(Self { clusters: [one, other].map(str::to_owned), status, why_none: connection.why_none() })
     }
 
     /// The tiers that they may use.

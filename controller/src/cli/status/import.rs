@@ -11,7 +11,7 @@ use mcwan_core::status::Subject;
 use mcwan_core::translate::Import;
 use serde::Serialize;
 
-use super::age;
+use crate::cli::age;
 use crate::cli::cluster::World;
 
 /// The conditions that a table shows.

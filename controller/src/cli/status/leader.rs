@@ -5,7 +5,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{Api, Client};
 
-use super::age;
+use crate::cli::age;
 use crate::cli::cluster::{CONTROLLER, SYSTEM_NAMESPACE};
 
 /// A lease that is older than this many times its duration is not renewed any more: clocks differ.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::rollout::event::GatewayReport;
+use super::record::Loaded;
 
 /// Between two looks at pods that have a configuration to load.
 const AWAITED: Duration = Duration::from_secs(1);
@@ -27,13 +27,13 @@ pub(in super::super) struct Progress {
 impl Progress {
     /// Of the configuration with this revision; a failure that a report tells of is one of today
     /// ([`Record`](super::Record)).
-    pub(in super::super) fn of(revision: u64, reports: &[Option<GatewayReport>]) -> Self {
+    pub(in super::super) fn of(revision: u64, reports: &[Option<Loaded>]) -> Self {
         let mut progress = Self::default();
         for report in reports {
             *match report {
                 None => &mut progress.unknown,
                 Some(report) if report.revision == Some(revision) => &mut progress.in_force,
-                Some(report) if report.module_failures > 0 => &mut progress.failing,
+                Some(report) if report.failures > 0 => &mut progress.failing,
                 Some(_) => &mut progress.awaited,
             } += 1;
         }
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn pods_are_counted_by_what_they_say() {
-        let report = |revision, module_failures| Some(GatewayReport { revision, module_failures });
+        let report = |revision, failures| Some(Loaded { revision, failures });
         let progress = |in_force, awaited, failing, unknown| Progress { in_force, awaited, failing, unknown };
         for (what, reports, want, again) in [
             ("no pod", vec![], progress(0, 0, 0, 0), DONE),

@@ -5,6 +5,15 @@ use std::sync::Arc;
 
 use crate::rollout::event::{GatewayPod, GatewayReport};
 
+/// What a pod says of the configuration that it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) struct Loaded {
+    /// Its revision; none before there ever was one.
+    pub(in super::super) revision: Option<u64>,
+    /// How often the agent has failed to get a module.
+    pub(in super::super) failures: u64,
+}
+
 /// How often the agent of each pod had failed when its pod last did what it was told. Agents count from their start and
 /// never go back, so that only more than that is a failure of today.
 #[derive(Debug, Default)]
@@ -16,13 +25,13 @@ impl Record {
     pub(in super::super) fn since_success(
         &mut self,
         revision: u64,
-        reports: &[(GatewayPod, Option<GatewayReport>)],
-    ) -> Vec<Option<GatewayReport>> {
+        reports: &[(&GatewayPod, Option<&GatewayReport>)],
+    ) -> Vec<Option<Loaded>> {
         self.0.retain(|name, _| reports.iter().any(|(pod, _)| pod.name == *name));
         reports.iter().map(|(pod, report)| Some(self.one(revision, pod, (*report)?))).collect()
     }
 
-    fn one(&mut self, revision: u64, pod: &GatewayPod, report: GatewayReport) -> GatewayReport {
+    fn one(&mut self, revision: u64, pod: &GatewayPod, report: &GatewayReport) -> Loaded {
         let count = report.module_failures;
         let before = self.0.entry(Arc::clone(&pod.name)).or_default();
         if report.revision == Some(revision) {
@@ -31,7 +40,7 @@ impl Record {
             // An agent that has started anew counts anew.
             *before = 0;
         }
-        GatewayReport { module_failures: count - *before, ..report }
+        Loaded { revision: report.revision, failures: count - *before }
     }
 }
 
@@ -44,13 +53,17 @@ mod tests {
         GatewayPod { namespace: "secure".into(), name: name.into(), address, is_ready: true }
     }
 
+    fn mk_report(revision: Option<u64>, module_failures: u64) -> GatewayReport {
+        GatewayReport { revision, module_failures, ..GatewayReport::default() }
+    }
+
     #[test]
     fn only_failures_since_the_last_success_count() {
         let mut record = Record::default();
         let mut failures = |expected: u64, revision, module_failures| {
-            let report = GatewayReport { revision, module_failures };
-            let reports = record.since_success(expected, &[(mk_pod("a"), Some(report))]);
-            reports[0].unwrap().module_failures
+            let report = mk_report(revision, module_failures);
+            let reports = record.since_success(expected, &[(&mk_pod("a"), Some(&report))]);
+            reports[0].unwrap().failures
         };
         for (expected, revision, counted, want, message) in [
             (7, None, 2, 2, "it never worked"),
@@ -63,8 +76,9 @@ mod tests {
         ] {
             assert_eq!(failures(expected, revision, counted), want, "{message}");
         }
-        let new = Some(GatewayReport { revision: None, module_failures: 3 });
-        let reports = record.since_success(8, &[(mk_pod("b"), new), (mk_pod("c"), None)]);
-        assert_eq!(reports, [new, None], "another pod has a count of its own, a silent one none");
+        let new = mk_report(None, 3);
+        let reports = record.since_success(8, &[(&mk_pod("b"), Some(&new)), (&mk_pod("c"), None)]);
+        let loaded = Loaded { revision: None, failures: 3 };
+        assert_eq!(reports, [Some(loaded), None], "another pod has a count of its own, a silent one none");
     }
 }

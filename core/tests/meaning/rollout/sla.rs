@@ -26,7 +26,7 @@ fn choose(play: &mut Play, timeout: &str) {
 }
 
 /// A world in which that holds.
-fn choosing() -> Play {
+pub(super) fn choosing() -> Play {
     let mut play = Play::of_payment();
     choose(&mut play, "1s");
     play.pass(60);

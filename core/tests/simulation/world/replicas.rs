@@ -237,7 +237,7 @@ impl World {
                     let known = known.filter(|known| known.mute <= self.now && known.plugin.known.is_some());
                     let report = known.map(|known| GatewayReport {
                         revision: known.filter().and_then(|plugin| plugin.table.revision()),
-                        module_failures: 0,
+                        ..GatewayReport::default()
                     });
                     (pod, report)
                 });

@@ -1,0 +1,132 @@
+//! What is told of what gateways measure, and how often.
+
+use std::time::Duration;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::Timestamp;
+use mcwan_core::emit::object::Kind;
+use mcwan_core::rollout::{Answer, Event, GatewayPod, GatewayReport};
+use mcwan_policy::sla::{Judgement, Loss, PathName, Shown};
+use serde_json::{Value, json};
+
+use super::Play;
+use super::sla::choosing;
+
+/// Seconds between two times that it is told.
+const TOLD: u64 = 30;
+
+/// A world in which pods measure, after what is told of a new leader.
+fn measuring() -> Play {
+    let mut play = choosing();
+    play.rollout.set_clock(Time(Timestamp::from_second(0).unwrap()));
+    play.echo(Kind::ClusterConnection);
+    play.told.clear();
+    play.news.clear();
+    play
+}
+
+fn mk_pod(name: &str) -> GatewayPod {
+    let address = "10.0.0.1".parse().unwrap();
+    GatewayPod { namespace: "secure".into(), name: name.into(), address, is_ready: true }
+}
+
+/// What a pod measures of the tier high to the cluster far.
+fn mk_report(judgement: Judgement, latency: u64) -> GatewayReport {
+    let path = PathName { tier: "high".into(), cluster: "far".into(), namespace: "secure".into() };
+    let shown = Shown {
+        judgement,
+        latency: Some(Duration::from_millis(latency)),
+        jitter: None,
+        loss: Loss::NONE,
+        probes: 50,
+        age: None,
+        hold: Duration::from_secs(10),
+        http_status: Some(404),
+    };
+    GatewayReport { paths: vec![(path, shown)], ..GatewayReport::default() }
+}
+
+/// Pods a and b say this; none: one cannot be asked.
+fn say(play: &mut Play, reports: [Option<GatewayReport>; 2]) {
+    let reports = ["a", "b"].map(mk_pod).into_iter().zip(reports).collect();
+    play.happen(Event::Answer(Answer::Asked { namespace: "secure".into(), reports, asked: play.now }));
+}
+
+/// What was told of the tier since the last time, by each status that was written.
+fn told(play: &mut Play) -> Vec<Value> {
+    let statuses = std::mem::take(&mut play.told).into_iter().filter(|(name, _)| name == "mc-wan/far");
+    statuses.map(|(_, status)| status["tiers"][0]["measured"].clone()).collect()
+}
+
+#[test]
+fn a_tier_is_told_by_its_worst_gateway_and_its_moves_are_news() {
+    let mut play = measuring();
+    say(&mut play, [Some(mk_report(Judgement::InSla, 20)), Some(mk_report(Judgement::InSla, 21))]);
+    play.pass(1);
+    let first = told(&mut play);
+    assert_eq!(first.len(), 1, "{first:?}");
+    assert_eq!(
+        (&first[0]["level"], &first[0]["latencyMs"], &first[0]["pods"]),
+        (&json!("In"), &json!("21.0"), &json!(2))
+    );
+    say(&mut play, [None, Some(mk_report(Judgement::Latency, 103))]);
+    play.pass(TOLD);
+    let second = told(&mut play);
+    assert_eq!(second.len(), 1, "{second:?}");
+    let measured = &second[0];
+    assert_eq!((&measured["level"], &measured["reason"]), (&json!("Out"), &json!("Latency")));
+    assert_eq!((&measured["pods"], &measured["podsOut"]), (&json!(2), &json!(1)), "who cannot be asked measures on");
+    let news = "mc-wan/far: tier high is Out at 1 of 2 gateway pods; round trip 103.0 ms; loss each way 0.00 %";
+    let of_connections: Vec<_> = play.news.iter().filter(|news| news.starts_with("mc-wan/")).collect();
+    assert_eq!(of_connections, [news]);
+}
+
+#[test]
+fn it_is_told_at_most_twice_a_minute_and_only_what_is_news() {
+    let mut play = measuring();
+    for second in 0..120 {
+        let judgement = if second % 7 == 0 { Judgement::Loss } else { Judgement::InSla };
+        say(&mut play, [Some(mk_report(judgement, 20)), None]);
+        play.pass(1);
+    }
+    let flapping = told(&mut play);
+    assert!((1..=4).contains(&flapping.len()), "{flapping:?}");
+    play.pass(TOLD);
+    play.told.clear();
+    for second in 0..120 {
+        say(&mut play, [Some(mk_report(Judgement::InSla, 20 + second % 5)), None]);
+        play.pass(1);
+    }
+    let steady = told(&mut play);
+    assert!(steady.len() <= 1, "nothing is promised, and no level moves: {steady:?}");
+}
+
+#[test]
+fn where_no_rule_goes_by_it_any_more_nothing_is_told() {
+    let mut play = measuring();
+    say(&mut play, [Some(mk_report(Judgement::InSla, 20)), None]);
+    play.pass(1);
+    assert_eq!(told(&mut play).len(), 1);
+    say(&mut play, [Some(GatewayReport::default()), Some(GatewayReport::default())]);
+    play.pass(TOLD);
+    assert_eq!(told(&mut play), [Value::Null]);
+}
+
+#[test]
+fn a_new_leader_leaves_what_is_told_until_it_has_asked() {
+    let mut play = measuring();
+    say(&mut play, [Some(mk_report(Judgement::Latency, 103)), None]);
+    play.pass(1);
+    assert_eq!(told(&mut play).len(), 1);
+    play.happen(Event::Leading(false));
+    play.happen(Event::Leading(true));
+    play.pass(TOLD - 2);
+    assert_eq!(told(&mut play), [Value::Null; 0], "it has not asked anybody");
+    say(&mut play, [Some(mk_report(Judgement::Latency, 104)), None]);
+    play.pass(TOLD);
+    assert_eq!(told(&mut play), [Value::Null; 0], "it is as it was");
+    play.happen(Event::Leading(false));
+    play.happen(Event::Leading(true));
+    play.pass(TOLD + 1);
+    assert_eq!(told(&mut play), [Value::Null], "nobody measures any more");
+}
