@@ -38,12 +38,20 @@ impl Envoy {
     /// Envoy is missing, refuses the configuration or does not become live in time; the message
     /// ends with the log's last lines.
     pub async fn start(config: &Value, address: Ipv4Addr) -> Result<Self> {
+        Self::start_with(config, address, 1).await
+    }
+
+    /// The same with so many workers.
+    ///
+    /// # Errors
+    /// As those of [`Envoy::start`].
+    pub async fn start_with(config: &Value, address: Ipv4Addr, workers: u32) -> Result<Self> {
         let admin = SocketAddr::from((address, ADMIN_PORT));
         let mut config = config.clone();
         config["admin"] = json!({"address": {"socket_address": {
             "address": admin.ip(), "port_value": admin.port()}}});
         let folder = write(&config)?;
-        let child = command(folder.path(), &["--concurrency", "1"])?
+        let child = command(folder.path(), &["--concurrency", &workers.to_string()])?
             .spawn()
             .context("cannot start `setpriv` (of util-linux), which starts Envoy")?;
         let process = Process::new("Envoy", child, log_path(folder.path()));

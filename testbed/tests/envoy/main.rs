@@ -10,5 +10,6 @@ mod module;
 mod parts;
 #[path = "../common/player.rs"]
 mod player;
+mod probing;
 mod revision;
 mod unsteered;

@@ -24,7 +24,7 @@ async fn a_gateway_says_which_config_it_has() -> Result<()> {
     let reader = GatewayReader::new(admin.port())?;
     until(DEADLINE, "the config is in force", async || {
         let reports = reader.read(vec![pod.clone()]).await;
-        Ok(reports.iter().all(|(_, report)| report.is_some_and(|report| report.revision == Some(revision))))
+        Ok(reports.iter().all(|(_, report)| report.as_ref().is_some_and(|report| report.revision == Some(revision))))
     })
     .await
 }
