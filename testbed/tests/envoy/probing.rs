@@ -18,7 +18,7 @@ use mcwan_testbed::wait::until;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_mins(1);
 const WORKERS: u32 = 4;
 
 const INTERVAL: Duration = Duration::from_millis(200);
