@@ -61,9 +61,7 @@ impl Rollout {
             self.keep_problems(&key, Vec::new());
             self.consists_of(&key, &[], now);
             self.egresses.remove(namespace);
-            if let Some(then) = self.quality.forget(namespace, now) {
-                self.queue.add_at(Work::Measure, then);
-            }
+            self.nobody_measures(namespace, now);
             return;
         }
         let seed = self.seed;
@@ -246,7 +244,9 @@ impl Rollout {
         let pods = pods::serving(namespace, &self.world.snapshot);
         let Some(egress) = self.egresses.get_mut(namespace) else { return };
         egress.filter.serve(&pods);
-        if !pods.is_empty() && egress.filter.is_written() {
+        if pods.is_empty() {
+            self.nobody_measures(namespace, now);
+        } else if egress.filter.is_written() {
             out.push(Command::Ask { namespace: Arc::clone(namespace), pods, asked: now });
         }
     }
@@ -277,9 +277,7 @@ impl Rollout {
         let look_again = progress.look_again_after();
         let look_again = if self.measures(namespace) { look_again.min(quality::LOOK) } else { look_again };
         self.queue.add_at(Work::Ask(Arc::clone(namespace)), now + look_again);
-        if let Some(then) = self.quality.hear(namespace, reports, now) {
-            self.queue.add_at(Work::Measure, then);
-        }
+        self.hear_measures(namespace, reports, now);
         self.queue.add(Work::Reconcile(ReconcileKey::egress(namespace)));
         // While pods are waited for, a status may wait for nothing but time.
         if before != Some(progress) || progress.is_awaited() {

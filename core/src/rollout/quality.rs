@@ -35,19 +35,9 @@ pub(super) struct Quality {
 }
 
 impl Quality {
-    /// Begins to listen: before pods can have said anything, nothing is told.
-    pub(super) fn begin(&mut self, now: Moment) {
-        *self = Self { next: now + TOLD, ..Self::default() };
-    }
-
-    /// The pods of a namespace have said something; one that could not be asked measures on. Gives when to tell it, if there
-    /// is anything, or was.
-    pub(super) fn hear(
-        &mut self,
-        namespace: &Arc<str>,
-        reports: &[(GatewayPod, Option<GatewayReport>)],
-        now: Moment,
-    ) -> Option<Moment> {
+    /// The pods of a namespace have said something; one that could not be asked measures on. Gives whether there is anything
+    /// to tell, or was.
+    fn hear(&mut self, namespace: &Arc<str>, reports: &[(GatewayPod, Option<GatewayReport>)]) -> bool {
         let mut before = self.said.remove(namespace).unwrap_or_default();
         let was_there = !before.is_empty();
         let said = reports.iter().filter_map(|(pod, report)| {
@@ -60,12 +50,7 @@ impl Quality {
         if is_there {
             self.said.insert(Arc::clone(namespace), said);
         }
-        (was_there || is_there).then(|| self.next.max(now))
-    }
-
-    /// A namespace has no gateways any more. Gives when to tell it, if something was measured there.
-    pub(super) fn forget(&mut self, namespace: &str, now: Moment) -> Option<Moment> {
-        self.said.remove(namespace).map(|_| self.next.max(now))
+        was_there || is_there
     }
 
     /// What is told of a cluster; none: what was told before stays.
@@ -105,6 +90,23 @@ impl Rollout {
         told.map(|(key, _)| key.name).collect()
     }
 
+    /// The pods of a namespace have said what they measure.
+    pub(super) fn hear_measures(
+        &mut self,
+        namespace: &Arc<str>,
+        reports: &[(GatewayPod, Option<GatewayReport>)],
+        now: Moment,
+    ) {
+        if self.quality.hear(namespace, reports) {
+            self.queue.add_at(Work::Measure, self.quality.next.max(now));
+        }
+    }
+
+    /// There is no gateway in a namespace.
+    pub(super) fn nobody_measures(&mut self, namespace: &Arc<str>, now: Moment) {
+        self.hear_measures(namespace, &[], now);
+    }
+
     /// Whether the pods of a namespace measure something, as far as they do what they are told.
     pub(super) fn measures(&self, namespace: &str) -> bool {
         let egress = self.egresses.get(namespace);
@@ -114,7 +116,8 @@ impl Rollout {
 
     /// Begins to listen to what pods measure, as one who begins to lead.
     pub(super) fn begin_to_measure(&mut self, now: Moment) {
-        self.quality.begin(now);
+        // Before pods can have said anything, nothing is told.
+        self.quality = Quality { next: now + TOLD, ..Quality::default() };
         if !self.told_before().is_empty() {
             self.queue.add_at(Work::Measure, now + TOLD);
         }
