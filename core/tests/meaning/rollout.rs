@@ -204,7 +204,10 @@ impl Play {
                 let found = self.objects.get(&id).map(|(body, _)| body.clone());
                 Some(Answer::Read { id, result: Ok(found) })
             }
-            Command::Ask { namespace, asked, .. } => Some(Answer::Asked { namespace, reports: Vec::new(), asked }),
+            Command::Ask { namespace, pods, asked } => {
+                let reports = pods.into_iter().map(|pod| (pod, None)).collect();
+                Some(Answer::Asked { namespace, reports, asked })
+            }
             Command::WriteStatus { patch } => {
                 self.say(&patch);
                 let left = self.conflicts.checked_sub(1);

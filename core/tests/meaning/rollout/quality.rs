@@ -5,19 +5,29 @@ use std::time::Duration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use mcwan_core::emit::object::Kind;
-use mcwan_core::rollout::{Answer, Event, GatewayPod, GatewayReport};
+use mcwan_core::rollout::{Answer, Event, GatewayPod, GatewayReport, WatchEvent};
+use mcwan_core::snapshot::Key;
+use mcwan_core::watched::Watched;
 use mcwan_policy::sla::{Judgement, Loss, PathName, Shown};
 use serde_json::{Value, json};
 
-use super::Play;
 use super::sla::choosing;
+use super::{Play, mk_input};
+use crate::translator::mk_pod as mk_gateway_pod;
 
 /// Seconds between two times that it is told.
 const TOLD: u64 = 30;
 
+/// The pods of the egress gateway.
+const PODS: [&str; 2] = ["a", "b"];
+
 /// A world in which pods measure, after what is told of a new leader.
 fn measuring() -> Play {
     let mut play = choosing();
+    for name in PODS {
+        let pod = mk_input(Watched::Pod, mk_gateway_pod("secure", "mcwan-egress", name, "10.0.0.1"));
+        play.happen(Event::Watch(pod));
+    }
     play.rollout.set_clock(Time(Timestamp::from_second(0).unwrap()));
     play.echo(Kind::ClusterConnection);
     play.told.clear();
@@ -48,7 +58,7 @@ fn mk_report(judgement: Judgement, latency: u64) -> GatewayReport {
 
 /// Pods a and b say this; none: one cannot be asked.
 fn say(play: &mut Play, reports: [Option<GatewayReport>; 2]) {
-    let reports = ["a", "b"].map(mk_pod).into_iter().zip(reports).collect();
+    let reports = PODS.map(mk_pod).into_iter().zip(reports).collect();
     play.happen(Event::Answer(Answer::Asked { namespace: "secure".into(), reports, asked: play.now }));
 }
 
@@ -108,6 +118,20 @@ fn where_no_rule_goes_by_it_any_more_nothing_is_told() {
     play.pass(1);
     assert_eq!(told(&mut play).len(), 1);
     say(&mut play, [Some(GatewayReport::default()), Some(GatewayReport::default())]);
+    play.pass(TOLD);
+    assert_eq!(told(&mut play), [Value::Null]);
+}
+
+#[test]
+fn nor_where_there_is_no_gateway_any_more() {
+    let mut play = measuring();
+    say(&mut play, [Some(mk_report(Judgement::InSla, 20)), None]);
+    play.pass(1);
+    assert_eq!(told(&mut play).len(), 1);
+    for name in PODS {
+        let key = Key::new("secure", name);
+        play.happen(Event::Watch(WatchEvent::Deleted { kind: Watched::Pod, key, version: None }));
+    }
     play.pass(TOLD);
     assert_eq!(told(&mut play), [Value::Null]);
 }
