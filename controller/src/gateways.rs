@@ -111,6 +111,11 @@ impl GatewayReader {
         let url = format!("http://{}/stats/prometheus?{FILTER}", SocketAddr::new(address, self.envoy_port));
         match self.scan(&url).await {
             Ok((filter, Ending::Whole)) => Ok(GatewayReport { module_failures: report.module_failures, ..filter }),
+            // What is measured may be unknown.
+            Ok((_, Ending::Cut)) | Err(_) if report.revision.is_some() => Ok(report),
+            Ok((GatewayReport { revision: Some(revision), .. }, Ending::Cut)) => {
+                Ok(GatewayReport { revision: Some(revision), ..report })
+            }
             Ok((_, Ending::Cut)) | Err(_) => Err(GatewayError::TooLarge),
         }
     }

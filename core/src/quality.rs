@@ -5,13 +5,16 @@ use mcwan_policy::sla::{Judgement, Level, Loss, Promise, Shown};
 
 use crate::api::{MeasuredLevel, MeasuredTier};
 
-/// A figure that has moved by so much of its bound is told: one of five parts.
+/// A figure that has moved by so much of its bound is told: one of five parts. Without a bound, of what it was.
 const PARTS: u64 = 5;
+
+/// What a gateway answers that does not admit another one.
+const NOT_ADMITTED: u16 = 403;
 
 /// What the gateways measure of a tier to a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measured {
-    /// That of the gateway for which it is worst.
+    /// Of each figure the worst of all gateways.
     pub worst: Shown,
     /// How many pods measure it.
     pub pods: u32,
@@ -31,12 +34,19 @@ impl Measured {
     /// With what other pods measure.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
-        let key = |shown: &Shown| (shown.judgement.level(), shown.latency);
-        Self {
-            worst: if key(&other.worst) > key(&self.worst) { other.worst } else { self.worst },
-            pods: self.pods + other.pods,
-            pods_out: self.pods_out + other.pods_out,
-        }
+        let (one, another) = (self.worst, other.worst);
+        let refused = [one, another].into_iter().find(|shown| shown.http_status == Some(NOT_ADMITTED));
+        let worst = Shown {
+            judgement: one.judgement.max(another.judgement),
+            latency: one.latency.max(another.latency),
+            jitter: one.jitter.max(another.jitter),
+            loss: one.loss.max(another.loss),
+            probes: one.probes.max(another.probes),
+            age: one.age.max(another.age),
+            hold: one.hold.max(another.hold),
+            http_status: refused.unwrap_or(one).http_status.or(another.http_status),
+        };
+        Self { worst, pods: self.pods + other.pods, pods_out: self.pods_out + other.pods_out }
     }
 
     /// What is told of it now, where that was told before. Figures always move a little, which is no news.
@@ -69,7 +79,7 @@ fn is_news(before: &MeasuredTier, fresh: &MeasuredTier, promise: &Promise) -> bo
         || moving(before, promise).into_iter().zip(moving(fresh, promise)).any(|((before, bound), (fresh, _))| {
             match (before, fresh) {
                 (Some(before), Some(fresh)) => {
-                    bound.is_some_and(|bound| before.abs_diff(fresh).saturating_mul(PARTS) >= bound.max(1))
+                    before.abs_diff(fresh).saturating_mul(PARTS) >= bound.unwrap_or(before).max(1)
                 }
                 (before, fresh) => before != fresh,
             }
@@ -156,8 +166,8 @@ mod tests {
         ];
         let all = of.into_iter().map(Measured::of).reduce(Measured::and).unwrap();
         let told = all.told(None, &promise(), &at(7));
-        assert_eq!((told.level, &*told.reason, told.pods, told.pods_out), (MeasuredLevel::Out, "Latency", 4, 2));
-        assert_eq!((told.latency_ms.as_deref(), told.loss_percent.as_deref()), (Some("61.1"), Some("0.00")));
+        assert_eq!((told.level, &*told.reason, told.pods, told.pods_out), (MeasuredLevel::Out, "Loss", 4, 2));
+        assert_eq!((told.latency_ms.as_deref(), told.loss_percent.as_deref()), (Some("70.0"), Some("2.00")));
         assert_eq!((told.since, told.http_status), (at(7), Some(404)));
     }
 
@@ -175,8 +185,10 @@ mod tests {
             assert_eq!(told != before, is_told, "{message}");
             assert_eq!(told.since, at(1), "{message}: it is the same level");
         }
-        let unbounded = Measured::of(mk(Judgement::InSla, 90_000, 0));
-        assert_eq!(unbounded.told(Some(&before), &Promise::default(), &at(2)), before, "nothing is promised");
+        for (latency, is_told) in [(23_900, false), (24_000, true)] {
+            let told = Measured::of(mk(Judgement::InSla, latency, 0)).told(Some(&before), &Promise::default(), &at(2));
+            assert_eq!(told != before, is_told, "nothing is promised: a fifth of what it was, {latency}");
+        }
         let out = Measured::of(mk(Judgement::Latency, 20_000, 0)).told(Some(&before), &promise(), &at(2));
         assert_eq!((out.level, out.since), (MeasuredLevel::Out, at(2)), "another level");
         let unknown = Shown { probes: 0, latency: None, ..mk(Judgement::InSla, 0, 0) };

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use mcwan_policy::sla::{Claim, ConfigAge, Event, Lease, Level, Moment, RECORD_KEY, Record, VmId};
+use mcwan_policy::sla::{Claim, ConfigAge, Event, Lease, Level, Moment, PathId, RECORD_KEY, Record, Standing, VmId};
 
 use self::gauges::Gauges;
 use self::probes::{Moved, Probes, Standings};
@@ -89,7 +89,7 @@ impl Prober {
                 self.known = Standings(record.standings);
             }
         } else {
-            self.stop();
+            self.stop(&[]);
         }
         self.ticked = None;
         self.roots.push(Root { id: root, plugin: Rc::clone(plugin), since });
@@ -99,14 +99,17 @@ impl Prober {
     fn closed(&mut self, root: u32) {
         self.roots.retain(|other| other.id != root);
         if self.roots.is_empty() {
-            self.stop();
+            self.stop(&[]);
         }
     }
 
-    /// Another VM probes, or none does.
-    fn stop(&mut self) {
+    /// Another VM probes these paths, or none does.
+    fn stop(&mut self, anothers: &[(PathId, Standing)]) {
         self.probes = None;
-        self.gauges.clear();
+        self.gauges.leave(|name| {
+            let id = PathId::new(&name.tier, &name.cluster, &name.namespace);
+            anothers.iter().any(|(path, _)| *path == id)
+        });
     }
 
     fn tick(&mut self, root: u32) -> Option<Moment> {
@@ -127,7 +130,7 @@ impl Prober {
         let claim = Claim::of(vm, &config, record.as_ref().map(|record| &record.lease), now);
         if let Some(Record { lease, standings }) = record {
             if lease.holder != vm {
-                self.stop();
+                self.stop(&standings);
             }
             if self.probes.is_none() {
                 self.known = Standings(standings);
@@ -168,7 +171,9 @@ impl Prober {
         let event = match now {
             Ok(now) if !is_late => {
                 let status = http_status(headers);
-                if let Ok(Some(status)) = status {
+                if let Ok(Some(status)) = status
+                    && status < SERVER_ERROR
+                {
                     probes.saw(path, status);
                 }
                 outcome(now.since(sent), status)

@@ -86,14 +86,14 @@ istio_agent_wasm_config_conversion_duration_bucket{le="1"} 4
 # TYPE mcwan_config_revision gauge
 mcwan_config_revision{} 136812823645747
 mcwan_config_rejected{} 2
-mcwan_path_level_high_TO_cluster_1_IN_secure{} 2
-mcwan_path_reason_high_TO_cluster_1_IN_secure{} 4
-mcwan_path_latency_us_high_TO_cluster_1_IN_secure{} 103200
-mcwan_path_probes_high_TO_cluster_1_IN_secure{} 500
-mcwan_path_hold_ms_high_TO_cluster_1_IN_secure{} 10000
-mcwan_path_http_status_high_TO_cluster_1_IN_secure{} 404
-mcwan_path_moves_Latency_high_TO_cluster_1_IN_secure{} 1
-mcwan_path_level_low_TO_cluster_1_IN_secure{} 0
+mcwan_path_high_TO_cluster_1_IN_secure_level{} 2
+mcwan_path_high_TO_cluster_1_IN_secure_reason{} 4
+mcwan_path_high_TO_cluster_1_IN_secure_latency_us{} 103200
+mcwan_path_high_TO_cluster_1_IN_secure_probes{} 500
+mcwan_path_high_TO_cluster_1_IN_secure_hold_ms{} 10000
+mcwan_path_high_TO_cluster_1_IN_secure_http_status{} 404
+mcwan_path_high_TO_cluster_1_IN_secure_moves_Latency{} 1
+mcwan_path_low_TO_cluster_1_IN_secure_level{} 0
 envoy_server_uptime{} 12
 "#;
 

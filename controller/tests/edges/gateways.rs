@@ -100,6 +100,16 @@ async fn a_pod_with_much_to_say_is_asked_for_the_one_number() {
 }
 
 #[tokio::test]
+async fn what_is_known_of_a_pod_with_much_to_say_stays_where_its_envoy_says_nothing() {
+    let much = format!("{STATS}{}", "much{} 1\n".repeat(1 << 18));
+    let (pods, port) = serve(vec![get(much)]).await;
+    let (_, envoy) = serve(vec![get(StatusCode::SERVICE_UNAVAILABLE)]).await;
+    let reader = GatewayReader::new(port).expect("a reader").with_envoy_port(envoy);
+    let report = GatewayReport { revision: Some(7), module_failures: 2, paths: Vec::new() };
+    assert_eq!(reports_of(&reader, &pods).await, [Some(report)]);
+}
+
+#[tokio::test]
 async fn a_pod_that_never_answers_holds_nobody_up_for_long() {
     let silent = get(async || std::future::pending::<String>().await);
     let (pods, port) = serve(vec![silent, get(STATS)]).await;

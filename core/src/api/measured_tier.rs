@@ -6,8 +6,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the egress gateways of this cluster measure of a tier to another one: that of the gateway for which it is worst.
-/// Absent: no rule goes by it.
+/// What the egress gateways of this cluster measure of a tier to another one: of each figure the worst. Absent: no rule goes
+/// by it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MeasuredTier {
@@ -15,7 +15,7 @@ pub struct MeasuredTier {
     pub level: MeasuredLevel,
     /// Why: `InSla`, `FewAnswers`, `ProbeFailed`, `Latency`, `Jitter`, `Loss` or `NoAnswer`.
     pub reason: String,
-    /// Since when that is its level.
+    /// Since when that is its level, as the controller saw it.
     pub since: Time,
     /// The median round trip in milliseconds, as a decimal number. Absent: it is not known yet, as below.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -26,7 +26,7 @@ pub struct MeasuredTier {
     /// What is lost each way, in percent, as a decimal number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_percent: Option<String>,
-    /// The status of the last answer: 404, or 403 where the other cluster's gateway does not admit this one's.
+    /// The status of the last answer of the other cluster's gateway: 404, or 403 where it does not admit this one's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http_status: Option<u16>,
     /// How many gateway pods measure it.

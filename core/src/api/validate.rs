@@ -335,9 +335,9 @@ mod tests {
     fn a_loss_that_takes_long_to_show_is_told_with_the_time() {
         for (spec, minutes) in [
             ("{port: 1, sla: {lossPercent: '0.5'}}", None),
-            ("{port: 1, sla: {lossPercent: '0.1'}}", Some(15)),
+            ("{port: 1, sla: {lossPercent: '0.1'}}", Some(30)),
             ("{port: 1, sla: {lossPercent: '0.1'}, probe: {interval: 200ms}}", None),
-            ("{port: 1, sla: {lossPercent: '0.5'}, probe: {interval: 10s}}", Some(68)),
+            ("{port: 1, sla: {lossPercent: '0.5'}, probe: {interval: 10s}}", Some(54)),
             ("{port: 1, sla: {lossPercent: '0'}, probe: {interval: 10s}}", None),
             ("{port: 1, sla: {latencyMs: 1}, probe: {interval: 10s}}", None),
         ] {

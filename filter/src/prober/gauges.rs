@@ -43,10 +43,11 @@ impl Gauges {
         before.into_iter().for_each(OfPath::hide);
     }
 
-    /// Shows that none is probed here any more.
-    pub(super) fn clear(&mut self) {
+    /// None is probed here any more. Those that another VM probes it shows.
+    pub(super) fn leave(&mut self, is_anothers: impl Fn(&PathName) -> bool) {
         self.told = None;
-        std::mem::take(&mut self.paths).into_iter().for_each(OfPath::hide);
+        let own = std::mem::take(&mut self.paths).into_iter().filter(|(name, _)| !is_anothers(name));
+        own.for_each(OfPath::hide);
     }
 }
 

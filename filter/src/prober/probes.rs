@@ -34,7 +34,7 @@ struct Probed {
     promise: Promise,
     interval: Duration,
     judge: Judge,
-    /// The status of the last answer.
+    /// The status of the far gateway's last answer.
     http_status: Option<u16>,
     /// The reasons of the moves that nobody was told of.
     moves: Vec<Judgement>,
@@ -141,7 +141,7 @@ impl Probes {
         Some((path, sent))
     }
 
-    /// A probe was answered with a status.
+    /// The far gateway has answered with a status.
     pub(super) fn saw(&mut self, path: usize, http_status: u16) {
         if let Some(path) = self.paths.get_mut(path) {
             path.http_status = Some(http_status);

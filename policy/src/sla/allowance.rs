@@ -45,6 +45,14 @@ impl Allowance {
         Self { short: LEAST, long: LONG + 1, loss }
     }
 
+    /// After how many probes on average more is lost than is allowed, of a path that loses this: infinitely many where that
+    /// never shows. The two windows are taken to be independent, which they nearly are where it takes long.
+    pub(super) fn probes_to_show(&self, loss: Loss) -> f64 {
+        let share = share_of_probes(loss);
+        let rate = |(limit, probes)| probes_to_exceed(limit, probes, share).recip();
+        (rate((self.short, SHORT)) + rate((self.long, LONG))).recip()
+    }
+
     /// Whether so many of so many probes are no more than what is allowed, less a margin: what is allowed on average, not
     /// what may happen by chance.
     pub(super) fn has_margin(&self, lost: u32, probes: u32) -> bool {
@@ -56,8 +64,7 @@ impl Allowance {
 /// The least number of lost ones that at most one window in 10,000 of so many probes shows by chance; more than all where a
 /// window without any other is that likely.
 fn too_many(loss: Loss, probes: u32) -> u32 {
-    let each_way = f64::from(loss.parts_per_million()) / 1e6;
-    let is_lost = each_way * (2.0 - each_way);
+    let is_lost = share_of_probes(loss);
     let odds = is_lost / (1.0 - is_lost);
     if !odds.is_finite() {
         return probes + 1;
@@ -86,6 +93,28 @@ fn too_many(loss: Loss, probes: u32) -> u32 {
     count
 }
 
+/// The share of probes that are lost of a path that loses this.
+fn share_of_probes(loss: Loss) -> f64 {
+    let each_way = f64::from(loss.parts_per_million()) / 1e6;
+    each_way * (2.0 - each_way)
+}
+
+/// After how many probes on average so many of so many are lost, where this share is: as many as have that many lost, and then
+/// until one is lost while all but one of them are (the binomial distribution, given that it has not been more).
+fn probes_to_exceed(limit: u32, probes: u32, share: f64) -> f64 {
+    if limit > probes || share <= 0.0 {
+        return f64::INFINITY;
+    }
+    let odds = share / (1.0 - share);
+    let before = limit.saturating_sub(1);
+    let (mut at_most, mut weight) = (1.0, 1.0);
+    for lost in (0..before).rev() {
+        weight /= step(lost, probes - 1, odds);
+        at_most += weight;
+    }
+    (f64::from(limit) + at_most) / share
+}
+
 /// By how much one more lost probe than so many is likelier.
 fn step(lost: u32, probes: u32, odds: f64) -> f64 {
     f64::from(probes - lost) / f64::from(lost + 1) * odds
@@ -95,7 +124,7 @@ fn step(lost: u32, probes: u32, odds: f64) -> f64 {
 mod tests {
     use super::{Allowance, Floor};
     use crate::sla::Loss;
-    use crate::sla::outcomes::{LONG, SHORT};
+    use crate::sla::outcomes::{LONG, Outcomes, SHORT};
 
     fn allowance(parts_per_million: u32) -> Allowance {
         Allowance::new(Loss::from_parts_per_million(parts_per_million).expect("a share"), Floor::Three)
@@ -128,6 +157,41 @@ mod tests {
             assert!(more.short >= before.short && more.long >= before.long, "{parts_per_million}");
             before = more;
         }
+    }
+
+    /// The mean of what 200 such paths take, until they have lost too much.
+    fn taken(allowance: Allowance, loss: Loss) -> f64 {
+        let share = u128::from(loss.of_probes()) << 32;
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut random = || {
+            // xorshift64* (Marsaglia, "Xorshift RNGs")
+            state ^= state >> 12;
+            state ^= state << 25;
+            state ^= state >> 27;
+            state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32
+        };
+        let mut path = || {
+            let (mut outcomes, mut probes) = (Outcomes::NONE, 0);
+            while outcomes.lost_of_short() < allowance.short && outcomes.lost_of_long() < allowance.long {
+                outcomes.push(u128::from(random()) * u128::from(Loss::PROBES) < share);
+                probes += 1;
+            }
+            f64::from(probes)
+        };
+        (0..200).map(|_| path()).sum::<f64>() / 200.0
+    }
+
+    #[test]
+    fn a_loss_shows_after_about_so_many_probes() {
+        for (allowed, lost) in
+            [(200, 800), (1_000, 4_000), (5_000, 20_000), (5_000, 200_000), (20_000, 80_000), (0, 1_000)]
+        {
+            let (allowance, lost) = (allowance(allowed), Loss::from_parts_per_million(lost).expect("a share"));
+            let (told, taken) = (allowance.probes_to_show(lost), taken(allowance, lost));
+            assert!((0.7..1.4).contains(&(told / taken)), "{allowed} {lost:?}: told {told}, taken {taken}");
+        }
+        assert!(allowance(1_000_000).probes_to_show(Loss::ALL).is_infinite(), "all may be lost");
+        assert!(allowance(0).probes_to_show(Loss::NONE).is_infinite(), "none is lost");
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub struct Detection {
     pub latency: Option<Duration>,
     /// They differ by more than the bound: as long as all that is counted is of that time.
     pub jitter: Option<Duration>,
-    /// Four times as much is lost as may be: on average.
+    /// Four times as much is lost as may be: on average. None, too, where nothing may be lost: then the first lost probe shows.
     pub loss: Option<Duration>,
 }
 
@@ -48,19 +48,16 @@ impl Promise {
             // The median is the fifth of ten: six have to be late.
             latency: self.latency.map(|_| probes(ENOUGH / 2 + 1)),
             jitter: self.jitter.map(|_| probes(jitter::ANSWERS)),
-            loss: self.loss.map(|loss| probes(probes_to_show(loss))),
+            loss: self.loss.and_then(|loss| loss_shows_after(loss, interval)),
         }
     }
 }
 
-/// How many probes it takes on average until as many are lost as are evidence.
-fn probes_to_show(loss: Loss) -> u32 {
-    let evidence = u64::from(Allowance::new(loss, Floor::Three).long);
-    let excess = loss.parts_per_million().saturating_mul(EXCESS);
-    let share = Loss::from_parts_per_million(excess).unwrap_or(Loss::ALL).of_probes();
-    // Where nothing may be lost, the first that is lost shows.
-    let probes = evidence.saturating_mul(Loss::PROBES).checked_div(share).unwrap_or(evidence);
-    u32::try_from(probes).unwrap_or(u32::MAX)
+/// How long it takes on average until it shows that more is lost than may be; none where that never does.
+fn loss_shows_after(loss: Loss, interval: Duration) -> Option<Duration> {
+    let excess = Loss::from_parts_per_million(loss.parts_per_million().saturating_mul(EXCESS)).unwrap_or(Loss::ALL);
+    let probes = Allowance::new(loss, Floor::Three).probes_to_show(excess);
+    Duration::try_from_secs_f64(probes * interval.as_secs_f64()).ok()
 }
 
 #[cfg(test)]
@@ -89,27 +86,18 @@ mod tests {
         let promise =
             Promise { latency: Some(ms(50)), jitter: Some(ms(10)), loss: Loss::from_parts_per_million(5_000) };
         let found = promise.detection(ms(200));
-        let want =
-            Detection { down: ms(1_100), latency: Some(ms(1_200)), jitter: Some(ms(5_000)), loss: Some(ms(80_800)) };
+        let want = Detection { down: ms(1_100), latency: Some(ms(1_200)), jitter: Some(ms(5_000)), loss: found.loss };
         assert_eq!(found, want);
+        assert_eq!(found.loss.map(|loss| loss.as_secs()), Some(63));
         let nothing = Promise::default().detection(ms(1_000));
         assert_eq!(nothing, Detection { down: ms(5_000), latency: None, jitter: None, loss: None });
     }
 
     #[test]
     fn the_less_may_be_lost_the_longer_it_takes_to_show() {
-        for (parts, probes, message) in [
-            (0, 1, "none: the first"),
-            (1, 375_000, "hardly any"),
-            (100, 5_001, "0.01 %"),
-            (1_000, 876, "0.1 %"),
-            (5_000, 404, "0.5 %, which finds 2 %"),
-            (20_000, 253, "2 %"),
-            (500_000, 411, "half: all of them"),
-            (1_000_000, 501, "all: never"),
-        ] {
-            let loss = Loss::from_parts_per_million(parts).unwrap();
-            assert_eq!(probes_to_show(loss), probes, "{message}");
-        }
+        let shows_after = |parts| loss_shows_after(Loss::from_parts_per_million(parts).unwrap(), ms(1_000));
+        let allowed = [0, 100, 1_000, 5_000, 20_000, 1_000_000];
+        let seconds = allowed.map(|parts| shows_after(parts).map(|shows| shows.as_secs()));
+        assert_eq!(seconds, [None, Some(164_173), Some(1_779), Some(318), Some(76), None], "{allowed:?}");
     }
 }

@@ -1,8 +1,8 @@
 //! What a proxy shows of a path as gauges, so that those who read its statistics know it again.
 //!
-//! Gauges have no labels, and the form of Prometheus has no dots and dashes. So a gauge is called by its figure and by its
-//! path: `mcwan_path_level_sd_wan_priority_high_TO_cluster_1_IN_secure`. No name but ours has capitals, and no two paths have
-//! one name.
+//! Gauges have no labels, and the form of Prometheus has no dots and dashes. So a gauge is called by its path and by its
+//! figure: `mcwan_path_sd_wan_priority_high_TO_cluster_1_IN_secure_level`. Capitals are none of a name's own, and no two paths
+//! have one name. The figure is last, as Envoy makes labels of some endings that a namespace may have, such as `_rq_200`.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -47,7 +47,7 @@ pub struct Shown {
     pub age: Option<Duration>,
     /// How long the path must be better before its level is.
     pub hold: Duration,
-    /// The status of the last answer, if there was one: 403 where the far gateway does not admit us.
+    /// The status of the far gateway's last answer, if there was one: 403 where it does not admit us.
     pub http_status: Option<u16>,
 }
 
@@ -70,7 +70,7 @@ pub enum Gauge {
     Age,
     /// How long the path must be better before its level is, in milliseconds.
     Hold,
-    /// The status of the last answer.
+    /// The status of the far gateway's last answer.
     HttpStatus,
 }
 
@@ -94,7 +94,7 @@ impl Gauge {
 
     /// What it is called for a path.
     pub fn name(self, path: &PathName) -> String {
-        format!("{PREFIX}{}_{path}", self.figure())
+        format!("{PREFIX}{path}_{}", self.figure())
     }
 
     /// Its value.
@@ -134,15 +134,19 @@ impl Gauge {
 
 /// The counter of a path's moves for a reason.
 pub fn moves_name(reason: Judgement, path: &PathName) -> String {
-    format!("{PREFIX}moves_{reason}_{path}")
+    format!("{PREFIX}{path}_moves_{reason}")
 }
 
 impl Readings {
-    /// Takes a statistic, named as Prometheus has it. What is none of ours is left.
+    /// Takes a statistic, named as Prometheus has it. What is none of ours is left, and 0, which is there anyway: proxies never
+    /// forget a path that they measure no more.
     pub fn take(&mut self, name: &str, value: u64) {
+        if value == 0 {
+            return;
+        }
         let gauge = |rest: &str| {
             Gauge::ALL.into_iter().find_map(|gauge| {
-                let path = rest.strip_prefix(gauge.figure())?.strip_prefix('_')?;
+                let path = rest.strip_suffix(gauge.figure())?.strip_suffix('_')?;
                 Some((gauge, PathName::read(path)?))
             })
         };
@@ -169,11 +173,11 @@ impl Shown {
         Self { judgement, latency, jitter, loss, probes, age, hold, http_status }
     }
 
-    fn read([level, reason, latency, jitter, loss, probes, age, hold, http_status]: [u64; 9]) -> Option<Self> {
+    /// The level is that of the reason, as a proxy may be read while it writes one after the other.
+    fn read([_, reason, latency, jitter, loss, probes, age, hold, http_status]: [u64; 9]) -> Option<Self> {
         let known = |value: u64| (value > 0).then_some(value);
-        let judgement = Judgement::from_code(u8::try_from(reason.checked_sub(1)?).ok()?)?;
-        let shown = Self {
-            judgement,
+        Some(Self {
+            judgement: Judgement::from_code(u8::try_from(reason.checked_sub(1)?).ok()?)?,
             latency: known(latency).map(Duration::from_micros),
             jitter: known(jitter).map(Duration::from_micros),
             loss: Loss::from_parts_per_million(u32::try_from(loss).ok()?)?,
@@ -181,9 +185,7 @@ impl Shown {
             age: known(age).map(Duration::from_millis),
             hold: Duration::from_millis(hold),
             http_status: known(http_status).map(u16::try_from).transpose().ok()?,
-        };
-        // A proxy writes one after the other, and may be read in between.
-        (Gauge::Level.value(&shown) == level).then_some(shown)
+        })
     }
 }
 
@@ -290,9 +292,11 @@ mod tests {
         }
 
         #[test]
-        fn whatever_is_shown_is_read_or_left(names in proptest::collection::vec("mcwan_path_[a-z_]{4,9}[XTOIN_a-z0-9]{0,20}", 0..20)) {
+        fn whatever_is_shown_is_read_or_left(names in proptest::collection::vec("mcwan_path_[XTOIN_a-z0-9]{0,20}_(level|reason|age_ms|x)", 0..20)) {
             let mut readings = Readings::default();
-            names.iter().for_each(|name| readings.take(name, u64::MAX));
+            for name in &names {
+                readings.take(name, u64::MAX);
+            }
             prop_assert_eq!(readings.into_shown(), []);
         }
     }
@@ -300,16 +304,22 @@ mod tests {
     #[test]
     fn a_name_can_be_read_by_people() {
         let name = Gauge::Latency.name(&mk_path("sd-wan-priority-high", "cluster-1.example"));
-        assert_eq!(name, "mcwan.path.latency_us_sd_wan_priority_high_TO_cluster_1X2Eexample_IN_secure");
+        assert_eq!(name, "mcwan.path.sd_wan_priority_high_TO_cluster_1X2Eexample_IN_secure_latency_us");
     }
 
     #[test]
     fn what_is_measured_no_more_is_left() {
         let mut readings = Readings::default();
-        for gauge in Gauge::ALL {
-            readings.take(&sanitized(&gauge.name(&mk_path("high", "a"))), 0);
-        }
-        assert_eq!(readings.into_shown(), []);
+        let mut show = |cluster: &str, value| {
+            let names = Gauge::ALL.map(|gauge| sanitized(&gauge.name(&mk_path("high", cluster))));
+            for name in &names {
+                readings.take(name, value);
+            }
+        };
+        (0..PATHS).for_each(|number| show(&format!("a{number}"), 0));
+        show("b", 1);
+        let shown: Vec<_> = readings.into_shown().into_iter().map(|(path, _)| path).collect();
+        assert_eq!(shown, [mk_path("high", "b")], "they take no place of others");
     }
 
     #[test]

@@ -13,8 +13,8 @@ pub enum Level {
     Down,
 }
 
-/// A level, with the reason for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// A level, with the reason for it. What is worse is greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Judgement {
     /// All that is measured is within its bounds.
     InSla,

@@ -17,6 +17,9 @@ use crate::translator::mk_pod as mk_gateway_pod;
 
 /// Seconds between two times that it is told.
 const TOLD: u64 = 30;
+/// For which it is waited for pods that cannot be asked, and after which what they said is forgotten.
+const PATIENCE: u64 = 120;
+const SILENT: u64 = 60;
 
 /// The pods of the egress gateway.
 const PODS: [&str; 2] = ["a", "b"];
@@ -114,7 +117,7 @@ fn it_is_told_at_most_twice_a_minute_and_only_what_is_news() {
 #[test]
 fn where_no_rule_goes_by_it_any_more_nothing_is_told() {
     let mut play = measuring();
-    say(&mut play, [Some(mk_report(Judgement::InSla, 20)), None]);
+    say(&mut play, [Some(mk_report(Judgement::InSla, 20)), Some(mk_report(Judgement::InSla, 20))]);
     play.pass(1);
     assert_eq!(told(&mut play).len(), 1);
     say(&mut play, [Some(GatewayReport::default()), Some(GatewayReport::default())]);
@@ -125,7 +128,7 @@ fn where_no_rule_goes_by_it_any_more_nothing_is_told() {
 #[test]
 fn nor_where_there_is_no_gateway_any_more() {
     let mut play = measuring();
-    say(&mut play, [Some(mk_report(Judgement::InSla, 20)), None]);
+    say(&mut play, [Some(mk_report(Judgement::InSla, 20)), Some(mk_report(Judgement::InSla, 20))]);
     play.pass(1);
     assert_eq!(told(&mut play).len(), 1);
     for name in PODS {
@@ -137,20 +140,47 @@ fn nor_where_there_is_no_gateway_any_more() {
 }
 
 #[test]
-fn a_new_leader_leaves_what_is_told_until_it_has_asked() {
+fn a_new_leader_leaves_what_is_told_until_it_has_asked_all() {
     let mut play = measuring();
-    say(&mut play, [Some(mk_report(Judgement::Latency, 103)), None]);
+    let late = || Some(mk_report(Judgement::Latency, 103));
+    say(&mut play, [late(), Some(mk_report(Judgement::InSla, 20))]);
     play.pass(1);
     assert_eq!(told(&mut play).len(), 1);
     play.happen(Event::Leading(false));
     play.happen(Event::Leading(true));
     play.pass(TOLD - 2);
     assert_eq!(told(&mut play), [Value::Null; 0], "it has not asked anybody");
-    say(&mut play, [Some(mk_report(Judgement::Latency, 104)), None]);
+    say(&mut play, [None, Some(mk_report(Judgement::InSla, 20))]);
+    play.pass(TOLD);
+    assert_eq!(told(&mut play), [Value::Null; 0], "it does not know what the other says");
+    say(&mut play, [late(), Some(mk_report(Judgement::InSla, 20))]);
     play.pass(TOLD);
     assert_eq!(told(&mut play), [Value::Null; 0], "it is as it was");
     play.happen(Event::Leading(false));
     play.happen(Event::Leading(true));
-    play.pass(TOLD + 1);
-    assert_eq!(told(&mut play), [Value::Null], "nobody measures any more");
+    play.pass(PATIENCE + TOLD);
+    assert_eq!(told(&mut play), [Value::Null], "nobody measures any more that can be asked");
+}
+
+#[test]
+fn what_a_pod_is_not_told_to_measure_is_none_of_its_business() {
+    let mut play = measuring();
+    let mut report = mk_report(Judgement::InSla, 20);
+    let lie = PathName { namespace: "other".into(), ..report.paths[0].0.clone() };
+    report.paths.push((lie, mk_report(Judgement::NoAnswer, 20).paths[0].1));
+    say(&mut play, [Some(report), Some(GatewayReport::default())]);
+    play.pass(1);
+    let measured = told(&mut play);
+    assert_eq!((&measured[0]["level"], &measured[0]["pods"]), (&json!("In"), &json!(1)));
+}
+
+#[test]
+fn what_a_pod_said_that_cannot_be_asked_any_more_is_forgotten() {
+    let mut play = measuring();
+    say(&mut play, [Some(mk_report(Judgement::InSla, 20)), Some(mk_report(Judgement::InSla, 20))]);
+    play.pass(SILENT - 10);
+    let pods = |told: Vec<Value>| told.last().map(|measured| measured["pods"].clone());
+    assert_eq!(pods(told(&mut play)), Some(json!(2)));
+    play.pass(TOLD + 10);
+    assert_eq!(told(&mut play).pop(), Some(Value::Null), "both were silent for a minute");
 }

@@ -41,7 +41,7 @@ fn a_path_is_shown_with_its_figures_within_a_second_and_its_moves_are_counted() 
     world.network.insert("high".to_owned(), Fate::Lost);
     world.run(ms(4_000));
     let lost = shown(&world, "high").expect("it is measured");
-    assert_eq!((lost.judgement, lost.http_status), (Judgement::NoAnswer, Some(504)));
+    assert_eq!((lost.judgement, lost.http_status), (Judgement::NoAnswer, Some(403)));
     assert!(lost.loss > Loss::NONE, "{lost:?}");
     let counted = |reason| moves(&world, "high", reason);
     assert_eq!([Judgement::Latency, Judgement::NoAnswer, Judgement::InSla].map(counted), [1, 1, 0]);
@@ -91,6 +91,18 @@ fn nor_is_one_of_a_module_before() {
         }
         world.close(old);
         gone(&mut world, ms(4_000));
+    }
+}
+
+#[test]
+fn a_path_is_shown_all_the_time_while_another_vm_takes_over() {
+    let mut world = World::new();
+    world.start(&measuring(7, [path("low", 2_000)]));
+    world.run(ms(9_000));
+    world.start(&measuring(8, [path("low", 2_000)]));
+    for step in 0..100 {
+        world.run(ms(100));
+        assert!(shown(&world, "low").is_some(), "after {step} tenths of a second");
     }
 }
 
