@@ -152,7 +152,11 @@ impl Prober {
                 self.probes = Some(probes);
                 self.share(lease, version);
             }
-            Claim::Take => self.share(lease, version),
+            Claim::Take => {
+                // The one before shows none of the others any more.
+                self.known.keep_those_of(&plugin);
+                self.share(lease, version);
+            }
             Claim::Follow => {}
         }
         self.tell_levels();

@@ -58,6 +58,11 @@ pub(super) enum Moved {
 }
 
 impl Standings {
+    /// Forgets paths that are not measured for this configuration.
+    pub(super) fn keep_those_of(&mut self, plugin: &Plugin) {
+        self.0.retain(|(known, _)| plugin.paths().any(|(path, _)| path == *known));
+    }
+
     /// That of a path. It is looked for first at the place that it has where both are of one configuration.
     pub(super) fn of(&self, path: PathId, place: usize) -> Option<&Standing> {
         let is_it = |known: &&(PathId, Standing)| known.0 == path;
