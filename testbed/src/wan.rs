@@ -6,12 +6,15 @@
 
 mod client;
 mod core_dns;
+mod flow;
+mod impairment;
 mod kube_proxy;
 mod logs;
 mod member;
 mod packet;
 mod plan;
 pub mod play;
+mod queue;
 mod recording;
 mod registry;
 mod router;
@@ -27,6 +30,8 @@ use anyhow::{Context, Result, anyhow, ensure};
 use futures_util::future::{join_all, try_join_all};
 
 pub use client::WanClient;
+pub use flow::Direction;
+pub use impairment::{Impairment, Ways};
 pub use member::WanCluster;
 pub use plan::Plan;
 pub use recording::{Recording, Speech};
@@ -73,7 +78,7 @@ impl TestWan {
         ensure!((1..=plan.clusters).contains(&plan.registry), "there is no cluster {} for the registry", plan.registry);
         let folder = Folder::new()?;
         let logs = Logs::new(folder.path());
-        let router = Router::start()?;
+        let router = Router::start(plan.seed)?;
         let (oci_registry, module) = start_oci_registry(&router, folder.path().to_owned()).await?;
         let clusters = (1..=plan.clusters).map(|number| {
             let folder = folder.path().join(member::id(number));
@@ -174,9 +179,10 @@ impl TestWan {
         self.router.change(|weather| weather.set_pair_cut(one, other, is_cut));
     }
 
-    /// Lets all packets of a TCP port come later by this from now on, those to it and the replies.
-    pub fn delay_port(&self, port: u16, delay: Duration) {
-        self.router.change(|weather| weather.set_delay(port, delay));
+    /// Impairs what goes these ways from now on, in place of what was said of the same ways; what was said of others that
+    /// have some of them adds up.
+    pub fn impair(&self, ways: Ways, impairment: Impairment) {
+        self.router.change(|weather| weather.impair(ways, impairment));
     }
 
     /// Waits until something holds, with patience.

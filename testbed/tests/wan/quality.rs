@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use mcwan_testbed::wan::Recording;
+use mcwan_testbed::wan::{Impairment, Recording, Ways};
 use serde_json::{Value, json};
 
 use crate::objects::{mk_echo, mk_export, mk_file, mk_import, mk_namespace, mk_service, mk_tier};
@@ -38,9 +38,9 @@ pub(crate) async fn rules_go_by_measured_quality(scene: &Scene) -> Result<()> {
     until_taken(scene, LOW, "the other loses all").await?;
     wan.cut_port(HIGH.1, false);
     until_taken(scene, HIGH, "it is back").await?;
-    wan.delay_port(HIGH.1, DELAY);
+    wan.impair(Ways::of_port(HIGH.1), Impairment::late(DELAY));
     until_taken(scene, LOW, "the other is late").await?;
-    wan.delay_port(HIGH.1, Duration::ZERO);
+    wan.impair(Ways::of_port(HIGH.1), Impairment::NONE);
     Ok(())
 }
 
