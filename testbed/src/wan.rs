@@ -19,6 +19,7 @@ mod recording;
 mod registry;
 mod router;
 mod service;
+mod streams;
 mod traffic;
 mod weather;
 
@@ -35,6 +36,7 @@ pub use impairment::{Impairment, Ways};
 pub use member::WanCluster;
 pub use plan::Plan;
 pub use recording::{Recording, Speech};
+pub use streams::{Over, Stream, StreamPlan, Streams};
 pub use traffic::{Count, Traffic};
 
 use crate::cluster::folder::Folder;
@@ -158,9 +160,9 @@ impl TestWan {
         self.router.traffic()
     }
 
-    /// Records from now on what clients say to each other's clusters, and forgets what was recorded.
-    pub fn record(&self) {
-        self.router.record();
+    /// Records from now on what clients say to each other's clusters. Gives what was recorded before.
+    pub fn record(&self) -> Recording {
+        self.router.record()
     }
 
     /// What was recorded since; recording ends.

@@ -111,9 +111,9 @@ impl Router {
         lock(&self.state).traffic.clone()
     }
 
-    /// Records from now on what is said, and forgets what was recorded.
-    pub(super) fn record(&self) {
-        lock(&self.state).recording = Some(Recording::default());
+    /// Records from now on what is said. Gives what was recorded before.
+    pub(super) fn record(&self) -> Recording {
+        lock(&self.state).recording.replace(Recording::default()).unwrap_or_default()
     }
 
     /// What was recorded; recording ends.
