@@ -22,10 +22,11 @@ async fn main() -> Result<ExitCode> {
 }
 
 fn numbers(seen: &Seen) -> Vec<Number> {
-    let Seen { late, jitter, loss_20, loss_5, loss_2, hole, failback, flap } = seen;
+    let Seen { late, jitter, jitter_of_replies, loss_20, loss_5, loss_2, hole, failback, flap } = seen;
     let rows = [
         ("last new request after +80 ms, p50 of 15 tiers", late, 1.5, 2.5),
         ("last new request after jitter of 40 ms, p50 of 15", jitter, 4.0, 8.0),
+        ("last new request after the same of replies, p50 of 15", jitter_of_replies, 4.0, 8.0),
         ("last new request after 20 % loss each way, p50 of 15", loss_20, 4.0, 10.0),
         ("last new request after 5 % loss each way, p50 of 15", loss_5, 18.0, 60.0),
         ("last new request after 2 % loss each way, p50 of 15", loss_2, 110.0, 300.0),

@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 use kube::ResourceExt;
 use mcwan_testbed::client::Request;
 use mcwan_testbed::kubelet::ECHO_IMAGE;
-use mcwan_testbed::wan::{Impairment, Plan, StreamPlan, Streams, TestWan, WanClient, Ways};
+use mcwan_testbed::wan::{Direction, Impairment, Plan, StreamPlan, Streams, TestWan, WanClient, Ways};
 use serde_json::{Value, json};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -102,6 +102,13 @@ impl Fifteen {
             let delay = SOUND.delay + impairment.delay;
             self.wan.impair(Ways::of_port(port), Impairment { delay, ..impairment });
         }
+        now
+    }
+
+    /// Impairs replies of all tiers, beside what both directions are like.
+    pub(crate) fn impair_replies(&self, impairment: Impairment) -> Instant {
+        let now = Instant::now();
+        ports().for_each(|port| self.wan.impair(Ways::of_port(port).only(Direction::Reply), impairment));
         now
     }
 

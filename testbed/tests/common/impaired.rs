@@ -10,13 +10,12 @@ use crate::fifteen::{Fifteen, LOW_PORT, RATE, ports};
 /// So many requests in a row that take another tier have left.
 const ROW: usize = 20;
 
-/// How long probes are sent before, so that judges know a sound tier, and so long that the longest window is full.
+/// How long probes are sent before, so that judges know a sound tier, and how long all is watched at most until requests
+/// have left, or are back. For losses, so long that the longest window is full.
 const WARM: Duration = Duration::from_secs(20);
-const WARM_FOR_LOSS: Duration = Duration::from_secs(110);
-
-/// How long all is watched at most, until requests have left, or are back.
 const PATIENCE: Duration = Duration::from_mins(1);
-const PATIENCE_FOR_LOSS: Duration = Duration::from_mins(7);
+const SOON: (Duration, Duration) = (WARM, PATIENCE);
+const LATER: (Duration, Duration) = (Duration::from_secs(110), Duration::from_mins(7));
 
 /// How long a hole is, and tiers that flap are bad and sound in turn, for ten minutes.
 const HOLE: Duration = Duration::from_secs(10);
@@ -30,7 +29,9 @@ const AFTER: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(crate) struct Seen {
     pub(crate) late: Vec<Move>,
+    /// Where it is on both ways, the latency is above its bound, too; on replies alone the median is within it.
     pub(crate) jitter: Vec<Move>,
+    pub(crate) jitter_of_replies: Vec<Move>,
     pub(crate) loss_20: Vec<Move>,
     pub(crate) loss_5: Vec<Move>,
     pub(crate) loss_2: Vec<Move>,
@@ -51,41 +52,51 @@ pub(crate) struct Move {
     pub(crate) lost: usize,
 }
 
+/// Which packets are impaired.
+#[derive(Clone, Copy, Debug)]
+enum Packets {
+    All,
+    Replies,
+}
+
 /// Impairs the tiers in every way, one after the other.
 pub(crate) async fn see() -> Result<Seen> {
     let mut stage = Fifteen::start().await?;
     let (hole, failback) = hole(&stage).await?;
     let milliseconds = Duration::from_millis;
     // Half of it on each way.
-    let late = leave(&mut stage, "80 ms more", Impairment::late(milliseconds(40)), WARM, PATIENCE).await?;
-    let jitter = Impairment::NONE.with_jitter(milliseconds(40));
-    let jitter = leave(&mut stage, "jitter of 40 ms", jitter, WARM, PATIENCE).await?;
-    let mut loss = async |what, percent| {
-        let impairment = Impairment::NONE.with_loss(percent);
-        leave(&mut stage, what, impairment, WARM_FOR_LOSS, PATIENCE_FOR_LOSS).await
-    };
+    let late = leave(&mut stage, "80 ms more", (Packets::All, Impairment::late(milliseconds(40))), SOON).await?;
+    let impairment = Impairment::NONE.with_jitter(milliseconds(40));
+    let jitter = leave(&mut stage, "jitter of 40 ms", (Packets::All, impairment), SOON).await?;
+    let what = "jitter of 40 ms of replies";
+    let jitter_of_replies = leave(&mut stage, what, (Packets::Replies, impairment), SOON).await?;
+    let mut loss =
+        async |what, percent| leave(&mut stage, what, (Packets::All, Impairment::NONE.with_loss(percent)), LATER).await;
     let loss_20 = loss("20 % loss", 20).await?;
     let loss_5 = loss("5 % loss", 5).await?;
     let loss_2 = loss("2 % loss", 2).await?;
     let flap = flap(&mut stage).await?;
-    Ok(Seen { late, jitter, loss_20, loss_5, loss_2, hole, failback, flap })
+    Ok(Seen { late, jitter, jitter_of_replies, loss_20, loss_5, loss_2, hole, failback, flap })
 }
 
 /// Impairs all tiers until requests have left all.
 async fn leave(
     stage: &mut Fifteen,
     what: &str,
-    impairment: Impairment,
-    warm: Duration,
-    patience: Duration,
+    (packets, impairment): (Packets, Impairment),
+    (warm, patience): (Duration, Duration),
 ) -> Result<Vec<Move>> {
     stage.forget().await?;
     let mut streams = stage.streams().await?;
     stage.pass(&mut streams, warm).await;
     tell_sound(what, &streams);
-    let since = stage.impair(|_| impairment);
+    let impair = |impairment| match packets {
+        Packets::All => stage.impair(|_| impairment),
+        Packets::Replies => stage.impair_replies(impairment),
+    };
+    let since = impair(impairment);
     stage.watch(&mut streams, patience, |streams| all_take(streams, since, |_| LOW_PORT)).await;
-    stage.impair(|_| Impairment::NONE);
+    impair(Impairment::NONE);
     let moves = moves(&streams.stop(&stage.wan).await?, since, |_| LOW_PORT);
     tell(what, &moves);
     Ok(moves)
