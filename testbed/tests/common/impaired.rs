@@ -95,7 +95,7 @@ async fn leave(
         Packets::Replies => stage.impair_replies(impairment),
     };
     let since = impair(impairment);
-    stage.watch(&mut streams, patience, |streams| all_take(streams, since, |_| LOW_PORT)).await;
+    stage.watch(&mut streams, patience, |streams| all_have_moved(streams, since, |_| LOW_PORT)).await;
     impair(Impairment::NONE);
     let moves = moves(&streams.stop(&stage.wan).await?, since, |_| LOW_PORT);
     tell(what, &moves);
@@ -110,7 +110,7 @@ async fn hole(stage: &Fifteen) -> Result<(Vec<Move>, Vec<Move>)> {
     let since = stage.impair(|_| Impairment::HOLE);
     stage.pass(&mut streams, HOLE).await;
     let until = stage.impair(|_| Impairment::NONE);
-    stage.watch(&mut streams, PATIENCE, |streams| all_take(streams, until, |port| port)).await;
+    stage.watch(&mut streams, PATIENCE, |streams| all_have_moved(streams, until, |port| port)).await;
     stage.pass(&mut streams, AFTER).await;
     let streams = streams.stop(&stage.wan).await?;
     let left = moves(&streams, since, |_| LOW_PORT);
@@ -145,12 +145,9 @@ async fn flap(stage: &mut Fifteen) -> Result<Vec<usize>> {
     Ok(counts)
 }
 
-/// Whether the last requests of every tier, sent since, took that which is due.
-fn all_take(streams: &Streams, since: Instant, due: impl Fn(u16) -> u16) -> bool {
-    streams.streams().iter().zip(ports()).all(|(stream, port)| {
-        let last = stream.last(ROW, since);
-        last.is_some_and(|last| last.iter().all(|over| over.port == Some(due(port))))
-    })
+/// Whether requests of every tier have moved to that which is due; some may have come back.
+fn all_have_moved(streams: &Streams, since: Instant, due: impl Fn(u16) -> u16) -> bool {
+    moves(streams.streams(), since, due).iter().all(|it| it.last.is_finite())
 }
 
 /// How requests moved to the tier that is due.
