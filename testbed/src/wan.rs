@@ -6,16 +6,20 @@
 
 mod client;
 mod core_dns;
+mod flow;
+mod impairment;
 mod kube_proxy;
 mod logs;
 mod member;
 mod packet;
 mod plan;
 pub mod play;
+mod queue;
 mod recording;
 mod registry;
 mod router;
 mod service;
+mod streams;
 mod traffic;
 mod weather;
 
@@ -27,9 +31,12 @@ use anyhow::{Context, Result, anyhow, ensure};
 use futures_util::future::{join_all, try_join_all};
 
 pub use client::WanClient;
+pub use flow::Direction;
+pub use impairment::{Impairment, Ways};
 pub use member::WanCluster;
 pub use plan::Plan;
 pub use recording::{Recording, Speech};
+pub use streams::{Over, Stream, StreamPlan, Streams};
 pub use traffic::{Count, Traffic};
 
 use crate::cluster::folder::Folder;
@@ -73,7 +80,7 @@ impl TestWan {
         ensure!((1..=plan.clusters).contains(&plan.registry), "there is no cluster {} for the registry", plan.registry);
         let folder = Folder::new()?;
         let logs = Logs::new(folder.path());
-        let router = Router::start()?;
+        let router = Router::start(plan.seed)?;
         let (oci_registry, module) = start_oci_registry(&router, folder.path().to_owned()).await?;
         let clusters = (1..=plan.clusters).map(|number| {
             let folder = folder.path().join(member::id(number));
@@ -153,9 +160,9 @@ impl TestWan {
         self.router.traffic()
     }
 
-    /// Records from now on what clients say to each other's clusters, and forgets what was recorded.
-    pub fn record(&self) {
-        self.router.record();
+    /// Records from now on what clients say to each other's clusters. Gives what was recorded before.
+    pub fn record(&self) -> Recording {
+        self.router.record()
     }
 
     /// What was recorded since; recording ends.
@@ -174,9 +181,10 @@ impl TestWan {
         self.router.change(|weather| weather.set_pair_cut(one, other, is_cut));
     }
 
-    /// Lets all packets of a TCP port come later by this from now on, those to it and the replies.
-    pub fn delay_port(&self, port: u16, delay: Duration) {
-        self.router.change(|weather| weather.set_delay(port, delay));
+    /// Impairs what goes these ways from now on, in place of what was said of the same ways; what was said of others that
+    /// have some of them adds up.
+    pub fn impair(&self, ways: Ways, impairment: Impairment) {
+        self.router.change(|weather| weather.impair(ways, impairment));
     }
 
     /// Waits until something holds, with patience.

@@ -114,6 +114,8 @@ enum Benchmark {
     Mcs,
     /// Policies of which clusters may use which tier, on two real clusters; takes some minutes.
     Connections,
+    /// Rules that go by measured quality, on two real clusters; takes some 25 minutes.
+    Sla,
 }
 
 /// Which tests are run.
@@ -211,7 +213,7 @@ fn run(command: &Command) -> Result<()> {
             setup::data_plane(&tools)?;
             match what {
                 Benchmark::Module => module::build(&tools).map(drop)?,
-                Benchmark::Connections | Benchmark::Controller | Benchmark::Mcs => {
+                Benchmark::Connections | Benchmark::Controller | Benchmark::Mcs | Benchmark::Sla => {
                     setup::cluster(&tools)?;
                     root::become_root()?;
                     image::run(&tools, &[])?;

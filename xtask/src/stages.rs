@@ -48,6 +48,7 @@ pub(crate) fn bench(what: Benchmark, output: Output) -> Result<()> {
         Benchmark::Module => arguments(cargo(), "bench --package mcwan-wasm-tests --bench numbers --"),
         Benchmark::Mcs => arguments(cargo(), "bench --package mcwan-testbed --bench mcs --"),
         Benchmark::Connections => arguments(cargo(), "bench --package mcwan-testbed --bench connections --"),
+        Benchmark::Sla => arguments(cargo(), "bench --package mcwan-testbed --bench sla --"),
         Benchmark::Controller => arguments(cargo(), "bench --package mcwan-testbed --bench controller --"),
     };
     bench.args(["--output", &spelling(&output)]);

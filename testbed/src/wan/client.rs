@@ -88,6 +88,11 @@ impl WanClient {
         self.host.address()
     }
 
+    /// The number of its cluster.
+    pub fn cluster(&self) -> u8 {
+        self.network.number()
+    }
+
     /// Its namespace, for clients of other kinds.
     pub fn namespace(&self) -> &Namespace {
         self.host.namespace()

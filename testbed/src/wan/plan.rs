@@ -13,12 +13,14 @@ pub struct Plan {
     pub controller_arguments: Vec<String>,
     /// The labels, `KEY=VALUE`, that clusters join the registry with, by their numbers; its holder does not join.
     pub labels: Vec<(u8, String)>,
+    /// What chance on the WAN is drawn from: which packets are lost, and by how much they are late.
+    pub seed: u64,
 }
 
 impl Default for Plan {
     /// Two clusters, the first with the registry, two replicas of the controller each.
     fn default() -> Self {
-        Self { clusters: 2, registry: 1, replicas: 2, controller_arguments: Vec::new(), labels: Vec::new() }
+        Self { clusters: 2, registry: 1, replicas: 2, controller_arguments: Vec::new(), labels: Vec::new(), seed: 1 }
     }
 }
 

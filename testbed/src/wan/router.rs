@@ -42,7 +42,6 @@ pub(super) struct Router {
     thread: Option<JoinHandle<()>>,
 }
 
-#[derive(Default)]
 struct State {
     devices: BTreeMap<Network, Arc<Tun>>,
     traffic: Traffic,
@@ -66,8 +65,8 @@ impl std::fmt::Debug for State {
 }
 
 impl Router {
-    /// Starts it, with nobody to route for.
-    pub(super) fn start() -> Result<Self> {
+    /// Starts it, with nobody to route for. Chance is drawn from the seed.
+    pub(super) fn start(seed: u64) -> Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();
         let (stop, stopped) = oneshot::channel();
@@ -75,7 +74,15 @@ impl Router {
             // Either way it is told to end.
             let _ = runtime.block_on(stopped);
         })?;
-        let (state, wake) = (Arc::default(), Arc::new(Notify::new()));
+        let state = State {
+            devices: BTreeMap::new(),
+            traffic: Traffic::default(),
+            weather: Weather::new(seed),
+            recording: None,
+            late: BTreeMap::new(),
+            number: 0,
+        };
+        let (state, wake) = (Arc::new(Mutex::new(state)), Arc::new(Notify::new()));
         handle.spawn(deliver_late(Arc::clone(&state), Arc::clone(&wake)));
         Ok(Self { runtime: handle, state, wake, stop: Some(stop), thread: Some(thread) })
     }
@@ -104,9 +111,9 @@ impl Router {
         lock(&self.state).traffic.clone()
     }
 
-    /// Records from now on what is said, and forgets what was recorded.
-    pub(super) fn record(&self) {
-        lock(&self.state).recording = Some(Recording::default());
+    /// Records from now on what is said. Gives what was recorded before.
+    pub(super) fn record(&self) -> Recording {
+        lock(&self.state).recording.replace(Recording::default()).unwrap_or_default()
     }
 
     /// What was recorded; recording ends.
@@ -159,16 +166,16 @@ fn route(from: Network, bytes: &[u8], state: &Mutex<State>, wake: &Notify) {
     if let Some(recording) = &mut state.recording {
         recording.add(packet, payload(bytes));
     }
-    match state.weather.fate(from, to, packet.segment) {
+    match state.weather.fate(Instant::now(), from, to, packet.segment) {
         Fate::Delivered => deliver(&device, bytes),
-        Fate::Late(delay) if state.late.len() < MAX_LATE => {
+        Fate::Due(time) if state.late.len() < MAX_LATE => {
             state.number += 1;
             let number = state.number;
-            state.late.insert((Instant::now() + delay, number), Late { device, bytes: bytes.into() });
+            state.late.insert((time, number), Late { device, bytes: bytes.into() });
             drop(state);
             wake.notify_one();
         }
-        Fate::Lost | Fate::Late(_) => {}
+        Fate::Lost | Fate::Due(_) => {}
     }
 }
 
@@ -218,6 +225,7 @@ mod tests {
 
     use super::*;
     use crate::namespace::Namespace;
+    use crate::wan::impairment::{Impairment, Ways};
 
     const PORT: u16 = 31_111;
     const ONE: Network = Network::of_cluster(1);
@@ -247,7 +255,7 @@ mod tests {
 
     #[tokio::test]
     async fn packets_cross_are_counted_lost_and_late() {
-        let router = Router::start().unwrap();
+        let router = Router::start(1).unwrap();
         let (one, two) = (ONE.make().await.unwrap(), TWO.make().await.unwrap());
         router.join(ONE, &one.entrance(), None).await.unwrap();
         router.join(TWO, &two.entrance(), None).await.unwrap();
@@ -264,8 +272,11 @@ mod tests {
         assert_eq!(before.ports(2, 1).len(), 1);
         assert!(before.ports(1, 2).is_empty());
 
-        router.change(|weather| weather.set_delay(PORT, Duration::from_millis(20)));
+        let delay = Duration::from_millis(20);
+        router.change(|weather| weather.impair(Ways::of_port(PORT), Impairment::late(delay).with_jitter(delay)));
+        let start = Instant::now();
         assert_eq!(client.perform(ask(length)).await.unwrap().unwrap(), length);
+        assert!(start.elapsed() >= delay * 4, "a handshake and an answer in {:?}", start.elapsed());
         assert_eq!(router.traffic().since(&before).requests(2, 1, PORT).connections, 1);
 
         router.change(|weather| weather.set_port_cut(PORT, true));

@@ -2,31 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use super::flow::{Direction, Flow};
 use super::packet::Segment;
-use crate::namespace::FIRST_EPHEMERAL_PORT;
 use crate::network::Network;
 
 /// What went between clusters, by TCP port. A snapshot: it does not count on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     flows: BTreeMap<Flow, Count>,
-}
-
-/// What is counted together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Flow {
-    from: Network,
-    to: Network,
-    direction: Direction,
-    /// The port that is listened on, wherever the packet goes.
-    port: u16,
-}
-
-/// Whether a packet goes to the port that is listened on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Direction {
-    Request,
-    Reply,
 }
 
 /// How much it was.
@@ -73,12 +56,7 @@ impl Traffic {
 
     /// Counts a packet of so many bytes, so many of them carried by TCP.
     pub(super) fn add(&mut self, from: Network, to: Network, segment: Segment, bytes: usize, payload: usize) {
-        let (direction, port) = if segment.to_port < FIRST_EPHEMERAL_PORT {
-            (Direction::Request, segment.to_port)
-        } else {
-            (Direction::Reply, segment.from_port)
-        };
-        let count = self.flows.entry(Flow { from, to, direction, port }).or_default();
+        let count = self.flows.entry(Flow::of(from, to, segment)).or_default();
         count.connections += u64::from(segment.opens);
         count.packets += 1;
         let number = |bytes: usize| u64::try_from(bytes).unwrap_or(u64::MAX);

@@ -2,6 +2,7 @@
 
 mod away;
 mod dials;
+mod exporters;
 mod permitted;
 mod policies;
 mod told;
@@ -47,7 +48,8 @@ async fn requests_take_permitted_tiers(rate: u32, times: usize) -> Result<()> {
     }
     away::no_controller_where_requests_start(&mut wan, &client, &mut watch).await?;
     away::the_registry_is_away(&wan, &mut watch).await?;
-    watch.finish(&wan).await
+    watch.finish(&wan).await?;
+    exporters::the_path_to_one_of_two_is_bad(&wan, &client).await
 }
 
 /// Starts three clusters: 1 and 2 on the premises, 3 in the cloud. 1 and 3 export what 2 imports; 1 has the registry.

@@ -9,8 +9,8 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use futures_util::future::join_all;
 use kube::ResourceExt;
-use mcwan_testbed::wan::TestWan;
 use mcwan_testbed::wan::play::Play;
+use mcwan_testbed::wan::{Impairment, TestWan, Ways};
 
 use crate::attempt::Due;
 use crate::scene::mk_request;
@@ -102,7 +102,7 @@ pub(crate) async fn a_filter_of_the_other_kind_does_the_same(wan: &mut TestWan, 
 /// New pods of the egress gateway, whose agents take their time to fetch the module: until they have it they refuse.
 pub(crate) async fn a_filter_that_is_loading_lets_nothing_through(wan: &TestWan, play: &Play) -> Result<()> {
     let (old, secrets) = (play.gateways(wan).await?, Secrets::read(wan).await?);
-    wan.delay_port(OCI_PORT, SLOW);
+    wan.impair(Ways::of_port(OCI_PORT), Impairment::late(SLOW));
     wan.cluster(2)
         .kubectl(&["delete", "pod", "--namespace", "secure", "--selector", EGRESS_PODS, "--wait=false"])
         .await?;
@@ -133,7 +133,7 @@ pub(crate) async fn a_filter_that_is_loading_lets_nothing_through(wan: &TestWan,
         Ok(all_hold && new == 2)
     })
     .await?;
-    wan.delay_port(OCI_PORT, Duration::ZERO);
+    wan.impair(Ways::of_port(OCI_PORT), Impairment::NONE);
     eprintln!("measured: two pods loaded the module slowly; refused meanwhile, by status: {refused:?}");
     Ok(())
 }
