@@ -8,6 +8,7 @@ use mcwan_testbed::wan::{Impairment, Over, StreamPlan, Streams, TestWan, WanClie
 use serde_json::json;
 
 use super::permitted::{CLOUD, CONSUMER, EXPORTERS, NEAR, PAYMENT, SEC};
+use super::told;
 use crate::objects::{mk_file, mk_import};
 
 const PREFIX: &str = "/measured";
@@ -42,6 +43,7 @@ pub(crate) async fn the_path_to_one_of_two_is_bad(wan: &TestWan, client: &WanCli
     let ways = Ways::of_port(SEC.port).between(CONSUMER, NEAR);
     wan.impair(ways, LATE);
     until_answered_by(wan, &mut streams, &[CLOUD], "the path to the other is late").await?;
+    told::what_is_measured_is_told(wan).await?;
     wan.impair(ways, Impairment::NONE);
     until_answered_by(wan, &mut streams, &EXPORTERS, "both keep the promise again").await?;
     let lost = streams.streams()[0].lost_since(start);

@@ -8,7 +8,7 @@ use mcwan_testbed::wan::TestWan;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use super::permitted::{CONSUMER, NEAR};
+use super::permitted::{CONSUMER, NEAR, SEC};
 
 /// While the consumer and the cluster near it have what is not encrypted, and the one in the cloud what is.
 pub(crate) async fn pairs_are_told(wan: &TestWan) -> Result<()> {
@@ -91,6 +91,39 @@ async fn the_chain_names_the_policies(wan: &TestWan) -> Result<()> {
         Ok(connections.iter().all(|connection| lines.iter().any(|line| line.contains(connection))))
     });
     wait.await.with_context(|| told.clone())
+}
+
+/// While the path over the tier that both exporters may be reached by is late to the one that is near: in its connection, in
+/// an Event, and as routers do.
+pub(crate) async fn what_is_measured_is_told(wan: &TestWan) -> Result<()> {
+    for (other, level, reason, out) in [("cluster-1", "Out", "Latency", 2), ("cluster-3", "In", "InSla", 0)] {
+        let get = ["get", "clusterconnection", other, "--namespace", "mc-wan", "--output", "json"];
+        let mut told = Value::Null;
+        let wait = wan.until("what is measured is told", async || {
+            let object: Value = serde_json::from_str(&wan.cluster(CONSUMER).kubectl(&get).await?)?;
+            let tiers = object["status"]["tiers"].as_array().into_iter().flatten();
+            told = tiers.filter(|tier| tier["name"] == SEC.name).map(|tier| tier["measured"].clone()).collect();
+            let [measured] = told.as_array().map(Vec::as_slice).unwrap_or_default() else { return Ok(false) };
+            let is_so =
+                [("level", json!(level)), ("reason", json!(reason)), ("pods", json!(2)), ("podsOut", json!(out))];
+            Ok(is_so.iter().all(|(field, value)| measured[field] == *value) && measured["httpStatus"] == 404)
+        });
+        wait.await.with_context(|| format!("{other}: {told}"))?;
+    }
+    let event = "get events --namespace mc-wan --output jsonpath={.items[?(@.reason=='Latency')].message} \
+                 --field-selector involvedObject.kind=ClusterConnection,involvedObject.name=cluster-1";
+    let event: Vec<_> = event.split_whitespace().collect();
+    let has_event = async || Ok(wan.cluster(CONSUMER).kubectl(&event).await?.contains("tier sec is Out at"));
+    wan.until("an Event tells of it", has_event).await?;
+    let registry = wan.cluster(NEAR).admin_kubeconfig();
+    let registry = registry.to_str().context("a folder whose name is not text")?;
+    let shown = mcwan(wan, CONSUMER, &["clusters", "--registry-kubeconfig", registry]).await?;
+    let begin = ["sec cluster-1 Out Latency", "sec cluster-3 In InSla"];
+    let rows: Vec<_> = shown.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    for row in begin {
+        ensure!(rows.iter().any(|line| line.starts_with(row)), "{row:?} is missing:\n{shown}");
+    }
+    Ok(())
 }
 
 /// While two policies match the consumer and the cloud, and none of them holds, or the older.
