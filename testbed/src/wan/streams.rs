@@ -59,6 +59,8 @@ pub struct Over {
     pub port: Option<u16>,
     /// The echo that answered.
     pub by: Option<String>,
+    /// What happened in place of an answer, or the body of one that is not 200.
+    pub fault: Option<String>,
 }
 
 impl Streams {
@@ -126,12 +128,18 @@ impl Streams {
         for (stream, answers) in self.all.iter_mut().zip(answers) {
             stream.seen += answers.len();
             stream.over.extend(answers.into_iter().map(|answer| {
+                let fault = match &answer.outcome {
+                    Ok(response) if response.status == 200 => None,
+                    Ok(response) => Some(String::from_utf8_lossy(&response.body).into_owned()),
+                    Err(error) => Some(error.clone()),
+                };
                 let over = Over {
                     sent: answer.sent,
                     done: answer.done,
                     status: answer.status(),
                     port: stream.ports.get(&answer.request).copied(),
                     by: answer.outcome.ok().and_then(|response| response.echo_name()),
+                    fault,
                 };
                 (answer.request, over)
             }));
@@ -145,9 +153,14 @@ impl Stream {
         self.over.values().filter(move |over| over.sent >= since)
     }
 
-    /// How many of those that were sent since were not answered by 200.
+    /// Those that were sent since and were not answered by 200.
+    pub fn lost(&self, since: Instant) -> impl Iterator<Item = &Over> {
+        self.since(since).filter(|over| over.status != 200)
+    }
+
+    /// How many they are.
     pub fn lost_since(&self, since: Instant) -> usize {
-        self.since(since).filter(|over| over.status != 200).count()
+        self.lost(since).count()
     }
 
     /// The last so many, if as many that were sent since are over.

@@ -11,10 +11,15 @@ mod connections;
 mod consumers;
 mod demo;
 mod examples;
+#[path = "../common/fifteen.rs"]
+mod fifteen;
 mod harness;
 mod hosts;
 #[path = "../common/images.rs"]
 mod images;
+#[path = "../common/impaired.rs"]
+mod impaired;
+mod impairments;
 mod kills;
 mod liveness;
 mod module;

@@ -30,8 +30,8 @@ const ROW: usize = 40;
 /// What is asked all the time: the path's beginning, requests a second, and how late the application answers. One is much
 /// later than the tier promises to be, which is none of the tier's business.
 pub(crate) const QUICK: usize = 0;
-const SLOW: usize = 1;
-const SURELY: usize = 2;
+pub(crate) const SLOW: usize = 1;
+pub(crate) const SURELY: usize = 2;
 const STREAMS: [(&str, u32, u32); 3] = [("/measured/quick", 20, 0), ("/measured/slow", 5, 700), ("/sure", 20, 0)];
 
 /// For rules that refuse rather than break a promise.
