@@ -68,6 +68,22 @@ impl fmt::Display for HostPattern {
     }
 }
 
+/// Whether there is a host that both hostnames stand for: of an import that wants one and another that has the other, it would
+/// move.
+pub fn have_common_host(one: &str, other: &str) -> bool {
+    match (one.strip_prefix('*'), other.strip_prefix('*')) {
+        (None, None) => one == other,
+        (Some(suffix), None) => is_below(other, suffix),
+        (None, Some(suffix)) => is_below(one, suffix),
+        (Some(one), Some(other)) => one.ends_with(other) || other.ends_with(one),
+    }
+}
+
+/// Whether a host has at least one label before a suffix with a leading dot.
+fn is_below(host: &str, suffix: &str) -> bool {
+    host.strip_suffix(suffix).is_some_and(|labels| !labels.is_empty())
+}
+
 /// Whether a text is a DNS label (RFC 1123, in lower case).
 pub fn is_label(text: &str) -> bool {
     let inner = |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
@@ -177,6 +193,25 @@ mod tests {
             ["", "*", "*.", "a.*.b", "A.example.com", "-a", "a-", "a..b", "a.", "a b", "*a.b", "fd00::1", "[FD00::1]"]
         {
             assert!(text.parse::<HostPattern>().is_err(), "{text:?} is refused");
+        }
+    }
+
+    #[test]
+    fn hostnames_have_hosts_in_common_whichever_is_the_wider() {
+        let rows = [
+            ("a.example", "a.example", true, "the same"),
+            ("a.example", "b.example", false, "two hosts"),
+            ("*.example", "a.example", true, "a host below a wildcard"),
+            ("*.example", "a.b.example", true, "a wildcard stands for several labels, too"),
+            ("*.example", "example", false, "and for one at least"),
+            ("*.example", "a.bexample", false, "whole labels"),
+            ("*.example", "*.b.example", true, "a wildcard below another"),
+            ("*.a.example", "*.b.example", false, "wildcards side by side"),
+            ("*.example", "*.example", true, "the same wildcard"),
+        ];
+        for (one, other, common, message) in rows {
+            assert_eq!(have_common_host(one, other), common, "{message}");
+            assert_eq!(have_common_host(other, one), common, "{message}, the other way round");
         }
     }
 

@@ -58,7 +58,9 @@ pub use decision::{
 };
 pub use error::{At, ConfigError, ImportError, Part, Reason};
 pub use explain::{Considered, ConsideredSource, ConsideredTier, Explanation, TierVerdict, Verdict};
-pub use host::{HostPattern, HostPatternError, canonical_host, clusterset_host, is_label, standard_hosts};
+pub use host::{
+    HostPattern, HostPatternError, canonical_host, clusterset_host, have_common_host, is_label, standard_hosts,
+};
 pub use import::check;
 pub use imports::Claim;
 pub use listener::{is_reserved_port, listener_port};

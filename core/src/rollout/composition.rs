@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use mcwan_policy::have_common_host;
+
 use super::event::Command;
 use super::filter::{Composed, TakeOver};
 use super::gate::Gate;
@@ -215,7 +217,8 @@ fn held<'a>(imports: &[(&'a Key, &Versions)]) -> BTreeSet<&'a Key> {
     }
     let mut held = BTreeSet::new();
     let is_held = |(import, lost, _): &(&Key, BTreeSet<String>, _), awaited: &[(&Key, BTreeSet<&String>)]| {
-        awaited.iter().any(|(other, hosts)| other != import && hosts.iter().any(|host| lost.contains(*host)))
+        let is_lost = |host: &&String| lost.iter().any(|lost| have_common_host(lost, host));
+        awaited.iter().any(|(other, hosts)| other != import && hosts.iter().any(is_lost))
     };
     while let Some(next) = losing.iter().position(|one| is_held(one, &awaited)) {
         let (import, _, gained) = losing.swap_remove(next);

@@ -186,24 +186,40 @@ fn who_takes_over_knows_the_rule_of_a_tier_that_only_this_cluster_is_left_of() {
     holds(Pace::Kept, &steps);
 }
 
+fn with_hosts(service: usize, hosts: &[usize], timeout: u8) -> Step {
+    let rules = vec![rule(0, Backend::Tier(0), Extra::Timeout(timeout))];
+    Step::Import(service, ImportWish { hosts: hosts.to_vec(), rules, ..ImportWish::default() })
+}
+
+/// A host that one import has by a wildcard moves to another like any other.
+#[test]
+fn a_host_of_a_wildcard_waits_for_who_gains_it() {
+    let steps = [
+        (SECOND, export(0)),
+        (SECOND, export(1)),
+        (SECOND, with_hosts(0, &[], 1)),
+        (SECOND, with_hosts(1, &[1], 1)),
+        (20 * SECOND, Step::Refuse(Kind::HttpRoute, Some(0), 15 * SECOND)),
+        (SOON, with_hosts(0, &[0], 2)),
+        (SOON, with_hosts(1, &[], 1)),
+    ];
+    holds(Pace::Kept, &steps);
+}
+
 /// A host passes on only to who has it by then: one that waits with a host of its own gains none meanwhile.
 #[test]
 fn a_host_passes_on_through_one_that_waits() {
-    let wish = |service, hosts: &[usize], timeout| {
-        let rules = vec![rule(0, Backend::Tier(0), Extra::Timeout(timeout))];
-        Step::Import(service, ImportWish { hosts: hosts.to_vec(), rules, ..ImportWish::default() })
-    };
     let steps = [
         (SECOND, export(0)),
         (SECOND, export(1)),
         (SECOND, export(2)),
-        (SECOND, wish(0, &[], 1)),
-        (SECOND, wish(1, &[1], 1)),
-        (SECOND, wish(2, &[0], 1)),
+        (SECOND, with_hosts(0, &[], 1)),
+        (SECOND, with_hosts(1, &[1], 1)),
+        (SECOND, with_hosts(2, &[0], 1)),
         (20 * SECOND, Step::Refuse(Kind::HttpRoute, Some(0), 15 * SECOND)),
-        (SOON, wish(0, &[0], 2)),
-        (SOON, wish(2, &[1], 1)),
-        (SOON, wish(1, &[], 1)),
+        (SOON, with_hosts(0, &[0], 2)),
+        (SOON, with_hosts(2, &[1], 1)),
+        (SOON, with_hosts(1, &[], 1)),
     ];
     holds(Pace::Kept, &steps);
 }

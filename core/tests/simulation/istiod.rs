@@ -127,7 +127,8 @@ impl Istiod {
         for entry in log.get(*cursor..).unwrap_or_default() {
             match &entry.stored {
                 Some(stored) => {
-                    if kind == Kind::HttpRoute && stored.observed.is_none_or(|seen| seen < stored.generation) {
+                    let is_heard_of = kind == Kind::HttpRoute && is_of_gateway(&stored.body);
+                    if is_heard_of && stored.observed.is_none_or(|seen| seen < stored.generation) {
                         routes.push((entry.key.clone(), stored.uid.clone(), stored.generation));
                     }
                     known.insert(entry.key.clone(), Arc::clone(stored));
@@ -264,6 +265,11 @@ fn items<'v>(body: &'v Value, pointer: &str) -> impl Iterator<Item = &'v Value> 
     body.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
 }
 
+/// Whether a route has a Gateway as its parent. Istiod says nothing of one that has a `ServiceImport`.
+fn is_of_gateway(route: &Value) -> bool {
+    route.pointer("/spec/parentRefs/0/kind").is_none_or(|kind| kind == "Gateway")
+}
+
 /// The rules of a route. One without a steering value has none: what takes it was steered by nobody.
 fn parse(route: &Value) -> Vec<ParsedRule> {
     let section = route.pointer("/spec/parentRefs/0/sectionName").and_then(Value::as_str).unwrap_or_default();
@@ -284,8 +290,7 @@ fn parse(route: &Value) -> Vec<ParsedRule> {
             refs.map(backend).collect::<Vec<_>>()
         };
         let value = steering_value_of(rule).or_else(|| value_of(rule, PORT_HEADER)).unwrap_or_default();
-        let is_of_gateway = route.pointer("/spec/parentRefs/0/kind").is_none_or(|kind| kind == "Gateway");
-        let any = (hosts.is_empty() && is_of_gateway).then_some("");
+        let any = (hosts.is_empty() && is_of_gateway(route)).then_some("");
         for host in hosts.iter().copied().chain(any) {
             let at = Address { listener, host: host.to_owned(), value: value.to_owned() };
             parsed.push(ParsedRule { at, backends: backends() });

@@ -214,8 +214,8 @@ pub(crate) struct ExportWish {
 pub(crate) const SERVICES: [(&str, &str); 4] = [("a", "x"), ("a", "y"), ("a", "w"), ("b", "z")];
 /// The namespaces of users.
 pub(crate) const NAMESPACES: [&str; 2] = ["a", "b"];
-/// The hosts that imports may claim beside their own.
-pub(crate) const HOSTS: [&str; 2] = ["one.example", "two.example"];
+/// The hosts that imports may claim beside their own: what the second stands for has the first in it.
+pub(crate) const HOSTS: [&str; 2] = ["one.hosts.example", "*.hosts.example"];
 /// The host of the `Route`.
 pub(crate) const ROUTED_HOST: &str = "routed.example";
 /// The Secrets with its certificates.
