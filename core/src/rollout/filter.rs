@@ -21,6 +21,8 @@ pub(super) const FOUND: u64 = 1;
 pub(super) struct Filter {
     /// What was sent, the oldest first.
     sent: Vec<Sent>,
+    /// Whether the first of that was found, so that others came before.
+    has_found: bool,
     pub(super) take_over: TakeOver,
     /// What was composed last, so that it need not be composed again.
     pub(super) composed: Option<Composed>,
@@ -88,6 +90,7 @@ impl Filter {
     pub(super) fn new(seed: u64) -> Self {
         Self {
             sent: Vec::new(),
+            has_found: false,
             take_over: TakeOver::Pending,
             composed: None,
             pods: BTreeMap::new(),
@@ -103,6 +106,7 @@ impl Filter {
     /// Gateways may have a configuration with this revision from before.
     pub(super) fn found(&mut self, revision: u64, now: Moment) {
         self.sent = vec![Sent { number: FOUND, revision, at: now, written: Some(now) }];
+        self.has_found = true;
     }
 
     /// When the next configuration may be sent.
@@ -189,19 +193,30 @@ impl Filter {
         }
         let ready = reports.iter().filter(|(pod, _)| pod.is_ready);
         let ready: Vec<_> = ready.map(|(pod, report)| (pod, report.as_ref())).collect();
-        let progress = Progress::of(revision, &self.record.since_success(revision, &ready));
+        let mut loaded = self.record.since_success(revision, &ready);
+        for (loaded, (pod, _)) in loaded.iter_mut().zip(&ready) {
+            let is_newest = self.pods.get(&pod.name).is_some_and(|pod| pod.reported == Some(self.number()));
+            if let Some(loaded) = loaded.as_mut().filter(|_| !is_newest) {
+                // What is alike may be an earlier one.
+                loaded.revision = None;
+            }
+        }
+        let progress = Progress::of(revision, &loaded);
         self.progress = Some(progress);
         progress
     }
 
     /// The configuration that a pod has which tells its revision: the earliest that it may have, as the same content may
-    /// have been sent twice. After the grace it is the latest.
+    /// have been sent twice. That may have been before what was found, of a pod that never had this or a later one: then it is
+    /// none of ours. After the grace it is the latest.
     fn number_of(&self, revision: u64, known: Option<u64>, now: Moment, grace: Duration) -> Option<u64> {
         let least = known.unwrap_or_default();
         let mut alike = self.sent.iter().filter(|sent| sent.revision == revision && sent.number >= least);
         let first = alike.next()?;
         let is_old = |sent: &&Sent| self.grace_of(sent, grace).is_some_and(|end| end <= now);
-        Some(alike.next_back().filter(is_old).unwrap_or(first).number)
+        let may_be_of_before = known.is_none() && self.has_found && first.number > FOUND;
+        let earliest = Some(first).filter(|first| !may_be_of_before || is_old(first));
+        Some(alike.next_back().filter(is_old).or(earliest)?.number)
     }
 
     /// Istiod is behind with a route of the namespace.
@@ -321,6 +336,27 @@ mod tests {
         assert_eq!(confirmed(&other, at(4)), 3, "it had the one between");
         filter.heard(&[mk_report(7)], at(2) + GRACE, GRACE);
         assert_eq!(confirmed(&filter, at(2) + GRACE), 3, "it is long ago");
+    }
+
+    #[test]
+    fn what_a_pod_has_may_be_of_before_what_was_found() {
+        let mk_found = || {
+            let mut filter = mk_filter(&[]);
+            filter.found(7, at(0));
+            filter.send(8, at(1));
+            filter.written(at(1));
+            filter
+        };
+        let mut filter = mk_found();
+        let progress = filter.heard(&[mk_report(8)], at(2), GRACE);
+        assert!(!filter.is_in_force(2), "it may have it from before, and is about to be told of what was found");
+        assert_eq!((confirmed(&filter, at(2)), progress.is_awaited()), (0, true));
+        filter.heard(&[mk_report(7)], at(3), GRACE);
+        filter.heard(&[mk_report(8)], at(4), GRACE);
+        assert!(filter.is_in_force(2), "it has had what was found");
+        let mut filter = mk_found();
+        filter.heard(&[mk_report(8)], at(1) + GRACE, GRACE);
+        assert!(filter.is_in_force(2), "it is long ago");
     }
 
     #[test]

@@ -253,3 +253,20 @@ fn a_tier_service_always_has_endpoints() {
         holds(Pace::Kept, &steps);
     }
 }
+
+/// What the last leader made of the filter is undone by the next one: a pod that still has what was before that is yet to be
+/// told of both.
+#[test]
+fn a_filter_that_is_as_it_was_is_not_in_force_yet() {
+    let wish = |timeout| import(0, &[rule(0, Backend::Tier(0), Extra::Timeout(timeout))]);
+    for gap in [1_500, 2_500, 3_500] {
+        let steps = [
+            (SECOND, export(0)),
+            (SECOND, wish(1)),
+            (40 * SECOND, wish(2)),
+            (Duration::from_millis(gap), Step::Depose),
+            (Duration::ZERO, wish(1)),
+        ];
+        holds(Pace::Kept, &steps);
+    }
+}

@@ -1,6 +1,6 @@
 //! Running schedules, on all cores.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -41,28 +41,41 @@ pub(crate) fn run_all(seeds: Range<u64>) {
 
 /// Counts failures by their kind, each with the first seeds that have it.
 fn tally(seeds: Range<u64>) {
-    let mut kinds: BTreeMap<String, Vec<u64>> = BTreeMap::new();
-    for seed in seeds {
+    let kinds: Mutex<BTreeMap<String, BTreeSet<u64>>> = Mutex::default();
+    on_all_cores(seeds, |seed| {
         if let Err(why) = run(&Script::random(seed), Lack::Nothing) {
-            kinds.entry(kind_of(&why).to_owned()).or_default().push(seed);
+            kinds.lock().unwrap().entry(kind_of(&why).to_owned()).or_default().insert(seed);
         }
-    }
+        true
+    });
     println!("{} writes", crate::world::WRITES.load(Ordering::Relaxed));
     println!(
         "{} steps, {} reconciled",
         crate::world::STEPS.load(Ordering::Relaxed),
         crate::world::RECONCILED.load(Ordering::Relaxed)
     );
-    for (kind, seeds) in kinds {
+    for (kind, seeds) in kinds.into_inner().unwrap() {
         println!("{:>5} {kind}: {:?}", seeds.len(), seeds.iter().take(8).collect::<Vec<_>>());
     }
 }
 
 /// The failure with the least seed that was met.
 pub(crate) fn first_failure(seeds: Range<u64>, lack: Lack) -> Option<(u64, String)> {
-    let next = AtomicU64::new(seeds.start);
-    let is_over = AtomicBool::new(false);
     let failure: Mutex<Option<(u64, String)>> = Mutex::new(None);
+    on_all_cores(seeds, |seed| {
+        let Err(why) = run(&Script::random(seed), lack) else { return true };
+        let mut failure = failure.lock().unwrap();
+        if failure.as_ref().is_none_or(|(known, _)| seed < *known) {
+            *failure = Some((seed, why));
+        }
+        false
+    });
+    failure.into_inner().unwrap()
+}
+
+/// Runs these seeds for as long as they are to go on.
+fn on_all_cores(seeds: Range<u64>, run: impl Fn(u64) -> bool + Sync) {
+    let (next, is_over) = (AtomicU64::new(seeds.start), AtomicBool::new(false));
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for _ in 0..threads {
@@ -72,18 +85,13 @@ pub(crate) fn first_failure(seeds: Range<u64>, lack: Lack) -> Option<(u64, Strin
                     if seed >= seeds.end {
                         break;
                     }
-                    if let Err(why) = run(&Script::random(seed), lack) {
+                    if !run(seed) {
                         is_over.store(true, Ordering::Relaxed);
-                        let mut failure = failure.lock().unwrap();
-                        if failure.as_ref().is_none_or(|(known, _)| seed < *known) {
-                            *failure = Some((seed, why));
-                        }
                     }
                 }
             });
         }
     });
-    failure.into_inner().unwrap()
 }
 
 /// Prints a script and what happens in it.
