@@ -50,7 +50,7 @@ pub use http_match::{HeaderMatch, HttpMatch, Method, PathMatch, PathMatchType, Q
 pub use http_rule::{BackendRef, HttpRule, Timeouts};
 pub use mcs_service_import::{ClusterStatus, McsServiceImport};
 pub use measured_tier::{MeasuredLevel, MeasuredTier};
-pub use openshift_route::{HeaderAction, OpenshiftRoute, RouteTarget, RouteTls};
+pub use openshift_route::{HeaderAction, OpenshiftRoute, RouteTarget, RouteTls, is_secret_name};
 pub use route::{CONTROLLER, Fault, GATEWAY_API_GROUP, ParentRef, Route, RouteDocument, RouteKind, RouteRule, is_ours};
 pub use route_selector::{RouteSelector, RouteSelectorError};
 pub use rule_sla::{RuleSla, WhenNoneInSla};

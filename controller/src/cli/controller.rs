@@ -12,7 +12,7 @@ use clap::{Args, ValueEnum};
 use http::Uri;
 use kube::config::KubeConfigOptions;
 use kube::{Client, Config as KubeConfig};
-use mcwan_core::api::RouteSelector;
+use mcwan_core::api::{RouteSelector, is_secret_name};
 use mcwan_core::emit::kubernetes::AccessLog;
 use mcwan_core::translate::{FrontEnds, NamespaceList, NamespaceRule, RouteOptions, Trust};
 use tokio::net::lookup_host;
@@ -233,7 +233,7 @@ impl Controller {
             },
             concurrency: self.concurrency,
             front_ends: self.front_ends,
-            routes: self.routes(),
+            routes: self.routes()?,
             trust: Trust {
                 import_namespaces: self.import_namespaces(),
                 stale_gateways: (self.stale_gateway_seconds > 0)
@@ -244,14 +244,17 @@ impl Controller {
         })
     }
 
-    fn routes(&self) -> RouteOptions {
+    fn routes(&self) -> anyhow::Result<RouteOptions> {
         let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
-        RouteOptions {
-            selector: self.route_selector.clone(),
-            domain: given(&self.route_domain),
-            router_name: self.router_name.clone(),
-            certificate: given(&self.route_certificate),
+        let (domain, certificate) = (given(&self.route_domain), given(&self.route_certificate));
+        if let Some(domain) = &domain {
+            anyhow::ensure!(domain.split('.').all(mcwan_policy::is_label), "--route-domain {domain} is no DNS name");
         }
+        if let Some(name) = &certificate {
+            anyhow::ensure!(is_secret_name(name), "--route-certificate: no Secret can be called {name}");
+        }
+        let (selector, router_name) = (self.route_selector.clone(), self.router_name.clone());
+        Ok(RouteOptions { selector, domain, router_name, certificate })
     }
 
     fn import_namespaces(&self) -> NamespaceRule {

@@ -182,7 +182,7 @@ impl OpenshiftRoute {
     /// The Secret with its certificate, if it names one that there can be.
     pub fn named_secret(&self) -> Option<&str> {
         let secret = self.spec.tls.as_ref()?.external_certificate.as_ref()?;
-        Some(secret).filter(|secret| secret.is_sound()).map(|secret| &*secret.name)
+        Some(&*secret.name).filter(|name| is_secret_name(name))
     }
 
     /// Whether it asks for the same as another.
@@ -224,17 +224,15 @@ impl RouteTls {
     }
 }
 
-impl SecretRef {
-    /// Bytes of a name (RFC 1123, as of a subdomain).
-    const MOST: usize = 253;
+/// Bytes of a name (RFC 1123, as of a subdomain).
+const SECRET_NAME_BYTES: usize = 253;
 
-    /// Whether a Secret can be called so. A Gateway that names what is too long is refused as a whole.
-    fn is_sound(&self) -> bool {
-        let inner = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
-        let is_part =
-            |part: &str| !part.is_empty() && part.bytes().all(inner) && !part.starts_with('-') && !part.ends_with('-');
-        self.name.len() <= Self::MOST && self.name.split('.').all(is_part)
-    }
+/// Whether a Secret can be called so. A Gateway that names what is too long is refused as a whole.
+pub fn is_secret_name(name: &str) -> bool {
+    let inner = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
+    let is_part =
+        |part: &str| !part.is_empty() && part.bytes().all(inner) && !part.starts_with('-') && !part.ends_with('-');
+    name.len() <= SECRET_NAME_BYTES && name.split('.').all(is_part)
 }
 
 impl HeaderAction {
