@@ -205,8 +205,12 @@ impl Rollout {
         } else {
             filter.confirmed(grace, now)
         };
-        let look_again =
-            if is_behind { Some(now + self.timing.lead) } else { filter.grace_ends(confirmed, grace, now) };
+        let past_ends = filter.past_ends(grace).filter(|then| *then > now && confirmed < u64::MAX);
+        let look_again = if is_behind {
+            Some(now + self.timing.lead)
+        } else {
+            filter.grace_ends(confirmed, grace, now).into_iter().chain(past_ends).min()
+        };
         if let Some(then) = look_again {
             self.queue.add_at(Work::Reconcile(ReconcileKey::egress(namespace)), then);
         }
@@ -217,7 +221,7 @@ impl Rollout {
                     version.first.get_or_insert(1);
                 });
             }
-            if state.versions.confirm(confirmed) {
+            if state.versions.confirm(confirmed, past_ends.is_none()) {
                 self.queue.add(Work::Reconcile(ReconcileKey::import(import)));
             }
         }

@@ -21,8 +21,8 @@ pub(super) const FOUND: u64 = 1;
 pub(super) struct Filter {
     /// What was sent, the oldest first.
     sent: Vec<Sent>,
-    /// Whether the first of that was found, so that others came before.
-    has_found: bool,
+    /// When the first of that was found: others came before, and may be on their way yet. None: nobody was here before.
+    found: Option<Moment>,
     pub(super) take_over: TakeOver,
     /// What was composed last, so that it need not be composed again.
     pub(super) composed: Option<Composed>,
@@ -90,7 +90,7 @@ impl Filter {
     pub(super) fn new(seed: u64) -> Self {
         Self {
             sent: Vec::new(),
-            has_found: false,
+            found: None,
             take_over: TakeOver::Pending,
             composed: None,
             pods: BTreeMap::new(),
@@ -106,7 +106,14 @@ impl Filter {
     /// Gateways may have a configuration with this revision from before.
     pub(super) fn found(&mut self, revision: u64, now: Moment) {
         self.sent = vec![Sent { number: FOUND, revision, at: now, written: Some(now) }];
-        self.has_found = true;
+        self.found = Some(now);
+        self.shipped = now;
+    }
+
+    /// Until when gateways may be told of what came before what was found. What a pod has tells nothing of that, as one of
+    /// these may have been alike.
+    pub(super) fn past_ends(&self, grace: Duration) -> Option<Moment> {
+        self.found.map(|found| found.max(self.behind_at) + grace)
     }
 
     /// When the next configuration may be sent.
@@ -214,7 +221,7 @@ impl Filter {
         let mut alike = self.sent.iter().filter(|sent| sent.revision == revision && sent.number >= least);
         let first = alike.next()?;
         let is_old = |sent: &&Sent| self.grace_of(sent, grace).is_some_and(|end| end <= now);
-        let may_be_of_before = known.is_none() && self.has_found && first.number > FOUND;
+        let may_be_of_before = known.is_none() && self.found.is_some() && first.number > FOUND;
         let earliest = Some(first).filter(|first| !may_be_of_before || is_old(first));
         Some(alike.next_back().filter(is_old).or(earliest)?.number)
     }

@@ -209,14 +209,13 @@ impl Rollout {
     /// The live filter is what is wanted: the one before us has told gateways everything.
     fn everything_is_in_force(&mut self, namespace: &Arc<str>, revision: u64, now: Moment) {
         let Some(egress) = self.egresses.get_mut(namespace) else { return };
-        let number = egress.filter.send(revision, now);
-        egress.filter.written(now);
+        egress.filter.found(revision, now);
         egress.has_other_module = false;
         for import in self.newest_of(namespace) {
             let state = self.imports.entry(&import.key);
             if let Some(newest) = state.versions.list.last_mut() {
                 newest.stage = Stage::Ready;
-                newest.first = Some(number);
+                newest.first = Some(FOUND);
             }
         }
         self.taken_over(namespace, TakeOver::Done);

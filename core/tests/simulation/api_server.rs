@@ -198,6 +198,10 @@ impl ApiServer {
             self.trespasses.push(format!("{} {} of another is written", id.kind.name(), id.key));
         }
         let mut body = body.clone();
+        // What is applied says nothing of it.
+        if let Some(status) = known.as_ref().and_then(|known| known.body.get("status")) {
+            body["status"] = status.clone();
+        }
         if id.kind == Kind::Service {
             let asked = body["spec"]["clusterIP"].clone();
             let kept = known.as_ref().map(|known| known.body["spec"]["clusterIPs"].clone());

@@ -270,3 +270,20 @@ fn a_filter_that_is_as_it_was_is_not_in_force_yet() {
         holds(Pace::Kept, &steps);
     }
 }
+
+/// The same where the last leader undoes it: who takes over finds a filter that pods may seem to have, and yet be told of one
+/// in between.
+#[test]
+fn a_filter_that_is_found_tells_nothing_of_those_before() {
+    let wish = |timeout| import(0, &[rule(0, Backend::Tier(0), Extra::Timeout(timeout))]);
+    for (gap, last) in [(1_500, 300), (2_500, 700), (3_500, 100)] {
+        let steps = [
+            (SECOND, export(0)),
+            (SECOND, wish(1)),
+            (40 * SECOND, wish(2)),
+            (Duration::from_millis(gap), wish(1)),
+            (Duration::from_millis(last), Step::Depose),
+        ];
+        holds(Pace::Kept, &steps);
+    }
+}
