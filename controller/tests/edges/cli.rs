@@ -313,7 +313,7 @@ fn wrong_usage_has_a_status_of_its_own() -> Result {
     ];
     for arguments in table {
         let ran = mcwan(arguments, "")?;
-        assert_eq!((ran.status, ran.out.as_str()), (Some(1), ""), "{arguments:?}");
+        assert_eq!((ran.status, ran.out.as_str()), (Some(2), ""), "{arguments:?}");
     }
     Ok(())
 }
