@@ -214,16 +214,17 @@ impl Filter {
     }
 
     /// The configuration that a pod has which tells its revision: the earliest that it may have, as the same content may
-    /// have been sent twice. That may have been before what was found, of a pod that never had this or a later one: then it is
-    /// none of ours. After the grace it is the latest.
+    /// have been sent twice. After the grace it is the latest. Until the past ends, that of a pod that never had what was found,
+    /// or a later one, may be one of before.
     fn number_of(&self, revision: u64, known: Option<u64>, now: Moment, grace: Duration) -> Option<u64> {
         let least = known.unwrap_or_default();
         let mut alike = self.sent.iter().filter(|sent| sent.revision == revision && sent.number >= least);
         let first = alike.next()?;
         let is_old = |sent: &&Sent| self.grace_of(sent, grace).is_some_and(|end| end <= now);
-        let may_be_of_before = known.is_none() && self.found.is_some() && first.number > FOUND;
-        let earliest = Some(first).filter(|first| !may_be_of_before || is_old(first));
-        Some(alike.next_back().filter(is_old).or(earliest)?.number)
+        if known.is_none() && first.number > FOUND && self.past_ends(grace).is_some_and(|end| now < end) {
+            return None;
+        }
+        Some(alike.next_back().filter(is_old).unwrap_or(first).number)
     }
 
     /// Istiod is behind with a route of the namespace.
@@ -362,8 +363,10 @@ mod tests {
         filter.heard(&[mk_report(8)], at(4), GRACE);
         assert!(filter.is_in_force(2), "it has had what was found");
         let mut filter = mk_found();
-        filter.heard(&[mk_report(8)], at(1) + GRACE, GRACE);
-        assert!(filter.is_in_force(2), "it is long ago");
+        filter.send(9, at(0) + GRACE);
+        filter.written(at(0) + GRACE);
+        filter.heard(&[mk_report(9)], at(0) + GRACE, GRACE);
+        assert!(filter.is_in_force(3), "what was before is past: it is believed at once, however new it is");
     }
 
     #[test]

@@ -206,7 +206,7 @@ impl Rollout {
         wanted.filter(|import| self.model.settings.data_plane(import) == DataPlane::Wasm).collect()
     }
 
-    /// The live filter is what is wanted: the one before us has told gateways everything.
+    /// The live filter is what is wanted: nothing is left to tell gateways.
     fn everything_is_in_force(&mut self, namespace: &Arc<str>, revision: u64, now: Moment) {
         let Some(egress) = self.egresses.get_mut(namespace) else { return };
         egress.filter.found(revision, now);
