@@ -43,7 +43,7 @@ pub use connection::connection_objects;
 pub use egress::{EgressImport, egress_gateways, egress_objects, native_objects};
 pub use everything::everything;
 pub use export::export_objects;
-pub use filter::{FilterKind, FilterObject, filter_object, sealed_config};
+pub use filter::{FilterKind, FilterObject, filter_object, live_revision, sealed_config};
 pub use gateway::without_certificate;
 pub use import::{ImportObjects, ImportVersions, NO_ADDRESS, tier_services};
 pub use ingress::{guard_of, guarded_by, ingress_objects};

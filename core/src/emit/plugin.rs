@@ -2,18 +2,19 @@
 
 mod fitting;
 mod paths;
+mod revision;
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
 use mcwan_policy::wire::{Action, PluginConfig, RefuseStatus, Rule, UnknownHosts, VERSION};
 use mcwan_policy::{At, ConfigError, Excess, ImportError, RouteTable, limits};
-use sha2::{Digest, Sha256};
 
 use crate::problem::{Problem, Reason};
 use crate::translate::Import;
 use fitting::Fitting;
 use paths::Measured;
+use revision::revision;
 
 pub use paths::apart;
 
@@ -22,6 +23,9 @@ pub use paths::apart;
 pub struct Plugin {
     /// The configuration.
     pub json: String,
+    /// The bytes of the configuration, were its revision as long as one can be: whether it fits does not depend on what
+    /// was sent before.
+    pub bytes: usize,
     /// The table that the filter compiles from it; imports by their place in the list that it was made of.
     pub table: RouteTable,
     /// The imports that are too large for it, by their place.
@@ -46,11 +50,12 @@ impl Plugin {
     /// # Errors
     /// There can be none for these imports.
     pub fn new(imports: &[impl Borrow<Import>], unknown_hosts: UnknownHosts) -> Result<Self, PluginError> {
-        Self::for_module(imports, unknown_hosts, "", limits::CONFIG_BYTES)
+        Self::for_module(imports, unknown_hosts, "", limits::CONFIG_BYTES, None)
     }
 
-    /// The same for a module, of so many bytes: its revision is another one for another module, so that a gateway that
-    /// has the revision has the module, too.
+    /// The same for a module, of so many bytes, after the configuration of that revision. If it says the same as that one
+    /// it has the same revision, else one that none before it had. A revision is another one for another module, so that a
+    /// gateway that has the revision has the module, too.
     ///
     /// # Errors
     /// There can be none for these imports.
@@ -59,11 +64,12 @@ impl Plugin {
         unknown_hosts: UnknownHosts,
         module: &str,
         bytes: usize,
+        newest: Option<u64>,
     ) -> Result<Self, PluginError> {
         let imports: Vec<_> = imports.iter().map(|import| Measured::of(import.borrow())).collect();
-        let everything = Self::of(Fitting::everything(&imports), unknown_hosts, module);
+        let everything = Self::of(Fitting::everything(&imports), unknown_hosts, module, newest);
         if let Ok(plugin) = everything
-            && plugin.json.len() <= bytes
+            && plugin.bytes <= bytes
         {
             return Ok(plugin);
         }
@@ -75,17 +81,23 @@ impl Plugin {
             imports: [(); 0],
         };
         let room = bytes.saturating_sub(serde_json::to_string(&envelope)?.len());
-        Self::of(Fitting::within(&imports, room)?, unknown_hosts, module)
+        Self::of(Fitting::within(&imports, room)?, unknown_hosts, module, newest)
     }
 
-    fn of(fitting: Fitting<'_>, unknown_hosts: UnknownHosts, module: &str) -> Result<Self, PluginError> {
+    fn of(
+        fitting: Fitting<'_>,
+        unknown_hosts: UnknownHosts,
+        module: &str,
+        newest: Option<u64>,
+    ) -> Result<Self, PluginError> {
         let Fitting { imports, paths, too_large } = fitting;
-        let paths = paths.into_list();
-        let mut config = PluginConfig { version: VERSION, revision: None, unknown_hosts, paths, imports };
-        config.revision = Some(revision(&serde_json::to_vec(&config)?, module));
+        let (paths, longest) = (paths.into_list(), Some(limits::REVISIONS));
+        let mut config = PluginConfig { version: VERSION, revision: longest, unknown_hosts, paths, imports };
+        let content = serde_json::to_vec(&config)?;
+        config.revision = Some(revision(&content, module, newest));
         let json = serde_json::to_string(&config)?;
         let table = RouteTable::from_json(json.as_bytes())?;
-        Ok(Self { json, table, too_large })
+        Ok(Self { json, bytes: content.len(), table, too_large })
     }
 
     /// What the filter finds wrong with an import that it is told of, at this place.
@@ -156,10 +168,4 @@ pub(super) fn chosen<'r>(errors: &[ImportError], index: usize, rule: &'r Rule) -
         }
     };
     chosen.map(|(position, action)| (action, refused(position, action))).collect()
-}
-
-/// A number that tells configurations apart, and the modules that they are for.
-fn revision(config: &[u8], module: &str) -> u64 {
-    let digest = Sha256::new().chain_update(config).chain_update(module).finalize();
-    digest.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte)) % limits::REVISIONS
 }

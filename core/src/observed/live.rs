@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::digest::Digest;
 use super::fields::without_additions;
-use crate::emit::kubernetes::{CLUSTER_LABEL, IMPORT_LABEL, MANAGED_BY_LABEL, MANAGER, NAMESPACE_LABEL};
+use crate::emit::kubernetes::{CLUSTER_LABEL, IMPORT_LABEL, MANAGED_BY_LABEL, MANAGER, NAMESPACE_LABEL, live_revision};
 use crate::snapshot::Key;
 
 /// An object of the API server, but for its content.
@@ -23,6 +23,8 @@ pub struct Live {
     pub deleting: bool,
     /// Of a route: whether istiod has heard of it as it is now.
     pub istiod: Istiod,
+    /// Of a filter: the revision of its configuration.
+    pub revision: Option<u64>,
     /// Of a Gateway: the listeners that name what istiod cannot have, which are certificates.
     pub unresolved: Box<[Box<str>]>,
     /// The import that it is for, if it is for one.
@@ -67,6 +69,7 @@ impl Live {
             has_additions: content.is_some() && without_additions(object).is_some(),
             deleting: metadata(object, "deletionTimestamp").is_some(),
             istiod: Istiod::of(object),
+            revision: live_revision(object),
             unresolved: unresolved(object),
             import: import(object).map(Box::new),
         }

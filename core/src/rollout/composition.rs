@@ -160,6 +160,12 @@ impl Rollout {
         carried
     }
 
+    /// The revision of the configuration that the next one of a namespace follows: of what was sent last, or what is there.
+    pub(super) fn newest_revision(&self, namespace: &Arc<str>) -> Option<u64> {
+        let sent = self.egresses.get(namespace).and_then(|egress| egress.filter.revision());
+        sent.or_else(|| self.objects.observed.get(&self.model.settings.filter.object_id(namespace))?.revision)
+    }
+
     /// The filter with these imports. Composing takes long where there are many, so it is done once.
     fn compose(&mut self, namespace: &Arc<str>, carried: &Carried) -> Composition {
         let Carried { imports, held } = carried;
@@ -181,7 +187,7 @@ impl Rollout {
         let refs: Vec<&Import> = imports.iter().map(|import| &**import).collect();
         let key = self.model.translator.steering_key();
         let FilterObject { object, revision, bytes, problems } =
-            filter_object(namespace, &refs, &self.model.settings, key);
+            filter_object(namespace, &refs, &self.model.settings, key, self.newest_revision(namespace));
         let digest = object
             .as_ref()
             .map_or_else(|| Digest::of_desired(&serde_json::Value::Null), |object| Digest::of_desired(&object.body));

@@ -205,12 +205,8 @@ impl Rollout {
         } else {
             filter.confirmed(grace, now)
         };
-        let past_ends = filter.past_ends(grace).filter(|then| *then > now && confirmed < u64::MAX);
-        let look_again = if is_behind {
-            Some(now + self.timing.lead)
-        } else {
-            filter.grace_ends(confirmed, grace, now).into_iter().chain(past_ends).min()
-        };
+        let look_again =
+            if is_behind { Some(now + self.timing.lead) } else { filter.grace_ends(confirmed, grace, now) };
         if let Some(then) = look_again {
             self.queue.add_at(Work::Reconcile(ReconcileKey::egress(namespace)), then);
         }
@@ -221,7 +217,7 @@ impl Rollout {
                     version.first.get_or_insert(1);
                 });
             }
-            if state.versions.confirm(confirmed, past_ends.is_none()) {
+            if state.versions.confirm(confirmed) {
                 self.queue.add(Work::Reconcile(ReconcileKey::import(import)));
             }
         }
@@ -265,7 +261,7 @@ impl Rollout {
     ) {
         // Only istiod makes gateways do anything.
         self.world.has_istiod |= reports.iter().any(|(_, report)| report.is_some());
-        let (grace, module) = (self.timing.grace, self.model.module.clone());
+        let module = self.model.module.clone();
         let Some(egress) = self.egresses.get_mut(namespace) else { return };
         if asked < egress.filter.heard_at {
             // It may be older than what is known.
@@ -273,7 +269,7 @@ impl Rollout {
             return;
         }
         let before = egress.filter.progress;
-        let progress = egress.filter.heard(reports, now, grace);
+        let progress = egress.filter.heard(reports, now);
         if egress.filter.reload.is_due(now, &module, progress) {
             tracing::info!(namespace = &**namespace, "a gateway could not fetch the module: it is told to try again");
             out.push(Command::Touch { id: self.model.settings.filter.object_id(namespace) });

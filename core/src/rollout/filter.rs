@@ -21,8 +21,6 @@ pub(super) const FOUND: u64 = 1;
 pub(super) struct Filter {
     /// What was sent, the oldest first.
     sent: Vec<Sent>,
-    /// When the first of that was found: others came before, and may be on their way yet. None: nobody was here before.
-    found: Option<Moment>,
     pub(super) take_over: TakeOver,
     /// What was composed last, so that it need not be composed again.
     pub(super) composed: Option<Composed>,
@@ -90,7 +88,6 @@ impl Filter {
     pub(super) fn new(seed: u64) -> Self {
         Self {
             sent: Vec::new(),
-            found: None,
             take_over: TakeOver::Pending,
             composed: None,
             pods: BTreeMap::new(),
@@ -106,14 +103,7 @@ impl Filter {
     /// Gateways may have a configuration with this revision from before.
     pub(super) fn found(&mut self, revision: u64, now: Moment) {
         self.sent = vec![Sent { number: FOUND, revision, at: now, written: Some(now) }];
-        self.found = Some(now);
         self.shipped = now;
-    }
-
-    /// Until when gateways may be told of what came before what was found. What a pod has tells nothing of that, as one of
-    /// these may have been alike.
-    pub(super) fn past_ends(&self, grace: Duration) -> Option<Moment> {
-        self.found.map(|found| found.max(self.behind_at) + grace)
     }
 
     /// When the next configuration may be sent.
@@ -179,52 +169,28 @@ impl Filter {
     }
 
     /// What pods have said. Gives how far the newest configuration is at those that are ready.
-    pub(super) fn heard(
-        &mut self,
-        reports: &[(GatewayPod, Option<GatewayReport>)],
-        now: Moment,
-        grace: Duration,
-    ) -> Progress {
+    pub(super) fn heard(&mut self, reports: &[(GatewayPod, Option<GatewayReport>)], now: Moment) -> Progress {
         self.heard_at = now;
         let revision = self.revision().unwrap_or_default();
         for (pod, report) in reports {
-            let Some(known) = self.pods.get(&pod.name) else { continue };
-            let number = report.as_ref().and_then(|report| self.number_of(report.revision?, known.number, now, grace));
-            if let Some(known) = self.pods.get_mut(&pod.name) {
-                known.answers = report.is_some();
-                known.number = number.or(known.number);
-                if known.answers {
-                    known.reported = number;
-                }
+            let number = report.as_ref().and_then(|report| self.number_of(report.revision?));
+            let Some(known) = self.pods.get_mut(&pod.name) else { continue };
+            known.answers = report.is_some();
+            known.number = number.or(known.number);
+            if known.answers {
+                known.reported = number;
             }
         }
         let ready = reports.iter().filter(|(pod, _)| pod.is_ready);
         let ready: Vec<_> = ready.map(|(pod, report)| (pod, report.as_ref())).collect();
-        let mut loaded = self.record.since_success(revision, &ready);
-        for (loaded, (pod, _)) in loaded.iter_mut().zip(&ready) {
-            let is_newest = self.pods.get(&pod.name).is_some_and(|pod| pod.reported == Some(self.number()));
-            if let Some(loaded) = loaded.as_mut().filter(|_| !is_newest) {
-                // What is alike may be an earlier one.
-                loaded.revision = None;
-            }
-        }
-        let progress = Progress::of(revision, &loaded);
+        let progress = Progress::of(revision, &self.record.since_success(revision, &ready));
         self.progress = Some(progress);
         progress
     }
 
-    /// The configuration that a pod has which tells its revision: the earliest that it may have, as the same content may
-    /// have been sent twice. After the grace it is the latest. Until the past ends, that of a pod that never had what was found,
-    /// or a later one, may be one of before.
-    fn number_of(&self, revision: u64, known: Option<u64>, now: Moment, grace: Duration) -> Option<u64> {
-        let least = known.unwrap_or_default();
-        let mut alike = self.sent.iter().filter(|sent| sent.revision == revision && sent.number >= least);
-        let first = alike.next()?;
-        let is_old = |sent: &&Sent| self.grace_of(sent, grace).is_some_and(|end| end <= now);
-        if known.is_none() && first.number > FOUND && self.past_ends(grace).is_some_and(|end| now < end) {
-            return None;
-        }
-        Some(alike.next_back().filter(is_old).unwrap_or(first).number)
+    /// The configuration with a revision, by its number.
+    fn number_of(&self, revision: u64) -> Option<u64> {
+        self.sent.iter().find(|sent| sent.revision == revision).map(|sent| sent.number)
     }
 
     /// Istiod is behind with a route of the namespace.
@@ -315,58 +281,22 @@ mod tests {
     fn a_pod_has_a_configuration_or_a_later_one() {
         let mut filter = mk_filter(&[7, 8, 9]);
         assert_eq!(confirmed(&filter, at(3)), 0, "it was not asked");
-        filter.heard(&[mk_report(8)], at(3), GRACE);
+        filter.heard(&[mk_report(8)], at(3));
         assert_eq!(confirmed(&filter, at(3)), 2, "the second");
         assert!(filter.is_in_force(1) && filter.is_in_force(2) && !filter.is_in_force(3));
-        filter.heard(&[(mk_pod("a"), Some(GatewayReport::default()))], at(4), GRACE);
+        filter.heard(&[(mk_pod("a"), Some(GatewayReport::default()))], at(4));
         assert!(!filter.is_in_force(1), "it has lost the filter");
-        filter.heard(&[mk_report(9)], at(5), GRACE);
+        filter.heard(&[mk_report(9)], at(5));
         filter.send_again(8);
         assert!(filter.is_in_force(3), "an older one is none of what it has");
         filter.send_again(9);
         assert!(!filter.is_in_force(1) && !filter.is_written(), "somebody took away what was written");
         filter.written(at(6));
         let mut filter = mk_filter(&[7, 8, 9]);
-        filter.heard(&[mk_report(8)], at(6), GRACE);
+        filter.heard(&[mk_report(8)], at(6));
         assert_eq!(confirmed(&filter, at(99)), 2, "one that answers is waited for");
-        filter.heard(&[(mk_pod("a"), None)], at(99), GRACE);
+        filter.heard(&[(mk_pod("a"), None)], at(99));
         assert_eq!(confirmed(&filter, at(99)), 3, "one that does not has it after the grace");
-    }
-
-    #[test]
-    fn the_same_content_sent_twice_is_the_earlier_until_the_grace() {
-        let mut filter = mk_filter(&[7, 8, 7]);
-        filter.heard(&[mk_report(7)], at(3), GRACE);
-        assert_eq!(confirmed(&filter, at(3)), 1, "the one between may be under way");
-        let mut other = mk_filter(&[7, 8, 7]);
-        other.heard(&[mk_report(8)], at(3), GRACE);
-        other.heard(&[mk_report(7)], at(4), GRACE);
-        assert_eq!(confirmed(&other, at(4)), 3, "it had the one between");
-        filter.heard(&[mk_report(7)], at(2) + GRACE, GRACE);
-        assert_eq!(confirmed(&filter, at(2) + GRACE), 3, "it is long ago");
-    }
-
-    #[test]
-    fn what_a_pod_has_may_be_of_before_what_was_found() {
-        let mk_found = || {
-            let mut filter = mk_filter(&[]);
-            filter.found(7, at(0));
-            filter.send(8, at(1));
-            filter.written(at(1));
-            filter
-        };
-        let mut filter = mk_found();
-        let progress = filter.heard(&[mk_report(8)], at(2), GRACE);
-        assert!(!filter.is_in_force(2), "it may have it from before, and is about to be told of what was found");
-        assert_eq!((confirmed(&filter, at(2)), progress.is_awaited()), (0, true));
-        filter.heard(&[mk_report(7)], at(3), GRACE);
-        filter.heard(&[mk_report(8)], at(4), GRACE);
-        assert!(filter.is_in_force(2), "it has had what was found");
-        let mut filter = mk_found();
-        filter.send(9, at(0) + GRACE);
-        filter.written(at(0) + GRACE);
-        filter.heard(&[mk_report(9)], at(0) + GRACE, GRACE);
-        assert!(filter.is_in_force(3), "what was before is past: it is believed at once, however new it is");
     }
 
     #[test]
@@ -377,10 +307,6 @@ mod tests {
         assert_eq!(confirmed(&filter, at(41)), 0, "istiod has only just told gateways");
         assert_eq!(filter.grace_ends(0, GRACE, at(41)), Some(at(40) + GRACE));
         assert_eq!(confirmed(&filter, at(40) + GRACE), 2, "a grace later");
-        let mut again = mk_filter(&[7, 8, 7]);
-        again.istiod_is_behind(at(40));
-        again.heard(&[mk_report(7)], at(41), GRACE);
-        assert_eq!(confirmed(&again, at(41)), 1, "the one between may still come");
     }
 
     #[test]

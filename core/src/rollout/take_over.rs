@@ -157,7 +157,8 @@ impl Rollout {
         let newest = self.newest_of(namespace);
         let refs: Vec<&Import> = newest.iter().map(|import| &**import).collect();
         let steering_key = self.model.translator.steering_key();
-        let filter = filter_object(namespace, &refs, &self.model.settings, steering_key);
+        let filter =
+            filter_object(namespace, &refs, &self.model.settings, steering_key, self.newest_revision(namespace));
         let has_routes = |import: &Arc<Import>| {
             let state = self.imports.get(namespace, &import.key.name);
             state.is_some_and(|state| state.versions.has_live_routes(import, &self.model.settings))

@@ -293,15 +293,14 @@ impl Versions {
         newest.import.as_ref().map(|import| &*import.wire.hostnames)
     }
 
-    /// Every gateway has a configuration with this number, or a later one: what only older ones carried goes, and what was
-    /// found from before if that is past. Returns whether anything does.
-    pub(super) fn confirm(&mut self, number: u64, is_past: bool) -> bool {
+    /// Every gateway has a configuration with this number, or a later one: what only older ones carried goes. Returns
+    /// whether anything does.
+    pub(super) fn confirm(&mut self, number: u64) -> bool {
         // What was found from before is in force until something later is.
         let in_force = |version: &Version| version.first.is_some_and(|first| 0 < first && first <= number);
         let Some(newest) = self.list.iter().rposition(in_force) else { return false };
         let mut is_news = false;
-        let goes = |version: &&mut Version| version.stage == Stage::Ready && (is_past || version.first != Some(0));
-        for version in self.list.iter_mut().take(newest).filter(goes) {
+        for version in self.list.iter_mut().take(newest).filter(|version| version.stage == Stage::Ready) {
             version.stage = Stage::Closing;
             is_news = true;
         }

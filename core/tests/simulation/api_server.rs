@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mcwan_core::api::RouteKind;
-use mcwan_core::emit::kubernetes::{IMPORT_LABEL, NAMESPACE_LABEL, NO_ADDRESS};
+use mcwan_core::emit::kubernetes::{IMPORT_LABEL, NAMESPACE_LABEL, NO_ADDRESS, live_revision};
 use mcwan_core::emit::object::{Kind, ObjectId};
 use mcwan_core::moment::Moment;
 use mcwan_core::observed::{Digest, Istiod, Live, Owner};
@@ -81,6 +81,7 @@ impl Stored {
                 Some(observed) if observed < self.generation => Istiod::Behind,
                 Some(_) => Istiod::UpToDate,
             },
+            revision: live_revision(&self.body),
             unresolved: Box::default(),
             import: import_of(&self.body).map(Box::new),
         }

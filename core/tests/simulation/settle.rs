@@ -15,6 +15,9 @@ use serde_json::Value;
 use crate::replica::{self, Lack, Replica};
 use crate::world::{World, conditions};
 
+/// The annotation of a filter with the digest of its configuration.
+const CONFIG_DIGEST: &str = "mc-wan.l7mp.io/config-digest";
+
 /// For how long nothing is written where nothing happens: by then each of its own waits is long over.
 const QUIET_MINUTES: Duration = Duration::from_mins(10);
 
@@ -114,13 +117,16 @@ impl World {
             if id.kind == Kind::HttpRoute {
                 routes.extend(rules(&body));
             } else {
-                wanted.insert((id.kind, id.key.clone()), Digest::of_desired(&body));
+                wanted.insert((id.kind, id.key.clone()), Digest::of_desired(&without_revision(&body)));
             }
         }
         let mut found_routes = Vec::new();
         for kind in Kind::ALL {
             for (key, stored) in self.api.list(Watched::Emitted(kind)) {
-                let Some(found) = stored.ours else { continue };
+                let Some(mut found) = stored.ours else { continue };
+                if kind == Kind::WasmPlugin {
+                    found = Digest::of_desired(&without_revision(&stored.body));
+                }
                 if kind == Kind::HttpRoute {
                     found_routes.extend(rules(&stored.body));
                 } else if wanted.remove(&(kind, key.clone())) != Some(found) {
@@ -140,6 +146,15 @@ impl World {
         }
         Ok(())
     }
+}
+
+/// What an object says; of a filter without what tells how often it has changed: the fresh replica has compared that.
+fn without_revision(body: &Value) -> Value {
+    let mut body = body.clone();
+    for (place, field) in [("/spec/pluginConfig", "revision"), ("/metadata/annotations", CONFIG_DIGEST)] {
+        body.pointer_mut(place).and_then(Value::as_object_mut).and_then(|fields| fields.remove(field));
+    }
+    body
 }
 
 /// The rules of a route, each with what holds for the whole: in which of several routes a rule stands does not matter.

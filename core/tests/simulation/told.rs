@@ -280,7 +280,8 @@ impl Told {
 
 /// The filter with these imports.
 fn filter(imports: &[&Import]) -> Plugin {
-    Plugin::for_module(imports, UnknownHosts::Pass, "", limits::WASM_PLUGIN_CONFIG_BYTES).expect("what fits is told")
+    Plugin::for_module(imports, UnknownHosts::Pass, "", limits::WASM_PLUGIN_CONFIG_BYTES, None)
+        .expect("what fits is told")
 }
 
 /// What becomes of these requests where the filter has one import alone.

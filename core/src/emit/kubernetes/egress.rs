@@ -63,7 +63,7 @@ pub fn egress_objects(
         wasm.iter().map(|import| EgressImport { wanted: import, versions: vec![import], recovered: &[] }).collect();
     let (mut objects, mut problems) = egress_gateways(namespace, &served, &native, settings);
     if objects.iter().any(|object| *object.id.key.name == *names::EGRESS_GATEWAY && object.id.kind == Kind::Gateway) {
-        let filter = filter::filter_object(namespace, &wasm, settings, key);
+        let filter = filter::filter_object(namespace, &wasm, settings, key, None);
         problems.extend(filter.problems);
         objects.extend(filter.object);
     }

@@ -88,11 +88,24 @@ pub struct FilterObject {
 /// The annotation of a filter that says that we composed its configuration: a keyed digest of it.
 const SEAL: &str = "mc-wan.l7mp.io/config-digest";
 
-/// The filter for imports, the oldest first; those that it has no room for answer 500.
-pub fn filter_object(namespace: &str, imports: &[&Import], settings: &Settings, key: &SteeringKey) -> FilterObject {
+/// The filter for imports, the oldest first, after the one whose configuration has the revision `newest`; those that it has
+/// no room for answer 500.
+pub fn filter_object(
+    namespace: &str,
+    imports: &[&Import],
+    settings: &Settings,
+    key: &SteeringKey,
+    newest: Option<u64>,
+) -> FilterObject {
     let mut filter = FilterObject::default();
-    filter.object = object(namespace, imports, settings, key, &mut filter);
+    filter.object = object(namespace, imports, settings, key, newest, &mut filter);
     filter
+}
+
+/// The revision of the configuration of a live filter, whoever wrote it.
+pub fn live_revision(live: &Value) -> Option<u64> {
+    let kinds = [FilterKind::WasmPlugin, FilterKind::TrafficExtension];
+    kinds.iter().find_map(|kind| live.pointer(kind.config_pointer())?.get("revision")?.as_u64())
 }
 
 /// What a live filter tells its imports, if we told it so: who may write to the namespace might have changed it.
@@ -112,14 +125,15 @@ fn object(
     imports: &[&Import],
     settings: &Settings,
     key: &SteeringKey,
+    newest: Option<u64>,
     filter: &mut FilterObject,
 ) -> Option<Object> {
     let module = settings.module.to_string();
-    let plugin = Plugin::for_module(imports, UnknownHosts::Pass, &module, limits::WASM_PLUGIN_CONFIG_BYTES);
+    let plugin = Plugin::for_module(imports, UnknownHosts::Pass, &module, limits::WASM_PLUGIN_CONFIG_BYTES, newest);
     let plugin = plugin.inspect_err(|error| filter.problems.extend(error.problems(imports))).ok()?;
     filter.problems.extend(plugin.problems(imports));
     filter.revision = plugin.table.revision().unwrap_or_default();
-    filter.bytes = plugin.json.len();
+    filter.bytes = plugin.bytes;
     let config: Value = serde_json::from_str(&plugin.json).ok()?;
     let sealed = seal(namespace, &config, key);
     let Module { url, sha256 } = &settings.module;

@@ -124,7 +124,7 @@ pub(crate) struct Egress {
 pub(crate) fn egress_objects(namespace: &str, imports: &[&Import], settings: &Settings) -> Egress {
     let key = "0123456789abcdef".parse().unwrap();
     let (objects, problems) = kubernetes::egress_objects(namespace, imports, settings, &key);
-    Egress { objects, problems, filter: kubernetes::filter_object(namespace, imports, settings, &key) }
+    Egress { objects, problems, filter: kubernetes::filter_object(namespace, imports, settings, &key, None) }
 }
 
 pub(crate) fn settings(data_plane: DataPlane) -> Settings {

@@ -52,7 +52,11 @@ impl Versions {
     }
 }
 
-/// What our field manager has applied, without what differs each time that an object is made.
+/// The annotation of a filter with the digest of its configuration.
+const CONFIG_DIGEST: &str = "mc-wan.l7mp.io/config-digest";
+
+/// What our field manager has applied, without what differs each time that an object is made, and without what tells how often
+/// a filter has changed.
 pub(crate) type Emitted = BTreeMap<String, Value>;
 
 pub(crate) async fn emitted(client: &Client) -> Result<Emitted> {
@@ -114,6 +118,9 @@ fn essence(mut object: DynamicObject) -> Result<Value> {
     }
     if let Some(object) = object.as_object_mut() {
         object.remove("status");
+    }
+    for (place, field) in [("/spec/pluginConfig", "revision"), ("/metadata/annotations", CONFIG_DIGEST)] {
+        object.pointer_mut(place).and_then(Value::as_object_mut).and_then(|fields| fields.remove(field));
     }
     Ok(object)
 }

@@ -115,7 +115,7 @@ fn what_is_measured_counts_among_the_bytes_of_a_config() {
     let imports = [world.payment()];
     let whole = Plugin::new(&imports, UnknownHosts::Pass).unwrap().json.len();
     for (bytes, is_whole) in [(whole + 16, true), (whole - 200, false)] {
-        let plugin = Plugin::for_module(&imports, UnknownHosts::Pass, "", bytes).unwrap();
+        let plugin = Plugin::for_module(&imports, UnknownHosts::Pass, "", bytes, None).unwrap();
         assert!(plugin.json.len() <= bytes, "{bytes}");
         assert_eq!(plugin.problems(&imports).is_empty(), is_whole, "{bytes}");
         assert_eq!(plugin.json.contains("paths"), is_whole, "{bytes}");
