@@ -54,8 +54,8 @@ impl Plugin {
     }
 
     /// The same for a module, of so many bytes, after the configuration of that revision. If it says the same as that one
-    /// it has the same revision, else one that none before it had. A revision is another one for another module, so that a
-    /// gateway that has the revision has the module, too.
+    /// it has the same revision, else none of those before. A revision is another one for another module, so that a gateway
+    /// that has the revision has the module, too.
     ///
     /// # Errors
     /// There can be none for these imports.

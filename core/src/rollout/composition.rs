@@ -160,10 +160,12 @@ impl Rollout {
         carried
     }
 
-    /// The revision of the configuration that the next one of a namespace follows: of what was sent last, or what is there.
+    /// The revision of the configuration that the next one of a namespace follows: of what was sent last, or of what is there,
+    /// as one who led before may have written it since. The greater one counts more changes.
     pub(super) fn newest_revision(&self, namespace: &Arc<str>) -> Option<u64> {
         let sent = self.egresses.get(namespace).and_then(|egress| egress.filter.revision());
-        sent.or_else(|| self.objects.observed.get(&self.model.settings.filter.object_id(namespace))?.revision)
+        let live = self.objects.observed.get(&self.model.settings.filter.object_id(namespace));
+        sent.max(live.and_then(|live| live.revision))
     }
 
     /// The filter with these imports. Composing takes long where there are many, so it is done once.

@@ -108,12 +108,12 @@ impl Filter {
 
     /// When the next configuration may be sent.
     pub(super) fn next(&self) -> Moment {
-        self.sent.last().filter(|sent| sent.number > 0).map_or(Moment::START, |sent| sent.at + FILTER_PERIOD)
+        self.sent.last().map_or(Moment::START, |sent| sent.at + FILTER_PERIOD)
     }
 
     /// A configuration with this revision is about to be sent, or is known to be there. Gives its number.
     pub(super) fn send(&mut self, revision: u64, now: Moment) -> u64 {
-        if let Some(newest) = self.sent.last().filter(|newest| newest.revision == revision && newest.number > 0) {
+        if let Some(newest) = self.sent.last().filter(|newest| newest.revision == revision) {
             return newest.number;
         }
         let number = self.number() + 1;

@@ -11,6 +11,7 @@ mod pods;
 mod quality;
 mod readiness;
 mod registry;
+mod revisions;
 mod routes;
 mod sla;
 mod tightening;

@@ -271,8 +271,8 @@ fn a_filter_that_is_as_it_was_is_not_in_force_yet() {
     }
 }
 
-/// The same where the last leader undoes it: who takes over finds a filter that pods may seem to have, and yet be told of one
-/// in between.
+/// The same where the last leader undoes it: who takes over finds a filter that is as one that pods have, which are yet to be
+/// told of one in between.
 #[test]
 fn a_filter_that_is_found_tells_nothing_of_those_before() {
     let wish = |timeout| import(0, &[rule(0, Backend::Tier(0), Extra::Timeout(timeout))]);

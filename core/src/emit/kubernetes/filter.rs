@@ -79,7 +79,7 @@ pub struct FilterObject {
     pub object: Option<Object>,
     /// What its gauge says while it is in force.
     pub revision: u64,
-    /// The size of its configuration.
+    /// The bytes of its configuration ([`Plugin::bytes`]).
     pub bytes: usize,
     /// What is wrong with imports, whose hosts others have or that it has no room for.
     pub problems: Vec<Problem>,

@@ -7,8 +7,8 @@ use sha2::{Digest, Sha256};
 /// after 65,536: by then no gateway has the first any more.
 const CONTENT_BITS: u32 = 32;
 
-/// The revision of a configuration for a module, after the one with the revision `newest`: the same if it says the same, and
-/// otherwise none of those before, though one of these may have said the same.
+/// The revision of a configuration for a module, after the one with the revision `newest`: the same if it says the same, by
+/// its digest, and otherwise none of those before, though one of these may have said the same.
 pub(super) fn revision(config: &[u8], module: &str, newest: Option<u64>) -> u64 {
     let digest = Sha256::new().chain_update(config).chain_update(module).finalize();
     let content = digest.iter().take(4).fold(0, |number, byte| number << 8 | u64::from(*byte));

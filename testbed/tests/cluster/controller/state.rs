@@ -55,8 +55,7 @@ impl Versions {
 /// The annotation of a filter with the digest of its configuration.
 const CONFIG_DIGEST: &str = "mc-wan.l7mp.io/config-digest";
 
-/// What our field manager has applied, without what differs each time that an object is made, and without what tells how often
-/// a filter has changed.
+/// What our field manager has applied, without what differs each time that an object is made or a filter changes.
 pub(crate) type Emitted = BTreeMap<String, Value>;
 
 pub(crate) async fn emitted(client: &Client) -> Result<Emitted> {
