@@ -146,6 +146,9 @@ impl World {
                         self.check.wrongs.push(format!("unsound: a filter is sent while the module is {module:?}"));
                     }
                     self.shows_no_secret(&object);
+                    if object.id.kind == Kind::ExportedService && uid.is_none() {
+                        self.is_routed(&object.id);
+                    }
                     Request::Apply { object, desired, uid }
                 }
                 Command::Delete { id, live } => Request::Delete { id, live },
@@ -184,9 +187,6 @@ impl World {
                     let result = self.api.apply(&id, &object.body, desired, uid.as_deref(), self.now);
                     let outcome = if result.is_ok() { "applied" } else { "NOT APPLIED" };
                     self.note(|| format!("{outcome} {} {} by {place}", id.kind.name(), id.key));
-                    if id.kind == Kind::ExportedService && uid.is_none() && result.is_ok() {
-                        self.announced(&id);
-                    }
                     self.is_heard(&id);
                     if id.kind == Kind::WasmPlugin && result.is_ok() {
                         self.plugin_written(&id, self.replicas[place].term == term);
@@ -296,8 +296,9 @@ impl World {
         }
     }
 
-    /// Other clusters hear of an export: the gateways must know its routes.
-    pub(super) fn announced(&mut self, id: &ObjectId) {
+    /// Other clusters are to hear of an export: the gateways must know its routes. They may have forgotten them once that is
+    /// carried out, as it was withdrawn.
+    fn is_routed(&mut self, id: &ObjectId) {
         let host = mcwan_policy::canonical_host("a", id.key.name.rsplit('.').next().unwrap_or_default());
         let ready = self.pods.values().filter(|pod| pod.gateway == INGRESS && pod.stage == Stage::Ready);
         for pod in ready.filter(|_| self.script.pace == Pace::Kept) {
