@@ -143,7 +143,8 @@ fn is_as_it_was(metadata: &ObjectMeta, patch: &StatusPatch) -> bool {
     metadata.uid == patch.uid && metadata.resource_version.as_deref() == version
 }
 
-/// Takes in conditions that were written: their echo may be long in coming.
+/// Takes in conditions that were written: their echo may be long in coming. An object may have gone since, and another one of its
+/// name be there, which was told nothing.
 pub(super) fn remember(snapshot: &mut Snapshot, patch: &StatusPatch) {
     let Key { namespace, name } = &patch.key;
     if let (StatusKind::Route(kind), Some(Value::Array(told))) = (patch.kind, patch.body.pointer("/status/parents"))
@@ -169,22 +170,28 @@ pub(super) fn remember(snapshot: &mut Snapshot, patch: &StatusPatch) {
         return;
     }
     let Ok(written) = Vec::<Condition>::deserialize(conditions) else { return };
+    let is_it = |metadata: &ObjectMeta| metadata.uid == patch.uid;
     match patch.kind {
         StatusKind::ServiceImport => {
-            if let Some(import) = snapshot.service_imports.get_mut(namespace, name) {
+            let readable = snapshot.service_imports.get_mut(namespace, name);
+            let unreadable = snapshot.unreadable_imports.get_mut(namespace, name);
+            if let Some(import) = readable.filter(|import| is_it(&import.metadata)) {
                 import.status = Some(ServiceImportStatus { conditions: written });
-            } else if let Some(unreadable) = snapshot.unreadable_imports.get_mut(namespace, name) {
+            } else if let Some(unreadable) = unreadable.filter(|unreadable| is_it(&unreadable.metadata)) {
                 unreadable.conditions = written;
             }
         }
         StatusKind::Route(_) | StatusKind::OpenshiftRoute | StatusKind::Pod => {}
         StatusKind::WanPolicy => {
-            if let Some(policy) = snapshot.wan_policies.get_mut(namespace, name) {
+            if let Some(policy) = snapshot.wan_policies.get_mut(namespace, name)
+                && is_it(&policy.metadata)
+            {
                 policy.status = Some(WanPolicyStatus { conditions: written });
             }
         }
         StatusKind::ClusterConnection => {
             if let Some(connection) = snapshot.cluster_connections.get_mut(namespace, name)
+                && is_it(&connection.metadata)
                 && let Some(Ok(status)) = patch.body.get("status").map(ClusterConnectionStatus::deserialize)
             {
                 connection.status = Some(status);
@@ -192,17 +199,61 @@ pub(super) fn remember(snapshot: &mut Snapshot, patch: &StatusPatch) {
         }
         StatusKind::McsServiceImport(_) => {
             if let Some(import) = snapshot.mcs_service_imports.get_mut(namespace, name)
+                && is_it(&import.metadata)
                 && let Some(Ok(status)) = patch.body.get("status").map(McsServiceImportStatus::deserialize)
             {
                 import.status = status;
             }
         }
         StatusKind::ServiceExport(_) => {
-            if let Some(export) = snapshot.service_exports.get_mut(namespace, name) {
+            if let Some(export) = snapshot.service_exports.get_mut(namespace, name)
+                && is_it(&export.metadata)
+            {
                 let conditions = &mut export.status.conditions;
                 conditions.retain(|known| !written.iter().any(|new| new.type_ == known.type_));
                 conditions.extend(written);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::McsVersion;
+
+    fn mk<T: serde::de::DeserializeOwned>(kind: &str, uid: &str) -> T {
+        let object = json!({"apiVersion": "v1", "kind": kind, "metadata": {"namespace": "a", "name": "x", "uid": uid}, "spec": {}});
+        serde_json::from_value(object).unwrap()
+    }
+
+    /// Somebody deletes an object and makes it anew while its status is being written.
+    #[test]
+    fn what_was_said_of_an_object_that_is_gone_is_not_said_of_the_next() {
+        let key = Key::new("a", "x");
+        let mut snapshot = Snapshot::default();
+        snapshot.service_imports.insert(mk("ServiceImport", "new"));
+        snapshot.service_exports.insert(mk("ServiceExport", "new"));
+        snapshot.mcs_service_imports.insert(&key, mk("ServiceImport", "new"));
+        let condition = json!({"type": "Ready", "status": "True", "reason": "Ready", "message": "it is", "lastTransitionTime": "2026-11-26T08:00:00Z"});
+        let body = json!({"status": {"conditions": [condition]}});
+        for (uid, told) in [("old", 0), ("new", 1)] {
+            for kind in [
+                StatusKind::ServiceImport,
+                StatusKind::ServiceExport(McsVersion::V1Beta1),
+                StatusKind::McsServiceImport(McsVersion::V1Beta1),
+            ] {
+                let (key, uid, body) = (key.clone(), Some(uid.to_owned()), body.clone());
+                remember(&mut snapshot, &StatusPatch { kind, key, uid, body, news: Vec::new() });
+            }
+            let import = snapshot.service_imports.get("a", "x").unwrap().status.as_ref();
+            assert_eq!(import.map_or(0, |status| status.conditions.len()), told, "{uid}: ServiceImport");
+            let export = snapshot.service_exports.get("a", "x").unwrap();
+            assert_eq!(export.status.conditions.len(), told, "{uid}: ServiceExport");
+            let shown = snapshot.mcs_service_imports.get("a", "x").unwrap();
+            assert_eq!(shown.status.conditions.len(), told, "{uid}: ServiceImport of the Multi-Cluster Services API");
         }
     }
 }
