@@ -102,10 +102,11 @@ pub fn filter_object(
     filter
 }
 
-/// The revision of the configuration of a live filter, whoever wrote it.
+/// The revision of the configuration of a live filter, whoever wrote it; none if it is none that a filter takes.
 pub fn live_revision(live: &Value) -> Option<u64> {
     let kinds = [FilterKind::WasmPlugin, FilterKind::TrafficExtension];
-    kinds.iter().find_map(|kind| live.pointer(kind.config_pointer())?.get("revision")?.as_u64())
+    let revision = kinds.iter().find_map(|kind| live.pointer(kind.config_pointer())?.get("revision")?.as_u64());
+    revision.filter(|revision| *revision < limits::REVISIONS)
 }
 
 /// What a live filter tells its imports, if we told it so: who may write to the namespace might have changed it.
