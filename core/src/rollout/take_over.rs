@@ -150,7 +150,7 @@ impl Rollout {
         }
         let key = ReconcileKey::egress(namespace);
         let id = self.model.settings.filter.object_id(namespace);
-        if !self.is_there(&id) || !self.has(Safeguard::Recovery) {
+        if !self.has(Safeguard::Recovery) {
             self.taken_over(namespace, TakeOver::Done);
             return;
         }
@@ -169,6 +169,7 @@ impl Rollout {
             self.everything_is_in_force(namespace, filter.revision, now);
             return;
         }
+        // One that is not there may have been written a moment ago: watches tell that later.
         if let Some(egress) = self.egresses.get_mut(namespace) {
             egress.filter.take_over = TakeOver::Reading;
         }
@@ -302,11 +303,16 @@ impl Rollout {
 
 impl Versions {
     /// Whether the live routes have every rule of an import, and lead to what it leads to: a filter tells neither for which
-    /// ports it is nor what is behind a target.
+    /// ports it is nor what is behind a target. Of one without any, what its tiers lead to is written.
     fn has_live_routes(&self, import: &Import, settings: &Settings) -> bool {
         let nothing = Recovered::default();
         let found = self.recovered.as_deref().unwrap_or(&nothing);
-        self.is_live || routes_of(import, settings, &mut Places::new()).is_within(found)
+        let is_backed = |newest: &Version| match newest.stage {
+            Stage::Backing(progress) => progress.written.is_some(),
+            _ => true,
+        };
+        self.is_live
+            || self.newest().is_none_or(is_backed) && routes_of(import, settings, &mut Places::new()).is_within(found)
     }
 }
 

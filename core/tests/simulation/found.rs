@@ -287,3 +287,29 @@ fn a_filter_that_is_found_tells_nothing_of_those_before() {
         holds(Pace::Kept, &steps);
     }
 }
+
+/// Services that the API server refuses are waited for by who takes over, too, though the filter is as it is to be: it names
+/// none of them yet.
+#[test]
+fn who_takes_over_waits_for_services_that_no_rule_names_yet() {
+    let wish = |ports: &[u16]| ExportWish { ports: ports.to_vec(), pods: 2, default_tier: None, is_headless: false };
+    let steps = [
+        (Duration::ZERO, Step::Export(1, 0, wish(&[9090]))),
+        (3 * SECOND, Step::Refuse(Kind::Service, None, 7 * SECOND)),
+        (Duration::ZERO, Step::Export(0, 0, wish(&[8080]))),
+        (SOON, Step::Die),
+        (3 * SECOND, import(0, &[rule(0, Backend::Tier(1), Extra::Timeout(2))])),
+    ];
+    holds(Pace::Kept, &steps);
+}
+
+/// A filter that a leader wrote at the very end is read by the next one, though no watch has told of it yet.
+#[test]
+fn who_takes_over_reads_a_filter_that_was_just_written() {
+    let steps = [
+        (SECOND, export(3)),
+        (Duration::ZERO, import(3, &[rule(0, Backend::Tier(0), Extra::Nothing)])),
+        (Duration::from_millis(30), Step::Die),
+    ];
+    holds(Pace::Kept, &steps);
+}
