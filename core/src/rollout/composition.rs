@@ -224,9 +224,9 @@ fn held<'a>(imports: &[(&'a Key, &Versions)]) -> BTreeSet<&'a Key> {
         }
     }
     let mut held = BTreeSet::new();
-    let is_held = |(import, lost, _): &(&Key, BTreeSet<String>, _), awaited: &[(&Key, BTreeSet<&String>)]| {
+    let is_held = |(_, lost, _): &(&Key, BTreeSet<String>, _), awaited: &[(&Key, BTreeSet<&String>)]| {
         let is_lost = |host: &&String| lost.iter().any(|lost| have_common_host(lost, host));
-        awaited.iter().any(|(other, hosts)| other != import && hosts.iter().any(is_lost))
+        awaited.iter().any(|(_, hosts)| hosts.iter().any(is_lost))
     };
     while let Some(next) = losing.iter().position(|one| is_held(one, &awaited)) {
         let (import, _, gained) = losing.swap_remove(next);

@@ -313,3 +313,21 @@ fn who_takes_over_reads_a_filter_that_was_just_written() {
     ];
     holds(Pace::Kept, &steps);
 }
+
+/// An import that gives up a host and wants it back keeps it meanwhile.
+#[test]
+fn an_import_keeps_a_host_that_it_gets_back() {
+    // Without rules, it needs nothing, so it is ready at once.
+    let wish = ExportWish { ports: vec![8080], pods: 2, default_tier: None, is_headless: false };
+    let steps = [
+        (SECOND, Step::Export(0, 0, wish)),
+        (SECOND, export(1)),
+        (SECOND, with_hosts(0, &[0], 1)),
+        (SECOND, import(1, &[])),
+        (10 * SECOND, with_hosts(1, &[0], 2)),
+        (SOON, Step::NoImport(0)),
+        (Duration::ZERO, with_hosts(0, &[1], 2)),
+        (SOON / 2, with_hosts(1, &[], 3)),
+    ];
+    holds(Pace::Kept, &steps);
+}
