@@ -331,3 +331,18 @@ fn an_import_keeps_a_host_that_it_gets_back() {
     ];
     holds(Pace::Kept, &steps);
 }
+
+/// Clients keep what they call while every port of a service is another one, and what shows them its address, though somebody
+/// deletes that then.
+#[test]
+fn clients_keep_what_they_call_while_all_ports_become_others() {
+    let wish = |port| ExportWish { ports: vec![port], pods: 2, default_tier: Some(0), is_headless: false };
+    for gap in [0, 100, 1_000] {
+        let steps = [
+            (Duration::ZERO, Step::Export(1, 0, wish(9090))),
+            (6 * SECOND, Step::Export(1, 0, wish(8080))),
+            (Duration::from_millis(gap), Step::NoClient(0, Kind::McsServiceImport)),
+        ];
+        holds(Pace::Kept, &steps);
+    }
+}
