@@ -58,6 +58,7 @@ impl Rollout {
     /// Changes may have changed what is said.
     pub(super) fn report_affected(&mut self, changes: &[Change], affected: &Affected) {
         let touched = changes.iter().filter_map(|change| match change {
+            Change::PolicyStatus(key) => Some(StatusKey::Policy(key.clone())),
             Change::ImportStatus(key) => Some(StatusKey::Import(key.clone())),
             Change::Route(route) => Some(StatusKey::Route(route.clone())),
             Change::OpenshiftRoute(key) | Change::OpenshiftRouteStatus(key) => {

@@ -68,6 +68,8 @@ pub enum InputKind {
 pub enum Change {
     /// Everything.
     Everything,
+    /// The status of a `WANPolicy`, and nothing else of it.
+    PolicyStatus(Key),
     /// The egress gateways of a namespace in another cluster.
     RemoteEgress(Arc<str>),
     /// A `ServiceImport`.
@@ -127,7 +129,10 @@ impl Snapshot {
         match input {
             Input::WanPolicy(policy) => {
                 let same = |old: &WanPolicy, new: &WanPolicy| is_same(old, new) && old.spec == new.spec;
-                changed(put(&mut self.wan_policies, policy, same), |_| Change::Everything)
+                let key = Key::of(&policy.metadata);
+                vec![
+                    put(&mut self.wan_policies, policy, same).map_or(Change::PolicyStatus(key), |_| Change::Everything),
+                ]
             }
             Input::ServiceImport(import) => {
                 let key = Key::of(&import.metadata);

@@ -170,6 +170,7 @@ impl Translator {
         match change {
             // The one is looked at by itself, the other says nothing of what is wanted.
             Change::Everything
+            | Change::PolicyStatus(_)
             | Change::ImportStatus(_)
             | Change::McsImportStatus(_)
             | Change::ConnectionStatus(_)

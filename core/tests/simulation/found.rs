@@ -346,3 +346,10 @@ fn clients_keep_what_they_call_while_all_ports_become_others() {
         holds(Pace::Kept, &steps);
     }
 }
+
+/// What a tier is told is told of its last generation, though that says what an earlier one said.
+#[test]
+fn a_tier_that_is_as_it_was_is_told_so() {
+    let steps = [(SECOND, Step::Tier(0, 31_113)), (Duration::ZERO, Step::Tier(0, 31_111))];
+    holds(Pace::Kept, &steps);
+}
