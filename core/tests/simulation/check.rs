@@ -107,15 +107,24 @@ impl Check {
         }
     }
 
+    /// Nothing more is seen until then.
+    pub(crate) fn blind(&mut self, now: Moment, unseen: Moment) {
+        if now <= self.breaking {
+            self.breaking = unseen;
+        }
+    }
+
     /// A tier has another port since then.
     pub(crate) fn move_tier(&mut self, since: Moment) {
         self.moving = self.moving.max(since + AFTER_TIER);
     }
 
-    /// Something is refused for so long. What was ready before holds for the grace.
-    pub(crate) fn refuse(&mut self, kind: Kind, import: Option<&Key>, now: Moment, until: Moment) {
+    /// Something is refused for so long, after an outage that ended then. What was ready before holds for the grace, and the
+    /// outage was part of it where something was to be written by then.
+    pub(crate) fn refuse(&mut self, kind: Kind, import: Option<&Key>, now: Moment, outage: Moment, until: Moment) {
         if is_routed_by(kind) {
-            self.promise_nothing(import, now + GRACE, until);
+            let is_over = outage == Moment::START || outage + GRACE <= now;
+            self.promise_nothing(import, if is_over { now + GRACE } else { now }, until);
         }
     }
 
@@ -289,8 +298,12 @@ impl Check {
         let Some(owner) = owner else { return false };
         let is_refused = self.is_refused(owner, now);
         match outcome {
-            Outcome::Reached { .. } => false,
-            Outcome::Replied { status, .. } => *status == 500 && (is_refused || self.pace == Pace::Late),
+            Outcome::Reached { target, .. } => {
+                is_refused && told.says_in_part(owner, self.held(owner), request, target)
+            }
+            Outcome::Replied { status, .. } => {
+                *status == 500 && (is_refused || self.pace == Pace::Late || !self.established.contains(owner))
+            }
             Outcome::Lost { .. } | Outcome::Unknown => {
                 let has_port = |state: &State| {
                     let import = told.version(owner, state.versions[owner]);

@@ -353,3 +353,19 @@ fn a_tier_that_is_as_it_was_is_told_so() {
     let steps = [(SECOND, Step::Tier(0, 31_113)), (Duration::ZERO, Step::Tier(0, 31_111))];
     holds(Pace::Kept, &steps);
 }
+
+/// Where the API server refuses the route to one of a tier's clusters, the others take its requests.
+#[test]
+fn clusters_that_have_a_route_take_the_requests_of_those_that_have_none() {
+    let steps = [
+        (SECOND, export(0)),
+        (SECOND, import(0, &[rule(2, Backend::Tier(1), Extra::Fallback(1))])),
+        (
+            5 * SECOND,
+            Step::Export(1, 0, ExportWish { ports: vec![8080], pods: 2, default_tier: None, is_headless: false }),
+        ),
+        (SOON, Step::Refuse(Kind::HttpRoute, Some(0), 40 * SECOND)),
+        (SOON, import(0, &[rule(0, Backend::Tier(1), Extra::Fallback(0))])),
+    ];
+    holds(Pace::Kept, &steps);
+}

@@ -44,6 +44,7 @@ fn tally(seeds: Range<u64>) {
     let kinds: Mutex<BTreeMap<String, BTreeSet<u64>>> = Mutex::default();
     on_all_cores(seeds, |seed| {
         if let Err(why) = run(&Script::random(seed), Lack::Nothing) {
+            println!("{seed} {why}");
             kinds.lock().unwrap().entry(kind_of(&why).to_owned()).or_default().insert(seed);
         }
         true

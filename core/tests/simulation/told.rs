@@ -10,9 +10,9 @@ use std::sync::Arc;
 use mcwan_core::emit::plugin::Plugin;
 use mcwan_core::snapshot::change::{Change, InputKind};
 use mcwan_core::snapshot::{Key, Objects, Snapshot, input, is_of_hosts, view, viewed};
-use mcwan_core::translate::{Admitted, Import, Options, SteeringKey, Tier, Translator};
+use mcwan_core::translate::{Admitted, Import, Options, SteeringKey, Target, Tier, Translator};
 use mcwan_policy::sla::Levels;
-use mcwan_policy::wire::UnknownHosts;
+use mcwan_policy::wire::{RefuseReason, UnknownHosts};
 use mcwan_policy::{Decision, HeaderLine, RouteTable, limits, wire};
 use serde_json::Value;
 
@@ -182,6 +182,19 @@ impl Told {
         let withdrawn = self.withdrawn[import].iter().filter(|withdrawn| withdrawn.of >= since);
         let whole = self.outcomes[import].iter().skip(since);
         whole.chain(withdrawn.map(|withdrawn| &withdrawn.outcomes)).any(|said| said.get(place) == Some(outcome))
+    }
+
+    /// Whether a version of an import that is not before this one says so of a request where no other target has a route.
+    pub(crate) fn says_in_part(&self, import: &Key, since: usize, request: &Request, target: &str) -> bool {
+        let mut since = self.versions[import].iter().skip(since).flatten();
+        since.any(|version| {
+            let own = version.targets.iter().filter(|own| *own.name != *target);
+            let others = own.map(Target::steering_value).collect();
+            let left = version.without(&others, RefuseReason::BackendNotFound);
+            said(&import.namespace, &left, std::slice::from_ref(request))
+                .iter()
+                .any(|said| matches!(said, Outcome::Reached { target: reached, .. } if reached == target))
+        })
     }
 
     /// Whether the host of a request is none of these versions'.

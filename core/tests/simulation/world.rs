@@ -125,7 +125,7 @@ pub(crate) struct World {
     /// Since when somebody leads.
     led: Moment,
     /// How often somebody began to.
-    terms: u32,
+    pub(crate) terms: u32,
     module: ModuleVerdict,
     pub(crate) tiers: [Option<u16>; 2],
     pub(crate) others: Others,

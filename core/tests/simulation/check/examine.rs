@@ -79,7 +79,8 @@ impl World {
         let Some(live) = self.check.live.get(namespace) else { return Ok(()) };
         for import in &live.imports {
             let key = view(namespace, &Key::new(import.namespace.as_str(), import.name.as_str()));
-            if self.check.is_refused(&key, self.now) {
+            // Who takes over cannot tell of which tier routes are that has gone.
+            if self.check.is_refused(&key, self.now) || self.terms > 1 && self.check.moving > self.now {
                 continue;
             }
             let first = live.carried.get(&key).copied().unwrap_or_default();

@@ -117,7 +117,7 @@ impl World {
                 let import = service.map(|service| Key::new(SERVICES[service].0, SERVICES[service].1));
                 let until = self.now + long;
                 self.disturbed = self.disturbed.max(until);
-                self.check.refuse(kind, import.as_ref(), self.now, until);
+                self.check.refuse(kind, import.as_ref(), self.now, self.outage, until);
                 if kind == Kind::AuthorizationPolicy {
                     self.others.refuse(self.now, until);
                 }
@@ -129,8 +129,9 @@ impl World {
                 self.deafen(cluster, self.now + long);
             }
             Step::Outage(long) => {
-                self.outage = self.now + long;
+                self.outage = self.outage.max(self.now + long);
                 self.disturbed = self.disturbed.max(self.outage);
+                self.check.blind(self.now, self.unseen());
             }
             Step::Die => self.die(),
             Step::Depose => self.depose(),
@@ -237,10 +238,14 @@ impl World {
         }
     }
 
-    /// What was just told breaks what was before. Watches see it within a second, or after an outage.
+    /// What was just told breaks what was before.
     pub(super) fn excuse(&mut self, service: Option<usize>) {
-        let unseen = self.now.max(self.outage) + Duration::from_secs(1);
-        self.check.excuse(&self.told, service, unseen);
+        self.check.excuse(&self.told, service, self.unseen());
+    }
+
+    /// Until when what happens now may not be seen by all watches.
+    fn unseen(&self) -> Moment {
+        self.now.max(self.outage) + Duration::from_secs(1)
     }
 
     pub(super) fn tier(&mut self, tier: usize, port: Option<u16>) {
