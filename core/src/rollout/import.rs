@@ -88,6 +88,7 @@ impl Rollout {
             // Clients are led to another gateway, which has nothing of this one: it is a break.
             *versions = Versions::default();
         }
+        versions.keep_live(wanted, settings);
         if versions.want(wanted, now) {
             self.queue.add(Work::Reconcile(ReconcileKey::egress(&import.namespace)));
         }

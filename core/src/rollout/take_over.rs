@@ -302,6 +302,19 @@ impl Rollout {
 }
 
 impl Versions {
+    /// Where live routes are as wanted until now, and something else is wanted before it is known what gateways have, they stay
+    /// as what was found: gateways may be steered there, and may not know them.
+    pub(super) fn keep_live(&mut self, wanted: Option<&Arc<Import>>, settings: &Settings) {
+        let Some(newest) = self.newest().filter(|newest| self.is_live && newest.import.as_ref() != wanted) else {
+            return;
+        };
+        let routed = newest.import.clone();
+        let recovered = routed.map(|import| routes_of(&import, settings, &mut self.places));
+        self.recovered = recovered.map(Box::new);
+        self.list = vec![Version::told(None)];
+        self.is_live = false;
+    }
+
     /// Whether the live routes have every rule of an import, and lead to what it leads to: a filter tells neither for which
     /// ports it is nor what is behind a target. Of one without any, what its tiers lead to is written.
     fn has_live_routes(&self, import: &Import, settings: &Settings) -> bool {

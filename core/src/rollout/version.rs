@@ -139,7 +139,7 @@ impl Versions {
         } else if wanted.is_none() {
             return false;
         }
-        let is_under_way = self.newest().is_some_and(Version::is_under_way) && !self.is_live;
+        let is_under_way = self.newest().is_some_and(Version::is_under_way);
         let replaced = self.replaced.unwrap_or(now);
         if is_under_way && replaced + REPLACEMENT <= now {
             return false;
@@ -149,8 +149,6 @@ impl Versions {
             && newest.first.is_none()
         {
             match newest.stage {
-                // Its routes are live, so gateways may be steered there.
-                Stage::Routed(_) if self.is_live => (newest.stage, newest.first) = (Stage::Ready, Some(0)),
                 // Nobody knows of it.
                 Stage::Backing(_) => drop(self.list.pop()),
                 // No filter steers to its targets, but routes that others share may lead to what is behind it.
@@ -160,7 +158,6 @@ impl Versions {
             }
         }
         let mut version = Version::wanted(wanted.cloned(), now);
-        self.is_live &= self.list.is_empty();
         if self.is_live {
             version.stage = Stage::Routed(StageProgress::begin(now));
         }

@@ -14,6 +14,7 @@ mod registry;
 mod revisions;
 mod routes;
 mod sla;
+mod take_over;
 mod tightening;
 mod work;
 
@@ -50,7 +51,7 @@ pub(crate) struct Play {
     pub(crate) told: Vec<(String, Value)>,
     /// What people were told.
     pub(crate) news: Vec<String>,
-    /// What happens before the next status of a `Route` is answered.
+    /// What happens before the next status of a `Route` is answered, or the next object is read.
     pub(crate) meanwhile: Option<Event>,
     /// A namespace that takes nothing new, as it is about to go.
     ending: Option<&'static str>,
@@ -130,11 +131,13 @@ impl Play {
         while let Some(event) = events.pop() {
             let Step { commands, .. } = self.rollout.step(self.now, event);
             for command in commands {
-                let is_of_route =
-                    matches!(&command, Command::WriteStatus { patch } if patch.kind == StatusKind::OpenshiftRoute);
+                let is_awaited = match &command {
+                    Command::WriteStatus { patch } => patch.kind == StatusKind::OpenshiftRoute,
+                    command => matches!(command, Command::Read { .. }),
+                };
                 events.extend(self.carry_out(command).map(Event::Answer));
                 // The last comes first.
-                events.extend(self.meanwhile.take_if(|_| is_of_route));
+                events.extend(self.meanwhile.take_if(|_| is_awaited));
                 self.no_value_is_without_a_route();
             }
         }
