@@ -225,16 +225,17 @@ impl Rollout {
         if let Some(newest) = versions.list.last_mut() {
             match &mut newest.stage {
                 Stage::Backing(progress) => {
-                    let longest = progress.since + timing.grace;
                     let until = match progress.written {
-                        _ if newest.import.is_none() || !needs_backing || !waits_for_backing => now,
-                        Some(written) => (written + timing.lead).min(longest),
-                        None => longest,
+                        _ if newest.import.is_none() || !needs_backing || !waits_for_backing => Some(now),
+                        Some(written) => Some(written + timing.lead),
+                        // Nobody refuses anything: the next attempt brings it here again.
+                        None if is_unanswered => None,
+                        None => Some(progress.since + timing.grace),
                     };
-                    if until <= now {
+                    if until.is_some_and(|until| until <= now) {
                         newest.stage = Stage::Routed(StageProgress::begin(now));
                         is_news = true;
-                    } else {
+                    } else if let Some(until) = until {
                         wait(until);
                     }
                 }
@@ -320,10 +321,9 @@ impl Rollout {
         states.filter(|istiod| self.world.has_istiod || *istiod != Istiod::Silent).min().unwrap_or(Istiod::UpToDate)
     }
 
-    /// Whether the API server has not answered writes of a part's routes.
+    /// Whether the API server has not answered writes of a part.
     fn is_unanswered(&self, key: &ReconcileKey) -> bool {
-        let routes = self.objects.desired.objects_of(key).iter().filter(|id| id.kind == Kind::HttpRoute);
-        let mut failures = routes.filter_map(|id| self.objects.failure(id));
+        let mut failures = self.objects.desired.objects_of(key).iter().filter_map(|id| self.objects.failure(id));
         let is_silent = |reason: &Reason| matches!(reason, Reason::Unreachable | Reason::Timeout);
         failures.any(|failure| matches!(failure, WriteOutcome::Retry { reason, .. } if is_silent(reason)))
     }

@@ -302,8 +302,11 @@ impl World {
     }
 
     /// Other clusters are to hear of an export: the gateways must know its routes. They may have forgotten them once that is
-    /// carried out, as it was withdrawn.
+    /// carried out, as it was withdrawn, and who sends it during an outage has not heard of that, and is not heard.
     fn is_routed(&mut self, id: &ObjectId) {
+        if self.outage > self.now {
+            return;
+        }
         let host = mcwan_policy::canonical_host("a", id.key.name.rsplit('.').next().unwrap_or_default());
         let ready = self.pods.values().filter(|pod| pod.gateway == INGRESS && pod.stage == Stage::Ready);
         for pod in ready.filter(|_| self.script.pace == Pace::Kept) {
