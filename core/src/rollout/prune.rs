@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::event::Command;
 use super::key::ReconcileKey;
 use super::safeguard::Safeguard;
+use super::take_over::Found;
 use super::world::Knowledge;
 use super::{Leadership, Rollout, Work};
 use crate::api::TIER_NAMESPACE;
@@ -58,6 +59,10 @@ impl Rollout {
         if is_called && (state.versions.keeps_clients() || !self.is_taken_over(&import.namespace)) {
             // It was seen after the import was looked at.
             return true;
+        }
+        if matches!(state.found, Found::Gone) && !state.versions.is_gone() {
+            // Nobody wants it, and yet gateways may go on with it for as long as the API server refuses another filter.
+            return is_behind_a_filter(id.kind);
         }
         let Some((recovered, _)) = state.versions.found() else { return false };
         let is_of = |service: &String| *id.key.name == **service || names::is_slice_of(&id.key.name, service);

@@ -10,6 +10,7 @@ mod openshift_routes;
 mod pods;
 mod quality;
 mod readiness;
+mod refusals;
 mod registry;
 mod revisions;
 mod routes;
@@ -57,8 +58,8 @@ pub(crate) struct Play {
     ending: Option<&'static str>,
     /// How many statuses are not taken, as somebody else is faster.
     pub(crate) conflicts: u32,
-    /// The kind of which the API server takes none, as there is no quota left.
-    refused: Option<Kind>,
+    /// The kind of which the API server takes none, and what it says.
+    refused: Option<(Kind, WriteError)>,
     version: u64,
 }
 
@@ -185,9 +186,8 @@ impl Play {
                     let error = WriteError::passing(Reason::NamespaceTerminating, "it is about to go");
                     return Some(Answer::Applied { id, desired, result: Err(ApplyError::Failed(error)) });
                 }
-                if self.refused == Some(id.kind) {
-                    let error = WriteError::Lasting { reason: Reason::Refused, message: "no quota".to_owned() };
-                    return Some(Answer::Applied { id, desired, result: Err(ApplyError::Failed(error)) });
+                if let Some((_, error)) = self.refused.as_ref().filter(|(refused, _)| *refused == id.kind) {
+                    return Some(Answer::Applied { id, desired, result: Err(ApplyError::Failed(error.clone())) });
                 }
                 assert_eq!(uid.is_some(), self.objects.contains_key(&id), "{id:?}: it knows what is there");
                 let live = Live {
@@ -249,6 +249,11 @@ impl Play {
             assert!(routes.contains(&value), "{value} at {:?} is in no route", self.now);
         }
     }
+}
+
+/// What an API server says that takes none of a kind.
+pub(crate) fn no_quota(kind: Kind) -> (Kind, WriteError) {
+    (kind, WriteError::Lasting { reason: Reason::Refused, message: "no quota".to_owned() })
 }
 
 /// An object of a user or of another cluster, as a watch tells of it.

@@ -369,3 +369,17 @@ fn clusters_that_have_a_route_take_the_requests_of_those_that_have_none() {
     ];
     holds(Pace::Kept, &steps);
 }
+
+/// The routes of an import that nobody wants any more stay for as long as the API server refuses a filter without it, whoever
+/// leads.
+#[test]
+fn routes_stay_while_a_filter_without_them_is_refused() {
+    let steps = [
+        (SOON, import(0, &[rule(0, Backend::Local, Extra::Timeout(2))])),
+        (Duration::ZERO, export(1)),
+        (5 * SECOND, Step::Refuse(Kind::WasmPlugin, None, 44 * SECOND)),
+        (SOON, Step::NoImport(0)),
+        (SECOND, Step::Depose),
+    ];
+    holds(Pace::Kept, &steps);
+}

@@ -10,7 +10,7 @@ use mcwan_core::translate::gateways_digest;
 use mcwan_core::watched::Watched;
 use serde_json::{Value, json};
 
-use super::{Play, mk_input};
+use super::{Play, mk_input, no_quota};
 use crate::translator::{mk, mk_cluster_scoped, mk_options};
 
 const REGISTRY: &str = "mc-wan-registry";
@@ -157,8 +157,8 @@ fn an_admission_that_cannot_be_written_now_is_waited_for() {
 /// Whether the API server says that it never takes it, or not now: nobody can tell how long that lasts.
 #[test]
 fn an_admission_that_cannot_be_written_holds_up_others_for_the_grace_and_once() {
-    for (refused, ending) in [(Some(Kind::AuthorizationPolicy), None), (None, Some("secure"))] {
-        let fail = |play: &mut Play| (play.refused, play.ending) = (refused, ending);
+    for (refused, ending) in [(Some(no_quota(Kind::AuthorizationPolicy)), None), (None, Some("secure"))] {
+        let fail = |play: &mut Play| (play.refused, play.ending) = (refused.clone(), ending);
         let mut play = exporting();
         play.happen(policy(&["low"]));
         settle(&mut play);

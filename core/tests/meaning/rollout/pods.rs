@@ -8,7 +8,7 @@ use mcwan_core::rollout::{Event, WatchEvent};
 use mcwan_core::watched::Watched;
 use serde_json::{Value, json};
 
-use super::{Play, mk_input};
+use super::{Play, mk_input, no_quota};
 use crate::translator::{mk, mk_cluster_scoped, mk_options};
 
 /// The port of the Service.
@@ -65,7 +65,7 @@ fn pods_that_the_registry_does_not_take_are_told_of() {
     play.echo(Kind::WanCluster);
     play.echo(Kind::ExportedService);
 
-    play.refused = Some(Kind::ExportedEndpoints);
+    play.refused = Some(no_quota(Kind::ExportedEndpoints));
     play.happen(slice());
     play.pass(60);
     assert_eq!(of_pods(&play), 0);
