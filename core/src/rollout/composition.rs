@@ -224,9 +224,11 @@ fn held<'a>(imports: &[(&'a Key, &Versions)]) -> BTreeSet<&'a Key> {
         }
     }
     let mut held = BTreeSet::new();
-    let is_held = |(_, lost, _): &(&Key, BTreeSet<String>, _), awaited: &[(&Key, BTreeSet<&String>)]| {
-        let is_lost = |host: &&String| lost.iter().any(|lost| have_common_host(lost, host));
-        awaited.iter().any(|(_, hosts)| hosts.iter().any(is_lost))
+    let is_held = |(import, lost, gained): &(&Key, BTreeSet<String>, BTreeSet<&String>),
+                   awaited: &[(&Key, BTreeSet<&String>)]| {
+        let is_lost = |host: &String| lost.iter().any(|lost| have_common_host(lost, host));
+        let is_back = |other: &Key, host| other != *import || !gained.contains(host);
+        awaited.iter().any(|(other, hosts)| hosts.iter().any(|host| is_back(other, host) && is_lost(host)))
     };
     while let Some(next) = losing.iter().position(|one| is_held(one, &awaited)) {
         let (import, _, gained) = losing.swap_remove(next);

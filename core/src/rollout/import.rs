@@ -12,7 +12,7 @@ use super::safeguard::Safeguard;
 use super::take_over::Found;
 use super::version::{MOST_VERSIONS, Stage, StageProgress, Version, Versions};
 use super::{Rollout, Timing, Work};
-use crate::api::DataPlane;
+use crate::api::{DataPlane, TIER_NAMESPACE};
 use crate::emit::kubernetes::{ImportObjects, ImportVersions, NO_ADDRESS, Places, Recovered, clusterset_object};
 use crate::emit::object::{Kind, Object, ObjectId};
 use crate::moment::Moment;
@@ -89,7 +89,7 @@ impl Rollout {
             *versions = Versions::default();
         }
         versions.keep_live(wanted, settings);
-        if versions.want(wanted, now) {
+        if versions.want(wanted, self.timing.grace, now) {
             self.queue.add(Work::Reconcile(ReconcileKey::egress(&import.namespace)));
         }
     }
@@ -209,7 +209,10 @@ impl Rollout {
         let waits_for_backing = self.has(Safeguard::Backing);
         let is_native = self.is_native(import);
         let is_taken_over = self.is_taken_over(&import.namespace);
-        let is_unanswered = self.is_unanswered(key);
+        let is_backing = |id: &ObjectId| *id.key.namespace == *TIER_NAMESPACE;
+        let unanswered =
+            [self.is_unanswered(key, is_backing), self.is_unanswered(key, |id| id.kind == Kind::HttpRoute)];
+        let [are_services_unanswered, are_routes_unanswered] = unanswered;
         let native_written = self.egresses.get(&import.namespace).and_then(|egress| egress.native_written);
         let Some(state) = self.imports.get_mut(&import.namespace, &import.name) else { return false };
         let versions = &mut state.versions;
@@ -228,8 +231,11 @@ impl Rollout {
                     let until = match progress.written {
                         _ if newest.import.is_none() || !needs_backing || !waits_for_backing => Some(now),
                         Some(written) => Some(written + timing.lead),
-                        // Nobody refuses anything: the next attempt brings it here again.
-                        None if is_unanswered => None,
+                        // Nobody refuses anything: the next attempt brings it here again, and the grace begins then.
+                        None if are_services_unanswered => {
+                            progress.since = now;
+                            None
+                        }
                         None => Some(progress.since + timing.grace),
                     };
                     if until.is_some_and(|until| until <= now) {
@@ -248,8 +254,8 @@ impl Rollout {
                     if until.is_some_and(|until| until <= now) && is_taken_over {
                         newest.stage = Stage::Ready;
                         (is_news, is_ready) = (true, true);
-                    } else if until.is_none() && is_unanswered {
-                        // Nobody refuses anything: the next attempt brings it here again.
+                    } else if until.is_none() && are_routes_unanswered {
+                        progress.since = now;
                     } else if until.is_none() && refused <= now && is_taken_over {
                         let values = newest.import.as_ref().map(|import| import.steering_values()).unwrap_or_default();
                         newest.missing = values.difference(&known).cloned().collect();
@@ -321,9 +327,10 @@ impl Rollout {
         states.filter(|istiod| self.world.has_istiod || *istiod != Istiod::Silent).min().unwrap_or(Istiod::UpToDate)
     }
 
-    /// Whether the API server has not answered writes of a part.
-    fn is_unanswered(&self, key: &ReconcileKey) -> bool {
-        let mut failures = self.objects.desired.objects_of(key).iter().filter_map(|id| self.objects.failure(id));
+    /// Whether the API server has not answered writes of such objects of a part.
+    fn is_unanswered(&self, key: &ReconcileKey, is_such: impl Fn(&ObjectId) -> bool) -> bool {
+        let such = self.objects.desired.objects_of(key).iter().filter(|id| is_such(id));
+        let mut failures = such.filter_map(|id| self.objects.failure(id));
         let is_silent = |reason: &Reason| matches!(reason, Reason::Unreachable | Reason::Timeout);
         failures.any(|failure| matches!(failure, WriteOutcome::Retry { reason, .. } if is_silent(reason)))
     }

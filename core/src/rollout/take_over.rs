@@ -54,12 +54,18 @@ impl Rollout {
             let services = self.objects.observed.of_import(Kind::Service, crate::api::TIER_NAMESPACE, import);
             let services =
                 if left.is_empty() { BTreeSet::new() } else { services.map(|id| id.key.name.to_string()).collect() };
-            let found = (Recovered { rules: Vec::new(), services }, Places::new());
-            let is_live = left.is_empty()
+            let are_as_wanted = left.is_empty()
                 && self.objects.observed.of_import(Kind::HttpRoute, &import.namespace, import).next().is_some();
-            let state = self.imports.entry(import);
-            state.versions.is_live = is_live;
-            state.found = Found::Reading { left, found: Box::new(found) };
+            let is_taken_over = self.is_taken_over(&import.namespace);
+            let mut places = Places::new();
+            let versions = &mut self.imports.entry(import).versions;
+            versions.is_live = are_as_wanted && !is_taken_over && versions.list.is_empty();
+            // Of an import that comes back, gateways may have a filter of before.
+            let is_back = are_as_wanted && !versions.is_live;
+            let wanted = self.model.translator.imports().get(&import.namespace, &import.name).filter(|_| is_back);
+            let recovered = wanted.map(|wanted| routes_of(wanted, &self.model.settings, &mut places));
+            let found = (recovered.unwrap_or(Recovered { rules: Vec::new(), services }), places);
+            self.imports.entry(import).found = Found::Reading { left, found: Box::new(found) };
         }
         let left = match &self.imports.entry(import).found {
             Found::Unknown | Found::Gone => return false,
@@ -125,13 +131,13 @@ impl Rollout {
         left.remove(id);
         let (recovered, places) = &mut **found;
         let services = recovered.services.clone();
-        let tier_ports: Vec<_> = self.model.translator.exports().tier_ports().map(|(_, port)| port).collect();
+        let tiers: Vec<_> = self.model.translator.exports().tier_ports().collect();
         let provenance = Provenance {
             namespace: &import.namespace,
             name: &import.name,
             steering_key: &steering_key,
             services: &services,
-            tier_ports: &tier_ports,
+            tiers: &tiers,
         };
         if let Some(route) = route {
             recovered.read(&import.name, route, places, |rule| provenance.is_own(rule));
@@ -303,20 +309,20 @@ impl Rollout {
 
 impl Versions {
     /// Where live routes are as wanted until now, and something else is wanted before it is known what gateways have, they stay
-    /// as what was found: gateways may be steered there, and may not know them.
+    /// as what was found: gateways may be steered there, and may not know them. Native ones are in force themselves.
     pub(super) fn keep_live(&mut self, wanted: Option<&Arc<Import>>, settings: &Settings) {
         let Some(newest) = self.newest().filter(|newest| self.is_live && newest.import.as_ref() != wanted) else {
             return;
         };
         let routed = newest.import.clone();
-        let recovered = routed.map(|import| routes_of(&import, settings, &mut self.places));
+        let recovered = routed.as_ref().map(|import| routes_of(import, settings, &mut self.places));
         self.recovered = recovered.map(Box::new);
-        self.list = vec![Version::told(None)];
+        self.list = vec![Version::told(routed.filter(|import| settings.data_plane(import) == DataPlane::Native))];
         self.is_live = false;
     }
 
     /// Whether the live routes have every rule of an import, and lead to what it leads to: a filter tells neither for which
-    /// ports it is nor what is behind a target. Of one without any, what its tiers lead to is written.
+    /// ports it is nor what is behind a target. Before there are any, what they will lead to is written.
     fn has_live_routes(&self, import: &Import, settings: &Settings) -> bool {
         let nothing = Recovered::default();
         let found = self.recovered.as_deref().unwrap_or(&nothing);

@@ -119,12 +119,10 @@ impl Check {
         self.moving = self.moving.max(since + AFTER_TIER);
     }
 
-    /// Something is refused for so long, after an outage that ended then. What was ready before holds for the grace, and the
-    /// outage was part of it where something was to be written by then.
-    pub(crate) fn refuse(&mut self, kind: Kind, import: Option<&Key>, now: Moment, outage: Moment, until: Moment) {
+    /// Something is refused for so long. What was ready before holds for the grace.
+    pub(crate) fn refuse(&mut self, kind: Kind, import: Option<&Key>, now: Moment, until: Moment) {
         if is_routed_by(kind) {
-            let is_over = outage == Moment::START || outage + GRACE <= now;
-            self.promise_nothing(import, if is_over { now + GRACE } else { now }, until);
+            self.promise_nothing(import, now + GRACE, until);
         }
     }
 

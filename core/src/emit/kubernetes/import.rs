@@ -88,7 +88,7 @@ impl<'v> ImportVersions<'v> {
             ports.extend(gateway::served_ports(version, problems));
         }
         ports.retain(|port, _| self.client_ports.contains(port));
-        if !newest.ports.is_empty() && ports.is_empty() {
+        if !newest.ports.is_empty() && self.client_ports.is_empty() {
             // It is not known what gateways serve: one with the other ports alone would take those of HTTP from clients.
             return None;
         }

@@ -20,8 +20,8 @@ pub struct Provenance<'p> {
     pub steering_key: &'p SteeringKey,
     /// Its tier services.
     pub services: &'p BTreeSet<String>,
-    /// The ports of all tiers.
-    pub tier_ports: &'p [u16],
+    /// The tiers here, with their ports.
+    pub tiers: &'p [(&'p str, u16)],
 }
 
 impl Provenance<'_> {
@@ -41,13 +41,13 @@ impl Provenance<'_> {
         };
         rule.get("matches") == Some(&route::steered_to(value))
             && tier_services_of(rule).all(|service| services.contains(service))
-            && self.destinations(rule).into_iter().any(is_made)
+            && self.destinations(rule, value).into_iter().any(is_made)
     }
 
     /// The ports of the tier that a rule may have been made for; none of no tier. Where all other clusters have withdrawn, it
-    /// leads to this cluster's own share only, and may be for any. No port at all: it has no backend, or backends that are not
-    /// one destination.
-    fn destinations(&self, rule: &Value) -> Vec<Option<u16>> {
+    /// leads to this cluster's own share only, and may be for any; where they have come since, it leads to them over the tier
+    /// that the value names, and may be for none. No port at all: it has no backend, or backends that are not one destination.
+    fn destinations(&self, rule: &Value, value: &str) -> Vec<Option<u16>> {
         let other = rewritten_host(rule).and_then(service_of);
         let is_own_share = |backend: &&Value| {
             let own = self.name.split_once('.').map_or((self.namespace, self.name), |(name, of)| (of, name));
@@ -56,10 +56,17 @@ impl Provenance<'_> {
         };
         let mut remote = backends_of(rule).filter(|backend| !is_own_share(backend)).map(tier_port);
         match remote.next() {
-            Some(destination) if remote.all(|backend| backend == destination) => vec![destination],
+            Some(destination) if remote.all(|backend| backend == destination) => {
+                let tier = value.split(['.', '@', '~']).next();
+                let is_named = |&&(name, port): &&(&str, u16)| tier == Some(name) && destination == Some(port);
+                let named = self.tiers.iter().find(is_named);
+                // Copies may be to the same port: then nobody could tell them from the destination.
+                let alone = named.filter(|_| mirrors_of(rule).next().is_none()).map(|_| None);
+                [destination].into_iter().chain(alone).collect()
+            }
             Some(_) => Vec::new(),
             None if backends_of(rule).next().is_none() => Vec::new(),
-            None => self.tier_ports.iter().copied().map(Some).chain([None]).collect(),
+            None => self.tiers.iter().map(|(_, port)| Some(*port)).chain([None]).collect(),
         }
     }
 }

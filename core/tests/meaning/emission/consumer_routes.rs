@@ -141,7 +141,7 @@ fn the_consumer_has_a_gateway_of_its_own() {
         name: "payment.secure",
         steering_key: world.translator.steering_key(),
         services: &services,
-        tier_ports: &[31111],
+        tiers: &[("high", 31111)],
     };
     let rule = at(&routes.body, "/spec/rules/0");
     assert!(provenance.is_own(rule), "one who takes over knows it: {rule}");

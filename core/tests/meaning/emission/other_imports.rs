@@ -112,7 +112,7 @@ fn a_rule_to_another_import_is_the_imports_own() {
             name: "payment",
             steering_key: world.translator.steering_key(),
             services: &services,
-            tier_ports: &[31111],
+            tiers: &[("high", 31111)],
         };
         let rule = at(of_kind(&objects, Kind::HttpRoute)[0].1, "/spec/rules/0");
         assert!(provenance.is_own(rule), "{rule}");

@@ -154,7 +154,7 @@ fn rules_with_an_own_share_are_known_again() {
             name: "payment",
             steering_key: &key,
             services: &services,
-            tier_ports: &[31_111, 31_112],
+            tiers: &[("high", 31_111), ("low", 31_112)],
         };
         assert!(provenance.is_own(rule(&objects)), "{clusters:?}");
         let mut alone = rule(&objects).clone();
@@ -168,4 +168,29 @@ fn rules_with_an_own_share_are_known_again() {
             "{clusters:?}: a Service of the namespace is no tier's"
         );
     }
+}
+
+#[test]
+fn a_rule_for_the_own_share_alone_is_known_again_where_others_have_come_since() {
+    let world = |clusters: &[&str]| {
+        let exports = clusters.iter().map(|cluster| mk_export(cluster, &source(1)));
+        World::new(&exports.chain([mk_import("payment", &[to_high("")])]).collect::<Vec<_>>())
+    };
+    let [alone, both] = [&["own"][..], &["own", "c1"]].map(world);
+    let (key, services) = ("0123456789abcdef".parse().unwrap(), tier_services(both.payment()));
+    let provenance = Provenance {
+        namespace: "secure",
+        name: "payment",
+        steering_key: &key,
+        services: &services,
+        tiers: &[("high", 31_111), ("low", 31_112)],
+    };
+    let mut joined = rule(&objects(both.payment())).clone();
+    joined["matches"] = rule(&objects(alone.payment()))["matches"].clone();
+    assert_ne!(joined["matches"], rule(&objects(both.payment()))["matches"], "the value is another one");
+    assert!(provenance.is_own(&joined), "{joined}");
+    let backends = joined["backendRefs"].as_array_mut().unwrap();
+    let remote = backends.iter_mut().find(|backend| backend["namespace"] == "mc-wan").expect("it leads to the others");
+    remote["port"] = 31_112.into();
+    assert!(!provenance.is_own(&joined), "no value that names a tier leads over another one");
 }

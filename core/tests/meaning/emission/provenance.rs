@@ -104,7 +104,7 @@ fn mk_provenance<'p>(world: &'p World, services: &'p BTreeSet<String>) -> Proven
         name: "payment",
         steering_key: world.translator.steering_key(),
         services,
-        tier_ports: &[31111],
+        tiers: &[("high", 31111)],
     }
 }
 

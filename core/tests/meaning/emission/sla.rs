@@ -224,7 +224,7 @@ fn its_rules_are_known_again() {
         name: "payment",
         steering_key: &key,
         services: &services,
-        tier_ports: &[31_111, 31_112, 31_113],
+        tiers: &[("high", 31_111), ("low", 31_112), ("gold", 31_113)],
     };
     let objects = objects(world.payment());
     let rules = of_kind(&objects, Kind::HttpRoute).into_iter().map(|(_, route)| at(route, "/spec/rules"));

@@ -3,12 +3,22 @@
 use std::time::Duration;
 
 use mcwan_core::emit::object::Kind;
-use mcwan_core::rollout::Event;
+use mcwan_core::rollout::{Event, WatchEvent};
+use mcwan_core::snapshot::Key;
 use mcwan_core::watched::Watched;
 use serde_json::json;
 
 use super::{Play, mk_input};
 use crate::translator::mk;
+
+/// What another cluster exports, with so many pods.
+fn mk_exported(pods: u32) -> Event {
+    let exported = json!({"cluster": "far", "namespace": "secure", "name": "payment", "readyPods": pods,
+        "exportedAt": "2026-11-20T08:00:00Z", "ports": [{"port": 8080}], "defaultTier": "high",
+        "gateways": ["10.20.0.7"]});
+    let exported = mk("ExportedService", "mc-wan-registry", "far.secure.payment", &exported);
+    Event::Watch(mk_input(Watched::Emitted(Kind::ExportedService), exported))
+}
 
 /// Another one has written the routes a moment ago, so gateways may not know them; what is behind them changes before the
 /// filter is read.
@@ -23,12 +33,7 @@ fn live_routes_are_waited_for_whatever_changes_meanwhile() {
     let rules = json!({"http": {"rules": [rule("high"), rule("low"), more]}});
     play.happen(Event::Watch(mk_input(Watched::ServiceImport, mk("ServiceImport", "secure", "payment", &rules))));
     play.happen(Event::Leading(false));
-
-    let exported = json!({"cluster": "far", "namespace": "secure", "name": "payment", "readyPods": 2,
-        "exportedAt": "2026-11-20T08:00:00Z", "ports": [{"port": 8080}], "defaultTier": "high",
-        "gateways": ["10.20.0.7"]});
-    let exported = mk("ExportedService", "mc-wan-registry", "far.secure.payment", &exported);
-    play.meanwhile = Some(Event::Watch(mk_input(Watched::Emitted(Kind::ExportedService), exported)));
+    play.meanwhile = Some(mk_exported(2));
     play.happen(Event::Leading(true));
     assert!(play.meanwhile.is_none(), "the filter was read");
     play.now = play.now + Duration::from_millis(900);
@@ -36,4 +41,49 @@ fn live_routes_are_waited_for_whatever_changes_meanwhile() {
     assert_eq!(play.steering_values(), before, "gateways may not know the routes of the rules yet");
     play.pass(5);
     assert_ne!(play.steering_values(), before, "they do by now");
+}
+
+/// No filter says what gateways have of it: its routes do.
+#[test]
+fn what_a_native_import_has_stays_whatever_changes_meanwhile() {
+    let mut play = Play::of_payment();
+    let backend = json!([{"group": "mc-wan.l7mp.io", "kind": "WANPolicy", "name": "high"}]);
+    let spec = json!({"dataPlane": "Native", "http": {"rules": [{"backendRefs": backend}]}});
+    play.happen(Event::Watch(mk_input(Watched::ServiceImport, mk("ServiceImport", "secure", "payment", &spec))));
+    play.pass(120);
+    let before: Vec<_> = play.objects.keys().cloned().collect();
+    assert!(before.iter().any(|id| id.kind == Kind::Gateway), "it has a gateway");
+    play.happen(Event::Leading(false));
+    play.meanwhile = Some(mk_exported(2));
+    play.happen(Event::Leading(true));
+    assert!(play.meanwhile.is_none(), "something was read");
+    for _ in 0..120 {
+        play.pass(1);
+        let gone: Vec<_> = before.iter().filter(|id| !play.objects.contains_key(*id)).collect();
+        assert_eq!(gone, [&before[0]; 0], "at {:?}", play.now);
+    }
+}
+
+/// An import that is gone when somebody else begins to lead, and back before gateways are told so.
+#[test]
+fn an_import_that_is_back_before_its_filter_went_has_all_that_it_had() {
+    let mut play = Play::of_payment();
+    play.pass(60);
+    let before = play.steering_values();
+    let spec = play.rollout.snapshot().service_imports.get("secure", "payment").map(|import| json!(import.spec));
+    play.happen(Event::Leading(false));
+    for (kind, key) in [
+        (Watched::ServiceImport, Key::new("secure", "payment")),
+        (Watched::Emitted(Kind::ExportedService), Key::new("mc-wan-registry", "far.secure.payment")),
+    ] {
+        play.happen(Event::Watch(WatchEvent::Deleted { kind, key, version: None }));
+    }
+    play.happen(Event::Leading(true));
+    play.happen(mk_exported(1));
+    let import = mk("ServiceImport", "secure", "payment", &spec.expect("it was there"));
+    play.happen(Event::Watch(mk_input(Watched::ServiceImport, import)));
+    for _ in 0..60 {
+        play.pass(1);
+        assert_eq!(play.steering_values(), before, "at {:?}", play.now);
+    }
 }

@@ -117,7 +117,7 @@ impl World {
                 let import = service.map(|service| Key::new(SERVICES[service].0, SERVICES[service].1));
                 let until = self.now + long;
                 self.disturbed = self.disturbed.max(until);
-                self.check.refuse(kind, import.as_ref(), self.now, self.outage, until);
+                self.check.refuse(kind, import.as_ref(), self.now, until);
                 if kind == Kind::AuthorizationPolicy {
                     self.others.refuse(self.now, until);
                 }
