@@ -53,6 +53,8 @@ pub(crate) struct Check {
     pub(crate) wrongs: Vec<String>,
     /// The namespaces that go.
     forgotten: BTreeSet<&'static str>,
+    /// Until when what was on its way to a namespace of before may show in one that is there again.
+    anew: BTreeMap<&'static str, Moment>,
 }
 
 /// A filter in the API server.
@@ -80,6 +82,7 @@ impl Check {
             refused: BTreeMap::new(),
             wrongs: Vec::new(),
             forgotten: BTreeSet::new(),
+            anew: BTreeMap::new(),
         }
     }
 
@@ -213,8 +216,9 @@ impl Check {
 
     /// A namespace is there again, and who leads knows that it went: its imports begin anew. Istiod may still have the
     /// filter of before.
-    pub(crate) fn begin_anew(&mut self, namespace: &'static str) {
+    pub(crate) fn begin_anew(&mut self, namespace: &'static str, now: Moment) {
         self.forgotten.remove(namespace);
+        self.anew.insert(namespace, now + AFTER_REFUSAL);
         self.established.retain(|key| *key.namespace != *namespace);
     }
 

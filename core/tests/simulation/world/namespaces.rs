@@ -86,7 +86,7 @@ impl World {
     /// What happens in a namespace that has come again counts, once who leads may know that it went.
     pub(super) fn trust(&mut self, namespace: &'static str) {
         if self.outage + Duration::from_secs(15) <= self.now && self.replicas.iter().any(|replica| replica.leads) {
-            self.check.begin_anew(namespace);
+            self.check.begin_anew(namespace, self.now);
         } else {
             self.at(Duration::from_secs(3), Happening::Trust(namespace));
         }
