@@ -44,15 +44,6 @@ struct Written {
     client: bool,
 }
 
-impl StageProgress {
-    /// From when on gateways know what is written: istiod has heard of it and had the lead to tell them, or has been silent
-    /// for the grace. None: it is not written.
-    pub(super) fn known(&self, timing: Timing) -> Option<Moment> {
-        let written = self.written? + timing.grace;
-        Some(self.heard.map_or(written, |heard| (heard + timing.lead).min(written.max(heard))))
-    }
-}
-
 impl Rollout {
     pub(super) fn reconcile_import(&mut self, key: &ReconcileKey, now: Moment, out: &mut Vec<Command>) {
         let Part::Import(name) = &key.part else { return };
@@ -209,10 +200,8 @@ impl Rollout {
         let waits_for_backing = self.has(Safeguard::Backing);
         let is_native = self.is_native(import);
         let is_taken_over = self.is_taken_over(&import.namespace);
-        let is_backing = |id: &ObjectId| *id.key.namespace == *TIER_NAMESPACE;
-        let unanswered =
-            [self.is_unanswered(key, is_backing), self.is_unanswered(key, |id| id.kind == Kind::HttpRoute)];
-        let [are_services_unanswered, are_routes_unanswered] = unanswered;
+        let are_services_unanswered = self.is_unanswered(key, |id| *id.key.namespace == *TIER_NAMESPACE);
+        let are_routes_unanswered = self.is_unanswered(key, |id| id.kind == Kind::HttpRoute);
         let native_written = self.egresses.get(&import.namespace).and_then(|egress| egress.native_written);
         let Some(state) = self.imports.get_mut(&import.namespace, &import.name) else { return false };
         let versions = &mut state.versions;
@@ -228,16 +217,9 @@ impl Rollout {
         if let Some(newest) = versions.list.last_mut() {
             match &mut newest.stage {
                 Stage::Backing(progress) => {
-                    let until = match progress.written {
-                        _ if newest.import.is_none() || !needs_backing || !waits_for_backing => Some(now),
-                        Some(written) => Some(written + timing.lead),
-                        // Nobody refuses anything: the next attempt brings it here again, and the grace begins then.
-                        None if are_services_unanswered => {
-                            progress.since = now;
-                            None
-                        }
-                        None => Some(progress.since + timing.grace),
-                    };
+                    let is_free = newest.import.is_none() || !needs_backing || !waits_for_backing;
+                    let backed = progress.backed(are_services_unanswered, timing, now);
+                    let until = backed.filter(|_| !is_free).or(is_free.then_some(now));
                     if until.is_some_and(|until| until <= now) {
                         newest.stage = Stage::Routed(StageProgress::begin(now));
                         is_news = true;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use mcwan_policy::wire::RefuseReason;
 
+use super::Timing;
 use crate::emit::kubernetes::{Places, Recovered, tier_services};
 use crate::moment::Moment;
 use crate::observed::Istiod;
@@ -90,6 +91,23 @@ impl StageProgress {
         }
         self.written = is_written.then(|| self.written.unwrap_or(now));
         self.heard = (is_written && istiod == Istiod::UpToDate).then(|| self.heard.unwrap_or(now));
+    }
+
+    /// From when on gateways know what is written: istiod has heard of it and had the lead to tell them, or has been silent
+    /// for the grace. None: it is not written.
+    pub(super) fn known(&self, timing: Timing) -> Option<Moment> {
+        let written = self.written? + timing.grace;
+        Some(self.heard.map_or(written, |heard| (heard + timing.lead).min(written.max(heard))))
+    }
+
+    /// Until when routes wait for what they lead to; none: for the next attempt, as nobody who gives no answer refuses anything.
+    /// The grace begins then.
+    pub(super) fn backed(&mut self, is_unanswered: bool, timing: Timing, now: Moment) -> Option<Moment> {
+        if is_unanswered && self.written.is_none() {
+            self.since = now;
+            return None;
+        }
+        Some(self.written.map_or(self.since + timing.grace, |written| written + timing.lead))
     }
 }
 
