@@ -131,6 +131,12 @@ impl Replica {
         }
     }
 
+    /// Whether it sees an import that can be served.
+    pub(crate) fn serves(&self, import: &Key) -> bool {
+        let seen = self.rollout.translator().imports().get(&import.namespace, &import.name);
+        seen.is_some_and(|import| !import.ports.is_empty())
+    }
+
     /// Whether it sees other imports than before.
     pub(crate) fn sees_others(&mut self) -> bool {
         let imports = self.rollout.translator().imports();

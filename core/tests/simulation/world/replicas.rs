@@ -209,6 +209,7 @@ impl World {
                         && (id.kind == Kind::Service
                             || is_shown && self.told.is_exported_since(&import, self.check.held(&import)))
                         && self.told.is_served_for(&import, 2)
+                        && self.replicas[place].serves(&import)
                         && !self.told.was_of_type(&import, !is_headless)
                         && !self.check.forgets(&import.namespace)
                         && !(is_shown && self.is_without_address(&import))
