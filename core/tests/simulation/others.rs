@@ -78,6 +78,8 @@ pub(crate) struct Others {
     steered: BTreeMap<(&'static str, Cluster, usize), Moment>,
     /// Admissions are refused: since when that may show, and until when.
     refused: Option<(Moment, Moment)>,
+    /// When an export went last: its tier Services lead to those that are left at once, though these admit nobody yet.
+    pub(crate) gone: Moment,
     pub(crate) is_due: bool,
     number: u64,
 }
@@ -139,6 +141,7 @@ impl Others {
             is_late: [[false; 2]; 2],
             steered: BTreeMap::new(),
             refused: None,
+            gone: Moment::START,
             is_due: false,
             number: 0,
         }

@@ -24,9 +24,9 @@ const CATCHES_UP: Duration = Duration::from_secs(20);
 
 impl Other {
     /// Whether it has heard nothing for so long that pods here may steer to it all the same.
-    fn is_waited_for_no_more(&self, now: Moment) -> bool {
+    fn is_waited_for_no_more(&self, gone: Moment, now: Moment) -> bool {
         let (since, until) = self.deaf;
-        since + LEAST_WAIT <= now && now < until + CATCHES_UP
+        (since + LEAST_WAIT <= now || since <= gone) && now < until + CATCHES_UP
     }
 }
 
@@ -102,7 +102,11 @@ impl World {
                 for (tier, is_permitted) in self.permitted(other.cluster).into_iter().enumerate() {
                     let crosses = self.tiers[tier].is_some_and(|port| pod.crosses.has(other.cluster, port));
                     let is_steered = self.others.steered.contains_key(&(namespace, other.cluster, tier));
-                    if !crosses || !is_permitted || is_steered || other.is_waited_for_no_more(self.now) {
+                    if !crosses
+                        || !is_permitted
+                        || is_steered
+                        || other.is_waited_for_no_more(self.others.gone, self.now)
+                    {
                         continue;
                     }
                     if !known.tiers[tier] || !known.addresses.contains(&pod.address()) {

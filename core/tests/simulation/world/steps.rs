@@ -76,6 +76,7 @@ impl World {
             Step::NoExport(cluster, service) => {
                 self.remove(Watched::Emitted(Kind::ExportedService), &inputs::export_key(cluster, service));
                 self.excuse(Some(service));
+                self.others.gone = self.now;
             }
             Step::Tier(tier, port) if !self.tiers.contains(&Some(port)) => self.tier(tier, Some(port)),
             Step::NoTier(tier) => self.tier(tier, None),
