@@ -26,7 +26,7 @@ impl Other {
     /// Whether it has heard nothing for so long that pods here may steer to it all the same.
     fn is_waited_for_no_more(&self, gone: Moment, now: Moment) -> bool {
         let (since, until) = self.deaf;
-        (since + LEAST_WAIT <= now || since <= gone) && now < until + CATCHES_UP
+        (since + LEAST_WAIT <= now || since < gone && gone < until) && now < until + CATCHES_UP
     }
 }
 
