@@ -70,6 +70,7 @@ impl Rollout {
 
     /// Takes note of what is wanted of an import now.
     fn want(&mut self, import: &Key, wanted: Option<&Arc<Import>>, now: Moment) {
+        let is_unanswered = self.is_unanswered(&ReconcileKey::import(import), is_backing);
         let settings = &self.model.settings;
         let versions = &mut self.imports.entry(import).versions;
         let planes = [versions.import(), wanted].map(|import| Some(settings.data_plane(import?)));
@@ -80,7 +81,7 @@ impl Rollout {
             *versions = Versions::default();
         }
         versions.keep_live(wanted, settings);
-        if versions.want(wanted, self.timing.grace, now) {
+        if versions.want(wanted, is_unanswered, now) {
             self.queue.add(Work::Reconcile(ReconcileKey::egress(&import.namespace)));
         }
     }
@@ -200,7 +201,7 @@ impl Rollout {
         let waits_for_backing = self.has(Safeguard::Backing);
         let is_native = self.is_native(import);
         let is_taken_over = self.is_taken_over(&import.namespace);
-        let are_services_unanswered = self.is_unanswered(key, |id| *id.key.namespace == *TIER_NAMESPACE);
+        let are_services_unanswered = self.is_unanswered(key, is_backing);
         let are_routes_unanswered = self.is_unanswered(key, |id| id.kind == Kind::HttpRoute);
         let native_written = self.egresses.get(&import.namespace).and_then(|egress| egress.native_written);
         let Some(state) = self.imports.get_mut(&import.namespace, &import.name) else { return false };
@@ -311,6 +312,9 @@ impl Rollout {
 
     /// Whether the API server has not answered writes of such objects of a part.
     fn is_unanswered(&self, key: &ReconcileKey, is_such: impl Fn(&ObjectId) -> bool) -> bool {
+        if self.objects.is_sound() {
+            return false;
+        }
         let such = self.objects.desired.objects_of(key).iter().filter(|id| is_such(id));
         let mut failures = such.filter_map(|id| self.objects.failure(id));
         let is_silent = |reason: &Reason| matches!(reason, Reason::Unreachable | Reason::Timeout);
@@ -330,6 +334,11 @@ impl Rollout {
         let Some(egress) = self.egresses.get(&import.namespace) else { return newest.ports.is_empty() };
         newest.ports.iter().all(|port| egress.listens(*port))
     }
+}
+
+/// Whether an object is behind routes.
+fn is_backing(id: &ObjectId) -> bool {
+    *id.key.namespace == *TIER_NAMESPACE
 }
 
 impl Versions {

@@ -262,7 +262,11 @@ impl Rollout {
                 continue;
             };
             let versions = &mut state.versions;
-            let Some(import) = versions.import().cloned() else { continue };
+            let Some(import) = versions.import().cloned() else {
+                // It came back meanwhile, and its routes are still to be read.
+                versions.list.insert(0, Version::told(Some(Arc::new(Import::gone(&key, wire, paths)))));
+                continue;
+            };
             let has_routes = versions.has_live_routes(&import, &self.model.settings);
             let Some(newest) = versions.list.last_mut() else { continue };
             if import.wire == wire && has_routes {

@@ -17,8 +17,8 @@ use crate::translate::Import;
 pub(super) const MOST_VERSIONS: usize = 16;
 
 /// For how long wishes replace each other before any of them is ready: longer than one takes where nothing is refused. Where
-/// rules change all the time, the one that is under way by then is finished, and the newest comes next. One that is not by the
-/// grace after that, as the API server gives no answer, is replaced all the same.
+/// rules change all the time, the one that is under way by then is finished, and the newest comes next. One that nobody knows
+/// of, as the API server gives no answer to what is behind it, is replaced all the same.
 const REPLACEMENT: Duration = Duration::from_secs(5);
 
 /// The versions of an import, the oldest first. The last is what the resources want; of those before, gateways may still
@@ -145,7 +145,7 @@ impl Version {
 
 impl Versions {
     /// What the resources want now. Returns whether that is another version than before.
-    pub(super) fn want(&mut self, wanted: Option<&Arc<Import>>, grace: Duration, now: Moment) -> bool {
+    pub(super) fn want(&mut self, wanted: Option<&Arc<Import>>, is_unanswered: bool, now: Moment) -> bool {
         if let Some(newest) = self.list.last_mut() {
             if newest.import.as_ref() == wanted {
                 // One copy of what is the same.
@@ -160,8 +160,8 @@ impl Versions {
         }
         let is_under_way = self.newest().is_some_and(Version::is_under_way);
         let replaced = self.replaced.unwrap_or(now);
-        let finished = replaced + REPLACEMENT;
-        if is_under_way && finished <= now && now < finished + grace {
+        let is_stuck = is_unanswered && self.newest().is_some_and(|newest| matches!(newest.stage, Stage::Backing(_)));
+        if is_under_way && !is_stuck && replaced + REPLACEMENT <= now {
             return false;
         }
         self.replaced = is_under_way.then_some(replaced);

@@ -57,11 +57,10 @@ impl Provenance<'_> {
         let mut remote = backends_of(rule).filter(|backend| !is_own_share(backend)).map(tier_port);
         match remote.next() {
             Some(destination) if remote.all(|backend| backend == destination) => {
-                let tier = value.split(['.', '@', '~']).next();
-                let is_named = |&&(name, port): &&(&str, u16)| tier == Some(name) && destination == Some(port);
+                let is_named = |&&(name, port): &&(&str, u16)| tier_of(value) == name && destination == Some(port);
                 let named = self.tiers.iter().find(is_named);
                 // Copies may be to the same port: then nobody could tell them from the destination.
-                let alone = named.filter(|_| mirrors_of(rule).next().is_none()).map(|_| None);
+                let alone = named.filter(|_| mirrors_of(rule).all(|copy| tier_port(copy).is_none())).map(|_| None);
                 [destination].into_iter().chain(alone).collect()
             }
             Some(_) => Vec::new(),
@@ -69,6 +68,15 @@ impl Provenance<'_> {
             None => self.tiers.iter().map(|(_, port)| Some(*port)).chain([None]).collect(),
         }
     }
+}
+
+/// The tier that a steering value names, if it names one: `TIER.DIGEST`, or `import.NAME.TIER.DIGEST`, with a cluster or a hash
+/// behind the tier.
+fn tier_of(value: &str) -> &str {
+    let target = value.rsplit_once('.').map_or(value, |(target, _)| target);
+    let named = target.split(['@', '~']).next().unwrap_or_default();
+    let of_import = named.strip_prefix("import.").and_then(|rest| rest.rsplit_once('.'));
+    of_import.map_or(named, |(_, tier)| tier)
 }
 
 /// The host that a rule gives requests.
