@@ -202,8 +202,8 @@ impl Rollout {
     }
 }
 
-/// The imports that go on with what they were told before, as another one wants a host of theirs and is not ready, or
-/// goes on with what it was told before itself.
+/// The imports that go on with what they were told before, as another one, or a later version of their own, wants a host of
+/// theirs and is not ready, or goes on with what it was told before itself.
 fn held<'a>(imports: &[(&'a Key, &Versions)]) -> BTreeSet<&'a Key> {
     let awaited = imports.iter().filter_map(|(import, versions)| {
         let named = versions.awaited_hosts()?;

@@ -313,7 +313,7 @@ impl Rollout {
 
 impl Versions {
     /// Where live routes are as wanted until now, and something else is wanted before it is known what gateways have, they stay
-    /// as what was found: gateways may be steered there, and may not know them. Native ones are in force themselves.
+    /// as what was found: gateways may be steered there, and may not know them. Native ones have no filter, so they hold.
     pub(super) fn keep_live(&mut self, wanted: Option<&Arc<Import>>, settings: &Settings) {
         let Some(newest) = self.newest().filter(|newest| self.is_live && newest.import.as_ref() != wanted) else {
             return;
