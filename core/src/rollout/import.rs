@@ -219,8 +219,7 @@ impl Rollout {
             match &mut newest.stage {
                 Stage::Backing(progress) => {
                     let is_free = newest.import.is_none() || !needs_backing || !waits_for_backing;
-                    let backed = progress.backed(are_services_unanswered, timing, now);
-                    let until = backed.filter(|_| !is_free).or(is_free.then_some(now));
+                    let until = if is_free { Some(now) } else { progress.backed(are_services_unanswered, timing, now) };
                     if until.is_some_and(|until| until <= now) {
                         newest.stage = Stage::Routed(StageProgress::begin(now));
                         is_news = true;
@@ -238,6 +237,7 @@ impl Rollout {
                         newest.stage = Stage::Ready;
                         (is_news, is_ready) = (true, true);
                     } else if until.is_none() && are_routes_unanswered {
+                        // Nobody refuses anything: the next attempt brings it here again, and the grace begins then.
                         progress.since = now;
                     } else if until.is_none() && refused <= now && is_taken_over {
                         let values = newest.import.as_ref().map(|import| import.steering_values()).unwrap_or_default();

@@ -12,7 +12,7 @@ use super::objects::WriteState;
 use super::safeguard::Safeguard;
 use super::version::{Stage, Version, Versions};
 use super::{Rollout, Work};
-use crate::api::DataPlane;
+use crate::api::{DataPlane, TIER_NAMESPACE};
 use crate::emit::kubernetes::{
     ImportVersions, Places, Provenance, Recovered, Settings, filter_object, sealed_config, tier_services,
 };
@@ -51,7 +51,7 @@ impl Rollout {
         }
         if matches!(self.imports.entry(import).found, Found::Unknown | Found::Gone) {
             let left = self.differing_routes(import);
-            let services = self.objects.observed.of_import(Kind::Service, crate::api::TIER_NAMESPACE, import);
+            let services = self.objects.observed.of_import(Kind::Service, TIER_NAMESPACE, import);
             let services =
                 if left.is_empty() { BTreeSet::new() } else { services.map(|id| id.key.name.to_string()).collect() };
             let are_as_wanted = left.is_empty()

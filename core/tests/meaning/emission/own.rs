@@ -1,9 +1,11 @@
 //! Services that this cluster exports, too: its share goes to the Service itself.
 
+use std::collections::BTreeSet;
+
 use mcwan_core::api::DataPlane;
 use mcwan_core::emit::kubernetes::{Provenance, native_objects, tier_services};
 use mcwan_core::emit::object::{Kind, Object};
-use mcwan_core::translate::{Destination, Import};
+use mcwan_core::translate::{Destination, Import, SteeringKey};
 use serde_json::{Value, json};
 
 use super::world::{World, at, import_objects, mk_export, mk_import, of_kind, reasons, settings, to_high};
@@ -141,6 +143,11 @@ fn copies_and_plain_routes_stay_here_where_nobody_else_has_it() {
     }
 }
 
+fn mk_provenance<'p>(steering_key: &'p SteeringKey, services: &'p BTreeSet<String>) -> Provenance<'p> {
+    let tiers = &[("high", 31_111), ("low", 31_112)];
+    Provenance { namespace: "secure", name: "payment", steering_key, services, tiers }
+}
+
 #[test]
 fn rules_with_an_own_share_are_known_again() {
     for clusters in [&["own"][..], &["own", "c1"], &["own", "c1", "c2"]] {
@@ -149,13 +156,7 @@ fn rules_with_an_own_share_are_known_again() {
         let world = World::new(&documents);
         let objects = objects(world.payment());
         let (key, services) = ("0123456789abcdef".parse().unwrap(), tier_services(world.payment()));
-        let provenance = Provenance {
-            namespace: "secure",
-            name: "payment",
-            steering_key: &key,
-            services: &services,
-            tiers: &[("high", 31_111), ("low", 31_112)],
-        };
+        let provenance = mk_provenance(&key, &services);
         assert!(provenance.is_own(rule(&objects)), "{clusters:?}");
         let mut alone = rule(&objects).clone();
         alone["backendRefs"].as_array_mut().unwrap().retain(|backend| backend["namespace"] == "secure");
@@ -178,13 +179,7 @@ fn a_rule_for_the_own_share_alone_is_known_again_where_others_have_come_since() 
     };
     let [alone, both] = [&["own"][..], &["own", "c1"]].map(world);
     let (key, services) = ("0123456789abcdef".parse().unwrap(), tier_services(both.payment()));
-    let provenance = Provenance {
-        namespace: "secure",
-        name: "payment",
-        steering_key: &key,
-        services: &services,
-        tiers: &[("high", 31_111), ("low", 31_112)],
-    };
+    let provenance = mk_provenance(&key, &services);
     let mut joined = rule(&objects(both.payment())).clone();
     joined["matches"] = rule(&objects(alone.payment()))["matches"].clone();
     assert_ne!(joined["matches"], rule(&objects(both.payment()))["matches"], "the value is another one");
