@@ -8,7 +8,6 @@ use std::net::IpAddr;
 
 use super::admission::Admission;
 use super::key::ReconcileKey;
-use super::version::Stage;
 use super::{Rollout, Safeguard, Work};
 use crate::api::{EgressGateway, REGISTRY_NAMESPACE};
 use crate::liveness::Liveness;
@@ -96,9 +95,7 @@ impl Rollout {
         if !self.admission.pods.is_empty() {
             self.queue.add(Work::Admit);
         }
-        let newest = self.imports.values().filter_map(|state| state.versions.newest());
-        let waiting = newest.filter(|newest| matches!(newest.stage, Stage::Backing(_)));
-        for import in waiting.filter_map(|newest| newest.import.as_ref()) {
+        for import in self.imports.values().filter_map(|state| state.versions.backing()) {
             self.queue.add(Work::Reconcile(ReconcileKey::import(&import.key)));
         }
     }
@@ -106,11 +103,11 @@ impl Rollout {
     /// Whether the live clusters that a new version of an import calls admit the pods that are to steer there. Those that
     /// still wait do so for this import, too; the others take requests by now, or as soon as they have a filter.
     pub(super) fn are_callers_admitted(&self, import: &Key) -> bool {
+        if !self.has(Safeguard::Readiness) {
+            return true;
+        }
         let state = self.imports.get(&import.namespace, &import.name);
-        let newest = state.and_then(|state| state.versions.newest());
-        let newest =
-            newest.filter(|newest| matches!(newest.stage, Stage::Backing(_)) && self.has(Safeguard::Readiness));
-        let Some(import) = newest.and_then(|newest| newest.import.as_ref()) else { return true };
+        let Some(import) = state.and_then(|state| state.versions.backing()) else { return true };
         let snapshot = &self.world.snapshot;
         let own = self.model.settings.cluster.as_deref().unwrap_or_default();
         let Admission { pods: waiting, states, .. } = &self.admission;

@@ -161,8 +161,8 @@ impl Rollout {
         let listeners = [wanted, there];
         if egress.listeners != listeners {
             egress.listeners = listeners;
-            for import in self.imports_of(namespace) {
-                self.queue.add(Work::Reconcile(ReconcileKey::import(&import)));
+            for import in self.imports.in_namespace(namespace).filter_map(|state| state.versions.backing()) {
+                self.queue.add(Work::Reconcile(ReconcileKey::import(&import.key)));
             }
         }
     }
@@ -180,7 +180,9 @@ impl Rollout {
         let since = is_written.then(|| egress.native_written.unwrap_or(now));
         if since != egress.native_written {
             egress.native_written = since;
-            for import in self.imports_of(namespace) {
+            let mut imports = self.imports_of(namespace);
+            imports.retain(|import| self.is_native(import));
+            for import in imports {
                 self.queue.add(Work::Reconcile(ReconcileKey::import(&import)));
             }
         }
@@ -278,6 +280,7 @@ impl Rollout {
         let look_again = if self.measures(namespace) { look_again.min(quality::LOOK) } else { look_again };
         self.queue.add_at(Work::Ask(Arc::clone(namespace)), now + look_again);
         self.hear_measures(namespace, reports, now);
+        // Also where pods say the same: istiod may be behind since, and what stood in the way may be gone.
         self.queue.add(Work::Reconcile(ReconcileKey::egress(namespace)));
         // While pods are waited for, a status may wait for nothing but time.
         if before != Some(progress) || progress.is_awaited() {

@@ -321,7 +321,7 @@ impl Rollout {
         failures.any(|failure| matches!(failure, WriteOutcome::Retry { reason, .. } if is_silent(reason)))
     }
 
-    fn is_native(&self, import: &Key) -> bool {
+    pub(super) fn is_native(&self, import: &Key) -> bool {
         let state = self.imports.get(&import.namespace, &import.name);
         let newest = state.and_then(|state| state.versions.import());
         newest.is_some_and(|newest| self.model.settings.data_plane(newest) == DataPlane::Native)

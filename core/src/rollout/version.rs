@@ -207,6 +207,11 @@ impl Versions {
         self.list.last()
     }
 
+    /// The import of the newest version, while that is Backing.
+    pub(super) fn backing(&self) -> Option<&Arc<Import>> {
+        self.newest().filter(|newest| matches!(newest.stage, Stage::Backing(_)))?.import.as_ref()
+    }
+
     /// What is known of the import itself: its newest version that is one.
     pub(super) fn import(&self) -> Option<&Arc<Import>> {
         self.list.iter().rev().find_map(|version| version.import.as_ref())

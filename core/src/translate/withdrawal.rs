@@ -13,8 +13,8 @@ impl Import {
     pub fn withdrawn(&self, exports: &Exports) -> Option<Self> {
         let forbidden = self.targets.iter().filter(|target| self.is_forbidden(target, exports));
         let forbidden: BTreeSet<_> = forbidden.map(Target::steering_value).collect();
-        let withdrawn = self.without(&forbidden, RefuseReason::TierNotPermitted);
-        (withdrawn.wire != self.wire).then_some(withdrawn)
+        let withdrawn = (!forbidden.is_empty()).then(|| self.without(&forbidden, RefuseReason::TierNotPermitted));
+        withdrawn.filter(|withdrawn| withdrawn.wire != self.wire)
     }
 
     /// Whether policies let nobody be called where a target or one of its mirrors leads to.
