@@ -289,14 +289,15 @@ impl ApiServer {
         Ok(())
     }
 
-    /// Istiod tells which generation of a route it has heard of.
-    pub(crate) fn observe(&mut self, key: &Key, uid: &str, generation: i64) {
+    /// Istiod tells which generation of a route it has heard of. Returns whether the route is there, so that others hear of it.
+    pub(crate) fn observe(&mut self, key: &Key, uid: &str, generation: i64) -> bool {
         let kind = Watched::Emitted(Kind::HttpRoute);
-        let Some(known) = self.get(kind, key).filter(|known| &*known.uid == uid) else { return };
+        let Some(known) = self.get(kind, key).filter(|known| &*known.uid == uid) else { return false };
         if known.observed.is_none_or(|observed| observed < generation) {
             let stored = Stored { observed: Some(generation), ..(**known).clone() };
             self.store(kind, key.clone(), stored);
         }
+        true
     }
 
     /// Why it does not take an object, if so: a policy is against it, or nobody knows the kind.

@@ -171,3 +171,15 @@ fn clusters_that_have_a_route_take_the_requests_of_those_that_have_none() {
     ];
     holds(Pace::Kept, &steps);
 }
+
+/// Who has never heard of istiod waits for the lead alone: what it said of a route that is gone is no word of it.
+#[test]
+fn istiod_is_heard_of_a_route_that_is_there() {
+    let steps = [
+        (SOON, import(0, &[])),
+        (Duration::ZERO, export(1)),
+        // Its first route has just been written, and goes.
+        (Duration::from_millis(1_093), import(1, &[rule(1, Backend::Tier(0), Extra::Nothing)])),
+    ];
+    holds(Pace::Smooth, &steps);
+}

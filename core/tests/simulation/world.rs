@@ -327,7 +327,9 @@ impl World {
             | Happening::Secrets(..) => {}
             Happening::Sync(kind) => self.sync_istiod(kind),
             Happening::Push => self.push(),
-            Happening::Observe(key, uid, generation) => self.api.observe(&key, &uid, generation),
+            Happening::Observe(key, uid, generation) => {
+                self.istiod.has_spoken |= self.api.observe(&key, &uid, generation);
+            }
             Happening::Connect(number) => self.connect(number),
             Happening::Routes(number) => {
                 if let Some(pod) = self.pods.get_mut(&number) {

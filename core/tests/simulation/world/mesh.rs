@@ -23,8 +23,7 @@ impl World {
     pub(super) fn sync_istiod(&mut self, kind: Kind) {
         self.syncing.remove(&kind);
         for (key, uid, generation) in self.istiod.sync(kind, &self.api) {
-            let delay =
-                if std::mem::replace(&mut self.istiod.has_spoken, true) { self.delay(600) } else { self.delay(100) };
+            let delay = if self.istiod.has_spoken { self.delay(600) } else { self.delay(100) };
             self.at(delay, Happening::Observe(key, uid, generation));
         }
         if kind == Kind::WasmPlugin {
