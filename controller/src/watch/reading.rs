@@ -9,8 +9,10 @@ use kube::discovery::ApiResource;
 use mcwan_core::observed::{Live, Owner, registry_writer};
 use mcwan_core::snapshot::Key;
 use mcwan_core::snapshot::input::is_read_back;
-use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 /// The annotation in which `kubectl apply` keeps a second copy of an object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -74,9 +76,42 @@ fn strip(object: &mut Value) {
 }
 
 impl<'de, const WRITTEN: bool> Deserialize<'de> for Reading<WRITTEN> {
+    /// One that is nested too deeply must not keep the others of a page from being read, nor a watch from going on: so each is
+    /// read by itself.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Value::deserialize(deserializer).map(Self::of)
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        let object = serde_json::from_str(text.get()).or_else(|_| outline(text.get()));
+        object.map(Self::of).map_err(D::Error::custom)
     }
+}
+
+/// What is in place of the `spec` of an object that cannot be read, so that it has not the form of its kind.
+const TOO_DEEP: &str = "it is nested more than 128 levels deep";
+
+/// Of an object that is nested deeper than `serde_json` reads, and an API server takes: which one it is.
+fn outline(text: &str) -> serde_json::Result<Value> {
+    let Outline { metadata, status } = serde_json::from_str(text)?;
+    let status: Option<Value> = status.and_then(|status| serde_json::from_str(status.get()).ok());
+    Ok(json!({"metadata": metadata, "spec": TOO_DEEP, "status": status}))
+}
+
+/// All else is passed over, however deep it is.
+#[derive(Deserialize)]
+struct Outline {
+    metadata: Identity,
+    status: Option<Box<RawValue>>,
+}
+
+/// The fields of an object's metadata that tell it from others.
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Identity {
+    name: String,
+    namespace: Option<String>,
+    uid: Option<String>,
+    resource_version: Option<String>,
+    generation: Option<i64>,
+    creation_timestamp: Option<String>,
 }
 
 impl<const WRITTEN: bool> Resource for Reading<WRITTEN> {
@@ -105,5 +140,45 @@ impl<const WRITTEN: bool> Resource for Reading<WRITTEN> {
 
     fn meta_mut(&mut self) -> &mut ObjectMeta {
         &mut self.metadata
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::{ObjectList, WatchEvent};
+    use mcwan_core::snapshot::change::{Input, InputKind};
+    use mcwan_core::snapshot::input;
+
+    use super::*;
+
+    /// A `ServiceImport` whose `retry` is nested so deeply.
+    fn import(name: &str, depth: usize) -> String {
+        let retry = format!("{}1{}", r#"{"a":"#.repeat(depth), "}".repeat(depth));
+        format!(
+            r#"{{"metadata": {{"name": "{name}", "namespace": "secure", "resourceVersion": "7", "managedFields": {retry}}},
+                "spec": {{"http": {{"rules": [{{"retry": {retry}}}]}}}}, "status": {{"conditions": []}}}}"#
+        )
+    }
+
+    fn told(reading: Reading<false>) -> (Key, u64, Option<Input>) {
+        let (key, version) = (reading.key.clone(), reading.version());
+        let (_, object) = reading.seen_from("cluster-2");
+        (key, version, object.and_then(|object| input::read(InputKind::ServiceImport, &object).ok()))
+    }
+
+    #[test]
+    fn one_that_is_too_deep_keeps_no_other_from_being_read() {
+        let list = format!(r#"{{"metadata": {{}}, "items": [{}, {}]}}"#, import("deep", 5_000), import("sound", 1));
+        let list: ObjectList<Reading<false>> = serde_json::from_str(&list).unwrap();
+        let [deep, sound] = list.items.try_into().unwrap();
+        let (key, version, input) = told(deep);
+        assert_eq!((key, version), (Key::new("secure", "deep"), 7));
+        let Some(Input::UnreadableImport(unreadable)) = input else { panic!("{input:?}") };
+        assert!(unreadable.error.contains(TOO_DEEP), "{}", unreadable.error);
+        assert!(matches!(told(sound).2, Some(Input::ServiceImport(_))));
+        let event = format!(r#"{{"type": "MODIFIED", "object": {}}}"#, import("deep", 126));
+        let event: WatchEvent<Reading<false>> = serde_json::from_str(&event).unwrap();
+        let WatchEvent::Modified(deep) = event else { panic!("{event:?}") };
+        assert!(matches!(told(deep).2, Some(Input::UnreadableImport(_))));
     }
 }
