@@ -74,8 +74,8 @@ impl Executor {
                     applier.touch(&id).await;
                     None
                 }
-                Command::Ask { namespace, pods, asked } => {
-                    Some(Answer::Asked { namespace, reports: gateways.read(pods).await, asked })
+                Command::Ask { namespace, pods } => {
+                    Some(Answer::Asked { namespace, reports: gateways.read(pods).await })
                 }
                 Command::WriteStatus { patch } => {
                     let result = applier.apply_status(&patch).await;

@@ -44,9 +44,7 @@ impl Rollout {
                     self.queue.add(Work::Reconcile(key));
                 }
             }
-            Answer::Asked { namespace, reports, asked } => {
-                self.asked(&namespace, (&reports, asked), now, &mut step.commands);
-            }
+            Answer::Asked { namespace, reports } => self.asked(&namespace, &reports, now, &mut step.commands),
             Answer::StatusWritten { patch, result } => self.status_written(patch, &result, now, &mut step.commands),
         }
     }

@@ -248,8 +248,8 @@ impl Rollout {
         egress.filter.serve(&pods);
         if pods.is_empty() {
             self.nobody_measures(namespace, now);
-        } else if egress.filter.is_written() {
-            out.push(Command::Ask { namespace: Arc::clone(namespace), pods, asked: now });
+        } else if egress.filter.is_written() && egress.filter.asking.begin() {
+            out.push(Command::Ask { namespace: Arc::clone(namespace), pods });
         }
     }
 
@@ -257,7 +257,7 @@ impl Rollout {
     pub(super) fn asked(
         &mut self,
         namespace: &Arc<str>,
-        (reports, asked): (&[(GatewayPod, Option<GatewayReport>)], Moment),
+        reports: &[(GatewayPod, Option<GatewayReport>)],
         now: Moment,
         out: &mut Vec<Command>,
     ) {
@@ -265,20 +265,16 @@ impl Rollout {
         self.world.has_istiod |= reports.iter().any(|(_, report)| report.is_some());
         let module = self.model.module.clone();
         let Some(egress) = self.egresses.get_mut(namespace) else { return };
-        if asked < egress.filter.heard_at {
-            // It may be older than what is known.
-            self.queue.add_at(Work::Ask(Arc::clone(namespace)), now);
-            return;
-        }
+        let is_due = egress.filter.asking.end();
         let before = egress.filter.progress;
-        let progress = egress.filter.heard(reports, now);
+        let progress = egress.filter.heard(reports);
         if egress.filter.reload.is_due(now, &module, progress) {
             tracing::info!(namespace = &**namespace, "a gateway could not fetch the module: it is told to try again");
             out.push(Command::Touch { id: self.model.settings.filter.object_id(namespace) });
         }
         let look_again = progress.look_again_after();
         let look_again = if self.measures(namespace) { look_again.min(quality::LOOK) } else { look_again };
-        self.queue.add_at(Work::Ask(Arc::clone(namespace)), now + look_again);
+        self.queue.add_at(Work::Ask(Arc::clone(namespace)), if is_due { now } else { now + look_again });
         self.hear_measures(namespace, reports, now);
         // Also where pods say the same: istiod may be behind since, and what stood in the way may be gone.
         self.queue.add(Work::Reconcile(ReconcileKey::egress(namespace)));

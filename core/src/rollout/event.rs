@@ -9,7 +9,6 @@ use serde_json::Value;
 
 use crate::api::McsVersion;
 use crate::emit::object::{Object, ObjectId};
-use crate::moment::Moment;
 use crate::observed::{Digest, Live};
 use crate::outcome::WriteError;
 use crate::snapshot::Key;
@@ -139,8 +138,6 @@ pub enum Command {
         namespace: Arc<str>,
         /// The pods.
         pods: Vec<GatewayPod>,
-        /// Since when they are asked, which the answer tells again.
-        asked: Moment,
     },
     /// Write a status. Answered by [`Answer::StatusWritten`].
     WriteStatus {
@@ -191,8 +188,6 @@ pub enum Answer {
         namespace: Arc<str>,
         /// What each said; none: it could not be asked, which says nothing of its health.
         reports: Vec<(GatewayPod, Option<GatewayReport>)>,
-        /// Since when they were asked.
-        asked: Moment,
     },
     /// Of [`Command::WriteStatus`].
     StatusWritten {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::event::{GatewayPod, GatewayReport};
-use super::pods::{Progress, Record, Reload};
+use super::pods::{Asking, Progress, Record, Reload};
 use super::timing::FILTER_PERIOD;
 use crate::moment::Moment;
 use crate::observed::Digest;
@@ -25,8 +25,7 @@ pub(super) struct Filter {
     /// What was composed last, so that it need not be composed again.
     pub(super) composed: Option<Composed>,
     pods: BTreeMap<Arc<str>, Pod>,
-    /// When pods said something last.
-    pub(super) heard_at: Moment,
+    pub(super) asking: Asking,
     /// When istiod was last behind with a route: what gateways cannot have heard by then is not old yet.
     behind_at: Moment,
     record: Record,
@@ -91,7 +90,7 @@ impl Filter {
             take_over: TakeOver::Pending,
             composed: None,
             pods: BTreeMap::new(),
-            heard_at: Moment::START,
+            asking: Asking::default(),
             behind_at: Moment::START,
             record: Record::default(),
             reload: Reload::new(seed),
@@ -169,8 +168,7 @@ impl Filter {
     }
 
     /// What pods have said. Gives how far the newest configuration is at those that are ready.
-    pub(super) fn heard(&mut self, reports: &[(GatewayPod, Option<GatewayReport>)], now: Moment) -> Progress {
-        self.heard_at = now;
+    pub(super) fn heard(&mut self, reports: &[(GatewayPod, Option<GatewayReport>)]) -> Progress {
         let revision = self.revision().unwrap_or_default();
         for (pod, report) in reports {
             let number = report.as_ref().and_then(|report| self.number_of(report.revision?));
@@ -281,21 +279,21 @@ mod tests {
     fn a_pod_has_a_configuration_or_a_later_one() {
         let mut filter = mk_filter(&[7, 8, 9]);
         assert_eq!(confirmed(&filter, at(3)), 0, "it was not asked");
-        filter.heard(&[mk_report(8)], at(3));
+        filter.heard(&[mk_report(8)]);
         assert_eq!(confirmed(&filter, at(3)), 2, "the second");
         assert!(filter.is_in_force(1) && filter.is_in_force(2) && !filter.is_in_force(3));
-        filter.heard(&[(mk_pod("a"), Some(GatewayReport::default()))], at(4));
+        filter.heard(&[(mk_pod("a"), Some(GatewayReport::default()))]);
         assert!(!filter.is_in_force(1), "it has lost the filter");
-        filter.heard(&[mk_report(9)], at(5));
+        filter.heard(&[mk_report(9)]);
         filter.send_again(8);
         assert!(filter.is_in_force(3), "an older one is none of what it has");
         filter.send_again(9);
         assert!(!filter.is_in_force(1) && !filter.is_written(), "somebody took away what was written");
         filter.written(at(6));
         let mut filter = mk_filter(&[7, 8, 9]);
-        filter.heard(&[mk_report(8)], at(6));
+        filter.heard(&[mk_report(8)]);
         assert_eq!(confirmed(&filter, at(99)), 2, "one that answers is waited for");
-        filter.heard(&[(mk_pod("a"), None)], at(99));
+        filter.heard(&[(mk_pod("a"), None)]);
         assert_eq!(confirmed(&filter, at(99)), 3, "one that does not has it after the grace");
     }
 

@@ -1,5 +1,6 @@
 //! What the pods of egress gateways say of their configuration.
 
+mod asking;
 mod progress;
 mod record;
 mod reload;
@@ -10,6 +11,7 @@ use super::event::GatewayPod;
 use crate::snapshot::Snapshot;
 use crate::translate::gateway_pods::{EGRESS_GATEWAY, addresses_of, gateway_of, is_over, is_ready};
 
+pub(super) use asking::Asking;
 pub(super) use progress::Progress;
 pub(super) use record::Record;
 pub(super) use reload::Reload;

@@ -2,6 +2,7 @@
 
 mod additions;
 mod admission;
+mod asking;
 mod callers;
 mod churn;
 mod conditions;
@@ -208,9 +209,9 @@ impl Play {
                 let found = self.objects.get(&id).map(|(body, _)| body.clone());
                 Some(Answer::Read { id, result: Ok(found) })
             }
-            Command::Ask { namespace, pods, asked } => {
+            Command::Ask { namespace, pods } => {
                 let reports = pods.into_iter().map(|pod| (pod, None)).collect();
-                Some(Answer::Asked { namespace, reports, asked })
+                Some(Answer::Asked { namespace, reports })
             }
             Command::WriteStatus { patch } => {
                 self.say(&patch);

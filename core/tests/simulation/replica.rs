@@ -60,7 +60,7 @@ pub(crate) enum Request {
     Apply { object: Object, desired: Digest, uid: Option<Box<str>> },
     Delete { id: ObjectId, live: Live },
     Read { id: ObjectId },
-    Ask { namespace: Arc<str>, pods: Vec<GatewayPod>, asked: Moment },
+    Ask { namespace: Arc<str>, pods: Vec<GatewayPod> },
     WriteStatus { patch: StatusPatch },
 }
 

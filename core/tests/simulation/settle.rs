@@ -73,13 +73,13 @@ impl World {
                         let result = Ok(self.api.emitted(&id).map(|stored| stored.read()));
                         Some(Event::Answer(Answer::Read { id, result }))
                     }
-                    Command::Ask { namespace, pods, asked } => {
+                    Command::Ask { namespace, pods } => {
                         let reports = pods.into_iter().map(|pod| {
                             let known = self.pods.values().find(|known| *known.name == *pod.name);
                             let revision = known.and_then(|known| known.filter()?.table.revision());
                             (pod, Some(GatewayReport { revision, ..GatewayReport::default() }))
                         });
-                        Some(Event::Answer(Answer::Asked { namespace, reports: reports.collect(), asked }))
+                        Some(Event::Answer(Answer::Asked { namespace, reports: reports.collect() }))
                     }
                     Command::WriteStatus { patch } => {
                         return Err(format!("a fresh replica says {} of {}", patch.body, patch.key));

@@ -62,7 +62,7 @@ fn mk_report(judgement: Judgement, latency: u64) -> GatewayReport {
 /// Pods a and b say this; none: one cannot be asked.
 fn say(play: &mut Play, reports: [Option<GatewayReport>; 2]) {
     let reports = PODS.map(mk_pod).into_iter().zip(reports).collect();
-    play.happen(Event::Answer(Answer::Asked { namespace: "secure".into(), reports, asked: play.now }));
+    play.happen(Event::Answer(Answer::Asked { namespace: "secure".into(), reports }));
 }
 
 /// What was told of the tier since the last time, by each status that was written.

@@ -153,7 +153,7 @@ impl World {
                 }
                 Command::Delete { id, live } => Request::Delete { id, live },
                 Command::Read { id } => Request::Read { id },
-                Command::Ask { namespace, pods, asked } => Request::Ask { namespace, pods, asked },
+                Command::Ask { namespace, pods } => Request::Ask { namespace, pods },
                 Command::WriteStatus { patch } => {
                     self.is_true(place, &patch);
                     self.gate_is_true(place, &patch);
@@ -232,7 +232,7 @@ impl World {
                 let found = self.api.emitted(&id).map(|stored| stored.read());
                 Answer::Read { id, result: failure.map_or(Ok(found), Err) }
             }
-            Request::Ask { namespace, pods, asked } => {
+            Request::Ask { namespace, pods } => {
                 let reports = pods.into_iter().map(|pod| {
                     let known = self.pods.values().find(|known| *known.name == *pod.name);
                     let known = known.filter(|known| known.mute <= self.now && known.plugin.known.is_some());
@@ -242,7 +242,7 @@ impl World {
                     });
                     (pod, report)
                 });
-                Answer::Asked { namespace, reports: reports.collect(), asked }
+                Answer::Asked { namespace, reports: reports.collect() }
             }
             Request::WriteStatus { patch } => {
                 let result = if is_done { self.api.write_status(&patch) } else { Ok(()) };
