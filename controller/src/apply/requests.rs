@@ -46,7 +46,10 @@ impl Applier {
             Ok(live) => Ok(Live::of(&self.undo_additions(&object, live).await)),
             // The object itself may be sound, and what somebody has made of it in the way.
             Err(WriteError::Lasting { reason: Reason::Invalid, message }) if uid.is_some() => {
-                self.repair(&object).await.map_err(|_| WriteError::Lasting { reason: Reason::Invalid, message })
+                self.repair(&object).await.map_err(|failure| match failure {
+                    passing @ WriteError::Passing { .. } => passing,
+                    _ => WriteError::Lasting { reason: Reason::Invalid, message },
+                })
             }
             Err(failure) => Err(failure),
         }

@@ -35,6 +35,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a connection to the registry may be silent: its watches end after 30 s. One that died without a word would
 /// else be found out by TCP alone, after a quarter of an hour.
 const SILENCE: Duration = Duration::from_secs(45);
+/// The same of this cluster's API server, whose watches end after 290 s.
+const OWN_SILENCE: Duration = Duration::from_secs(305);
 
 /// Run the controller of a cluster
 ///
@@ -170,7 +172,8 @@ impl Controller {
         let runtime =
             Builder::new_multi_thread().worker_threads(2).enable_all().build().context("there is no runtime")?;
         runtime.block_on(async {
-            let kube = KubeConfig::infer().await.context("there is no cluster: set KUBECONFIG, or run in a pod")?;
+            let mut kube = KubeConfig::infer().await.context("there is no cluster: set KUBECONFIG, or run in a pod")?;
+            kube.read_timeout = Some(OWN_SILENCE);
             let registry = match &self.registry_kubeconfig {
                 Some(file) => {
                     let options = KubeConfigOptions::default();

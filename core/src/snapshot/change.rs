@@ -190,7 +190,10 @@ impl Snapshot {
                 changed(put(&mut self.reference_grants, grant, same), |key| Change::Grants(key.namespace))
             }
             Input::GatewayPod(pod) => {
-                let same = |old: &Pod, new: &Pod| is_same(old, new) && old.status == new.status;
+                // A label says of which gateway it is.
+                let same = |old: &Pod, new: &Pod| {
+                    is_same(old, new) && old.metadata.labels == new.metadata.labels && old.status == new.status
+                };
                 changed(put(&mut self.gateway_pods, pod, same), |key| Change::GatewayPods(key.namespace))
             }
             Input::Namespace(namespace) => {

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use mcwan_core::emit::object::Kind;
 use mcwan_core::rollout::{Answer, Command, Event, GatewayPod};
 use mcwan_core::watched::Watched;
+use serde_json::Value;
 
 use super::{Play, mk_input};
 use crate::translator::mk_pod;
@@ -38,4 +40,22 @@ fn pods_that_change_while_they_are_asked_are_asked_once_more() {
     let [again] = again.as_slice() else { panic!("{again:?}") };
     assert!(again.iter().all(|pod| pod.address.to_string() == "10.30.0.49"), "the pods as they are by then: {again:?}");
     assert_eq!(asks(&mut play, Event::Time), Vec::<Vec<_>>::new());
+}
+
+/// Where the registry says that requests come from.
+fn published(play: &Play) -> Value {
+    let own = play.objects.iter().find(|(id, _)| id.kind == Kind::WanCluster);
+    own.expect("it is published").1.0["spec"]["egressGateways"].clone()
+}
+
+#[test]
+fn a_pod_may_become_one_of_another_gateway() {
+    let mut play = Play::of_payment();
+    play.happen(pod(1));
+    play.pass(60);
+    assert_eq!(published(&play)[0]["addresses"][0], "10.30.0.1");
+    let other = mk_pod("secure", "mcwan-ingress", "pod-1", "10.30.0.1");
+    play.happen(Event::Watch(mk_input(Watched::Pod, other)));
+    play.pass(1);
+    assert_eq!(published(&play), Value::Null);
 }
