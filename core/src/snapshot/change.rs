@@ -190,11 +190,7 @@ impl Snapshot {
                 changed(put(&mut self.reference_grants, grant, same), |key| Change::Grants(key.namespace))
             }
             Input::GatewayPod(pod) => {
-                // A label says of which gateway it is.
-                let same = |old: &Pod, new: &Pod| {
-                    is_same(old, new) && old.metadata.labels == new.metadata.labels && old.status == new.status
-                };
-                changed(put(&mut self.gateway_pods, pod, same), |key| Change::GatewayPods(key.namespace))
+                changed(put(&mut self.gateway_pods, pod, is_same_pod), |key| Change::GatewayPods(key.namespace))
             }
             Input::Namespace(namespace) => {
                 let name = Arc::from(namespace.name_any());
@@ -319,6 +315,11 @@ pub(super) fn put<T: Resource>(objects: &mut Objects<T>, object: T, same: impl F
 
 pub(super) fn changed(key: Option<Key>, change: impl Fn(Key) -> Change) -> Vec<Change> {
     key.map(change).into_iter().collect()
+}
+
+/// Whether two states of a pod tell the same. A label says of which gateway it is.
+fn is_same_pod(old: &Pod, new: &Pod) -> bool {
+    is_same(old, new) && old.metadata.labels == new.metadata.labels && old.status == new.status
 }
 
 /// Whether two states are of one object, which is there in both.
