@@ -78,7 +78,7 @@ pub struct Config {
     pub cluster_lease: Duration,
     /// What the order of routes and plugins takes.
     pub timing: Timing,
-    /// How many requests of the API server are under way at once.
+    /// How many requests to the API server are under way at once, and how many to the registry.
     pub concurrency: usize,
     /// What is taken from other clusters.
     pub trust: Trust,

@@ -162,7 +162,10 @@ impl Watched {
     /// How many objects are listed at once: as their text is in memory as a whole, fewer where they can be large.
     pub const fn page(self) -> u32 {
         match self {
-            Self::Emitted(Kind::WasmPlugin | Kind::TrafficExtension | Kind::ExportedEndpoints) => 20,
+            Self::Pod
+            | Self::Emitted(Kind::WasmPlugin | Kind::TrafficExtension | Kind::ExportedEndpoints | Kind::ConfigMap) => {
+                20
+            }
             _ => 500,
         }
     }

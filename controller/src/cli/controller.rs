@@ -143,7 +143,7 @@ pub(super) struct Controller {
     /// The port where gateway pods serve their statistics
     #[arg(long, env = "MCWAN_GATEWAY_STATS_PORT", value_name = "PORT", default_value_t = STATS_PORT)]
     gateway_stats_port: u16,
-    /// Requests to the API server at once
+    /// Requests to the API server at once, and as many to the registry
     #[arg(long, env = "MCWAN_CONCURRENCY", value_name = "NUMBER", default_value_t = 16)]
     concurrency: usize,
     /// The form of the log, which goes to standard error

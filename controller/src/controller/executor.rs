@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use mcwan_core::rollout::{Answer, Command};
+use mcwan_core::watched::Watched;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
@@ -10,11 +11,14 @@ use crate::apply::Applier;
 use crate::events::Events;
 use crate::gateways::GatewayReader;
 
-/// Carries out commands, each in a task of its own. How many there are at once, the rollout bounds; how many of them ask the
+/// Carries out commands, each in a task of its own. How many there are at once, the rollout bounds; how many of them ask an
 /// API server at once is bounded here.
 pub(super) struct Executor {
     applier: Applier,
-    requests: Arc<Semaphore>,
+    /// For requests to this cluster's API server.
+    local: Arc<Semaphore>,
+    /// For those to the registry: one that is slow holds up no other.
+    registry: Arc<Semaphore>,
     gateways: GatewayReader,
     events: Events,
     sender: mpsc::UnboundedSender<Answer>,
@@ -23,11 +27,11 @@ pub(super) struct Executor {
 }
 
 impl Executor {
-    /// An executor with so many requests to the API server at once.
+    /// An executor with so many requests to this cluster's API server at once, and as many to the registry.
     pub(super) fn new(applier: Applier, concurrency: usize, gateways: GatewayReader, events: Events) -> Self {
         let (sender, answers) = mpsc::unbounded_channel();
-        let requests = Arc::new(Semaphore::new(concurrency.max(1)));
-        Self { applier, requests, gateways, events, sender, answers, tasks: JoinSet::new() }
+        let [local, registry] = [(); 2].map(|()| Arc::new(Semaphore::new(concurrency.max(1))));
+        Self { applier, local, registry, gateways, events, sender, answers, tasks: JoinSet::new() }
     }
 
     /// Gives up what is under way: another replica leads. What has reached the API server by then is done.
@@ -50,12 +54,12 @@ impl Executor {
 
     fn start(&mut self, command: Command) {
         let (applier, gateways) = (self.applier.clone(), self.gateways.clone());
-        let (requests, sender) = (Arc::clone(&self.requests), self.sender.clone());
+        let (requests, sender) = (self.asked_by(&command).cloned(), self.sender.clone());
         self.tasks.spawn(async move {
-            // It is never closed.
-            let permit = match command {
-                Command::Ask { .. } => None,
-                _ => requests.acquire().await.ok(),
+            let permit = match requests {
+                // It is never closed.
+                Some(requests) => requests.acquire_owned().await.ok(),
+                None => None,
             };
             let answer = match command {
                 Command::Apply { object, desired, uid } => {
@@ -93,6 +97,17 @@ impl Executor {
                 let _ = sender.send(answer);
             }
         });
+    }
+
+    /// Whose turn a command waits for: that of the API server which it asks, if it asks one.
+    fn asked_by(&self, command: &Command) -> Option<&Arc<Semaphore>> {
+        let id = match command {
+            Command::Apply { object, .. } => &object.id,
+            Command::Delete { id, .. } | Command::Read { id } | Command::Touch { id } => id,
+            Command::WriteStatus { .. } | Command::OpenGate { .. } => return Some(&self.local),
+            Command::Ask { .. } | Command::Tell { .. } => return None,
+        };
+        Some(if Watched::Emitted(id.kind).is_in_registry() { &self.registry } else { &self.local })
     }
 
     /// The next answer.

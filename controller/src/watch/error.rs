@@ -1,7 +1,6 @@
 //! What can go wrong with a watch.
 
 use kube::core::Status;
-use kube::runtime::watcher;
 use tokio::time::error::Elapsed;
 
 /// What went wrong with a watch. It is tried again all the same.
@@ -24,9 +23,15 @@ pub enum WatchError {
     /// The API server did not answer in time.
     #[error("the API server does not answer in time")]
     Timeout,
+    /// A watch that ends as soon as it is begun.
+    #[error("the API server ends the watch at once")]
+    TooShort,
+    /// A list without a version to go on from.
+    #[error("the API server does not tell the version of a list")]
+    Unversioned,
     /// There is no connection to the API server, or no sense in what it says.
     #[error(transparent)]
-    Other(watcher::Error),
+    Other(kube::Error),
 }
 
 impl WatchError {
@@ -34,38 +39,17 @@ impl WatchError {
     pub(super) fn is_not_installed(&self) -> bool {
         matches!(self, Self::Refused { code: 404, .. })
     }
-
-    /// Whether a watch cannot go on from where it was, so that it takes a new list: what the API server answers to a
-    /// version that it has never had, or no longer has. That it is busy or away passes.
-    pub(super) fn is_beyond_recovery(&self) -> bool {
-        match self {
-            Self::Refused { code, message } => {
-                (*code < 500 && *code != 429) || message.contains("Too large resource version")
-            }
-            Self::Forbidden(_) | Self::NotPrepared => true,
-            Self::Timeout | Self::Other(_) => false,
-        }
-    }
 }
 
-impl From<watcher::Error> for WatchError {
-    fn from(error: watcher::Error) -> Self {
+impl From<kube::Error> for WatchError {
+    fn from(error: kube::Error) -> Self {
         match error {
-            watcher::Error::InitialListFailed(kube::Error::Api(status))
-            | watcher::Error::WatchStartFailed(kube::Error::Api(status))
-            | watcher::Error::WatchFailed(kube::Error::Api(status))
-            | watcher::Error::WatchError(status) => match *status {
+            kube::Error::Api(status) => match *status {
                 Status { code: 403, message, .. } => Self::Forbidden(message),
                 Status { code, message, .. } => Self::Refused { code, message: message.trim().to_owned() },
             },
             error => Self::Other(error),
         }
-    }
-}
-
-impl From<kube::Error> for WatchError {
-    fn from(error: kube::Error) -> Self {
-        watcher::Error::InitialListFailed(error).into()
     }
 }
 

@@ -1,11 +1,5 @@
 //! An object as it comes in.
 
-use std::borrow::Cow;
-
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::Resource;
-use kube::core::DynamicResourceScope;
-use kube::discovery::ApiResource;
 use mcwan_core::observed::{Live, Owner, registry_writer};
 use mcwan_core::snapshot::Key;
 use mcwan_core::snapshot::input::is_read_back;
@@ -17,14 +11,14 @@ use serde_json::{Value, json};
 /// The annotation in which `kubectl apply` keeps a second copy of an object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// An object, reduced to what is kept of it while it is read: a page of a list never stands in memory as a whole.
+/// An object, reduced to what is kept of it while it is read: of a page of a list, the text alone is in memory as a whole.
 /// `WRITTEN` says whether it is of a kind that we write: an object of another kind is somebody else's, whatever its
 /// labels and field managers are. The type says so, as an item of a list may not name its kind.
 #[derive(Clone, Debug)]
 pub(super) struct Reading<const WRITTEN: bool> {
-    /// The version alone: what kube's watcher asks for.
-    metadata: ObjectMeta,
     pub(super) key: Key,
+    /// Where a watch goes on.
+    pub(super) resource_version: String,
     live: Live,
     /// The cluster that wrote it into the registry.
     writer: Option<Box<str>>,
@@ -42,13 +36,13 @@ impl<const WRITTEN: bool> Reading<WRITTEN> {
         let writer = registry_writer(&object).map(Box::from);
         let text = |field| object.get("metadata")?.get(field)?.as_str();
         let key = Key::new(text("namespace").unwrap_or_default(), text("name").unwrap_or_default());
-        let resource_version = text("resourceVersion").map(str::to_owned);
+        let resource_version = text("resourceVersion").unwrap_or_default().to_owned();
         if live.is_ours() && writer.is_none() && !is_read_back(&object) {
             object = Value::Null;
         } else {
             strip(&mut object);
         }
-        Self { metadata: ObjectMeta { resource_version, ..ObjectMeta::default() }, key, live, writer, object }
+        Self { key, resource_version, live, writer, object }
     }
 
     /// When it was last changed.
@@ -112,35 +106,6 @@ struct Identity {
     resource_version: Option<String>,
     generation: Option<i64>,
     creation_timestamp: Option<String>,
-}
-
-impl<const WRITTEN: bool> Resource for Reading<WRITTEN> {
-    type DynamicType = ApiResource;
-    type Scope = DynamicResourceScope;
-
-    fn kind(resource: &ApiResource) -> Cow<'_, str> {
-        resource.kind.as_str().into()
-    }
-
-    fn group(resource: &ApiResource) -> Cow<'_, str> {
-        resource.group.as_str().into()
-    }
-
-    fn version(resource: &ApiResource) -> Cow<'_, str> {
-        resource.version.as_str().into()
-    }
-
-    fn plural(resource: &ApiResource) -> Cow<'_, str> {
-        resource.plural.as_str().into()
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
 }
 
 #[cfg(test)]

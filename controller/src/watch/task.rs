@@ -4,9 +4,9 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt};
-use kube::Api;
-use kube::discovery::ApiResource;
-use kube::runtime::watcher::{self, watcher};
+use kube::Client;
+use kube::api::{ListParams, WatchParams};
+use kube::core::{DynamicObject, ObjectList, Request, Resource, WatchEvent as Heard};
 use mcwan_core::api::REGISTRY_NAMESPACE;
 use mcwan_core::api::service_export::McsVersion;
 use mcwan_core::backoff::Backoff;
@@ -14,16 +14,23 @@ use mcwan_core::rollout::WatchEvent;
 use mcwan_core::snapshot::{Key, Keyed};
 use mcwan_core::watched::Watched;
 use tokio::sync::mpsc;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::reading::Reading;
 use super::served::{self, Served};
 use super::{Source, WatchError};
 
-/// How long a page of a list may take.
-const LIST_TIMEOUT: Duration = Duration::from_mins(1);
+/// How long a page of a list, or the beginning of a watch, may take.
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
+/// A watch that ends sooner is none: one after the other would keep both sides busy.
+const SHORTEST_WATCH: Duration = Duration::from_secs(1);
+/// How much longer than it was asked for a watch may be silent: an API server that is well has ended it by then.
+const SILENCE_MARGIN: Duration = Duration::from_secs(5);
+/// The longest wait after a failure, and how long all must be well before the next one counts as the first: a list that is
+/// followed by a failure all the time is costly.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// The waits after failures.
-const WAITS: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
+const WAITS: Backoff = Backoff::new(Duration::from_millis(500), LONGEST_WAIT);
 
 /// The watch of one kind, for as long as somebody listens.
 pub(super) struct Task {
@@ -34,8 +41,13 @@ pub(super) struct Task {
     known: Keyed<()>,
 }
 
-/// Nobody listens any more.
-struct Closed;
+/// Why a watch is over.
+enum Ended {
+    /// Nobody listens any more.
+    Closed,
+    /// It has failed.
+    Failed(WatchError),
+}
 
 impl Task {
     /// Starts without knowing anything.
@@ -46,63 +58,88 @@ impl Task {
     /// Watches until nobody listens any more.
     pub(super) async fn run(self) {
         match self.kind.emitted() {
-            Some(_) => self.follow::<true>().await,
-            None => self.follow::<false>().await,
+            Some(_) => self.run_as::<true>().await,
+            None => self.run_as::<false>().await,
         }
     }
 
     /// The same for a kind that we write, or for one that we do not write.
-    async fn follow<const WRITTEN: bool>(mut self) {
+    async fn run_as<const WRITTEN: bool>(mut self) {
         let mut backoff = WAITS;
-        while self.watch::<WRITTEN>(&mut backoff).await.is_ok() {
+        loop {
+            let start = Instant::now();
+            let told = match self.watch::<WRITTEN>().await {
+                Err(Ended::Failed(error)) => {
+                    self.send(WatchEvent::Failed { kind: self.kind, error: error.to_string() }).await
+                }
+                ended => ended,
+            };
+            if told.is_err() {
+                return;
+            }
+            if start.elapsed() >= LONGEST_WAIT {
+                backoff.succeeded();
+            }
             sleep(backoff.failed(fastrand::f64())).await;
         }
     }
 
-    /// Lists and watches until it must be begun anew.
-    async fn watch<const WRITTEN: bool>(&mut self, backoff: &mut Backoff) -> Result<(), Closed> {
-        let mcs = match self.served().await {
-            Ok(Served::Version(version)) => version,
-            Ok(Served::Nothing) => return self.not_installed().await,
-            Err(error) => return self.failed(error).await,
+    /// Lists and follows until it must be begun anew, with a new list: that alone tells at once that a registry is there
+    /// again, and that an API server was restored from a backup, which tells those who watch from a version in its future
+    /// nothing.
+    async fn watch<const WRITTEN: bool>(&mut self) -> Result<(), Ended> {
+        let mcs = match self.served().await.map_err(Ended::Failed)? {
+            Served::Version(version) => version,
+            Served::Nothing => return self.not_installed().await,
+        };
+        let place = Place::of(self.kind, &self.source, mcs);
+        let mut version = match self.list::<WRITTEN>(&place).await {
+            Err(Ended::Failed(error)) if error.is_not_installed() => {
+                return if self.kind.is_in_registry() {
+                    Err(Ended::Failed(WatchError::NotPrepared))
+                } else {
+                    self.not_installed().await
+                };
+            }
+            listed => listed?,
         };
         let mut superseded = pin!(served::superseded(self.source.client.clone(), self.kind, mcs));
-        let mut events = pin!(self.stream::<WRITTEN>(&self.kind.resource(mcs)));
-        // Those of the list that is under way.
-        let mut listed = None;
         loop {
-            let limit = if listed.is_some() { LIST_TIMEOUT } else { Duration::MAX };
-            let event = tokio::select! {
-                event = timeout(limit, events.next()) => event,
-                () = &mut superseded => return Ok(()),
-            };
-            match event {
-                Err(_) => return self.failed(WatchError::Timeout).await,
-                Ok(None) => return Ok(()),
-                Ok(Some(Ok(event))) => {
-                    // The first event says only that a list follows.
-                    if !matches!(event, watcher::Event::Init) {
-                        backoff.succeeded();
-                    }
-                    self.heard(event, &mut listed).await?;
+            let start = Instant::now();
+            let mut events = pin!(place.events::<WRITTEN>(&version).await.map_err(Ended::Failed)?);
+            loop {
+                let event = tokio::select! {
+                    event = timeout(place.silence(), events.next()) => event,
+                    () = &mut superseded => return Ok(()),
+                };
+                match event {
+                    Ok(Some(Ok(event))) => version = self.heard(event).await?,
+                    Ok(Some(Err(error))) => return Err(Ended::Failed(error.into())),
+                    // Each ends after a while, or its connection has died without a word: it goes on from where it was.
+                    Ok(None) | Err(_) => break,
                 }
-                Ok(Some(Err(error))) => {
-                    let error = WatchError::from(error);
-                    if error.is_not_installed() {
-                        return match listed {
-                            Some(_) if self.kind.is_in_registry() => self.failed(WatchError::NotPrepared).await,
-                            Some(_) => self.not_installed().await,
-                            None => Ok(()),
-                        };
-                    }
-                    // Of the registry it must be known when it is there again, which only a list tells at once.
-                    let is_over = error.is_beyond_recovery() || self.kind.is_in_registry();
-                    self.failed(error).await?;
-                    if is_over {
-                        return Ok(());
-                    }
-                    sleep(backoff.failed(fastrand::f64())).await;
-                }
+            }
+            if start.elapsed() < SHORTEST_WATCH {
+                return Err(Ended::Failed(WatchError::TooShort));
+            }
+        }
+    }
+
+    /// Lists; gives the version from which on it is followed.
+    async fn list<const WRITTEN: bool>(&mut self, place: &Place) -> Result<String, Ended> {
+        self.send(WatchEvent::Listing { kind: self.kind }).await?;
+        let (mut listed, mut token) = (Keyed::default(), None);
+        loop {
+            let ObjectList { metadata, items, .. } = place.page::<WRITTEN>(token).await.map_err(Ended::Failed)?;
+            for reading in items {
+                listed.insert(&reading.key, ());
+                self.changed(reading).await?;
+            }
+            token = metadata.continue_.filter(|token| !token.is_empty());
+            if token.is_none() {
+                self.retain(&listed).await?;
+                self.send(WatchEvent::Synced { kind: self.kind }).await?;
+                return metadata.resource_version.ok_or(Ended::Failed(WatchError::Unversioned));
             }
         }
     }
@@ -110,7 +147,7 @@ impl Task {
     async fn served(&self) -> Result<Served, WatchError> {
         match self.kind.info() {
             info if info.is_of_mcs() => {
-                let served = timeout(LIST_TIMEOUT, served::newest(&self.source.client, info)).await??;
+                let served = timeout(ANSWER_TIMEOUT, served::newest(&self.source.client, info)).await??;
                 if let Served::Version(version) = served {
                     self.source.mcs.set(version);
                     // That nobody listens any more shows with the next event.
@@ -119,7 +156,7 @@ impl Task {
                 Ok(served)
             }
             info if self.kind.is_optional() => {
-                match timeout(LIST_TIMEOUT, served::is_there(&self.source.registry, info)).await? {
+                match timeout(ANSWER_TIMEOUT, served::is_there(&self.source.registry, info)).await? {
                     Ok(true) => Ok(Served::Version(McsVersion::default())),
                     Ok(false) => Ok(Served::Nothing),
                     Err(error) if served::is_not_there(&error) => Err(WatchError::NotPrepared),
@@ -130,59 +167,26 @@ impl Task {
         }
     }
 
-    fn stream<const WRITTEN: bool>(
-        &self,
-        resource: &ApiResource,
-    ) -> impl Stream<Item = watcher::Result<watcher::Event<Reading<WRITTEN>>>> + use<WRITTEN> {
-        let api: Api<Reading<WRITTEN>> = if self.kind.is_in_registry() {
-            Api::namespaced_with(self.source.registry.clone(), REGISTRY_NAMESPACE, resource)
-        } else {
-            Api::all_with(self.source.client.clone(), resource)
-        };
-        let config = watcher::Config::default().page_size(self.kind.page()).timeout(self.kind.silence());
-        watcher(
-            api,
-            match self.kind {
-                Watched::OpenshiftRoute => config.labels(&self.source.routes.to_string()),
-                kind => match kind.selector() {
-                    Some(selector) => config.labels(selector),
-                    None => config,
-                },
-            },
-        )
-    }
-
-    async fn heard<const WRITTEN: bool>(
-        &mut self,
-        event: watcher::Event<Reading<WRITTEN>>,
-        listed: &mut Option<Keyed<()>>,
-    ) -> Result<(), Closed> {
+    /// Takes in an event; gives the version from which on it goes on.
+    async fn heard<const WRITTEN: bool>(&mut self, event: Heard<Reading<WRITTEN>>) -> Result<String, Ended> {
         match event {
-            watcher::Event::Init => {
-                *listed = Some(Keyed::default());
-                self.send(WatchEvent::Listing { kind: self.kind }).await?;
-            }
-            watcher::Event::InitApply(reading) => {
-                if let Some(listed) = listed {
-                    listed.insert(&reading.key, ());
-                }
+            Heard::Added(reading) | Heard::Modified(reading) => {
+                let version = reading.resource_version.clone();
                 self.changed(reading).await?;
+                Ok(version)
             }
-            watcher::Event::InitDone => {
-                self.retain(&listed.take().unwrap_or_default()).await?;
-                self.send(WatchEvent::Synced { kind: self.kind }).await?;
-            }
-            watcher::Event::Apply(reading) => self.changed(reading).await?,
-            watcher::Event::Delete(reading) => {
+            Heard::Deleted(reading) => {
                 let version = Some(reading.version());
                 self.known.remove(&reading.key);
                 self.send(WatchEvent::Deleted { kind: self.kind, key: reading.key, version }).await?;
+                Ok(reading.resource_version)
             }
+            Heard::Bookmark(bookmark) => Ok(bookmark.metadata.resource_version),
+            Heard::Error(status) => Err(Ended::Failed(kube::Error::Api(status).into())),
         }
-        Ok(())
     }
 
-    async fn changed<const WRITTEN: bool>(&mut self, reading: Reading<WRITTEN>) -> Result<(), Closed> {
+    async fn changed<const WRITTEN: bool>(&mut self, reading: Reading<WRITTEN>) -> Result<(), Ended> {
         let key = reading.key.clone();
         self.known.insert(&key, ());
         let (live, object) = reading.seen_from(&self.source.cluster);
@@ -192,7 +196,7 @@ impl Task {
     }
 
     /// Says of what is known, and not listed, that it is gone.
-    async fn retain(&mut self, listed: &Keyed<()>) -> Result<(), Closed> {
+    async fn retain(&mut self, listed: &Keyed<()>) -> Result<(), Ended> {
         let is_gone = |key: &Key| listed.get(&key.namespace, &key.name).is_none();
         let gone: Vec<_> = self.known.iter().map(|(key, ())| key).filter(is_gone).collect();
         for key in gone {
@@ -204,17 +208,66 @@ impl Task {
 
     /// A kind that is not installed has no objects. Of the registry's that is said of those alone that one of an earlier
     /// release lacks, and by what it serves: else it is none, or the wrong one.
-    async fn not_installed(&mut self) -> Result<(), Closed> {
+    async fn not_installed(&mut self) -> Result<(), Ended> {
         tracing::debug!(kind = self.kind.name(), "the kind is not installed");
         self.retain(&Keyed::default()).await?;
         self.send(WatchEvent::NotInstalled { kind: self.kind }).await
     }
 
-    async fn failed(&self, error: WatchError) -> Result<(), Closed> {
-        self.send(WatchEvent::Failed { kind: self.kind, error: error.to_string() }).await
+    async fn send(&self, event: WatchEvent) -> Result<(), Ended> {
+        self.events.send(event).await.map_err(|_| Ended::Closed)
+    }
+}
+
+/// The objects of a kind: where they are, and which.
+struct Place {
+    client: Client,
+    request: Request,
+    list: ListParams,
+    watch: WatchParams,
+}
+
+impl Place {
+    fn of(kind: Watched, source: &Source, mcs: McsVersion) -> Self {
+        let (client, namespace) =
+            if kind.is_in_registry() { (&source.registry, Some(REGISTRY_NAMESPACE)) } else { (&source.client, None) };
+        let label_selector = match kind {
+            Watched::OpenshiftRoute => Some(source.routes.to_string()),
+            kind => kind.selector().map(str::to_owned),
+        };
+        Self {
+            client: client.clone(),
+            request: Request::new(DynamicObject::url_path(&kind.resource(mcs), namespace)),
+            list: ListParams {
+                label_selector: label_selector.clone(),
+                limit: Some(kind.page()),
+                ..ListParams::default()
+            },
+            watch: WatchParams { label_selector, timeout: Some(kind.silence()), ..WatchParams::default() },
+        }
     }
 
-    async fn send(&self, event: WatchEvent) -> Result<(), Closed> {
-        self.events.send(event).await.map_err(|_| Closed)
+    /// For how long a watch may say nothing.
+    fn silence(&self) -> Duration {
+        Duration::from_secs(self.watch.timeout.unwrap_or_default().into()) + SILENCE_MARGIN
+    }
+
+    /// A page of a list: the first, or that of a token.
+    async fn page<const WRITTEN: bool>(
+        &self,
+        continue_token: Option<String>,
+    ) -> Result<ObjectList<Reading<WRITTEN>>, WatchError> {
+        let params = ListParams { continue_token, ..self.list.clone() };
+        let request = self.request.list(&params).map_err(kube::Error::BuildRequest)?;
+        Ok(timeout(ANSWER_TIMEOUT, self.client.request(request)).await??)
+    }
+
+    /// What becomes of them after a version.
+    async fn events<const WRITTEN: bool>(
+        &self,
+        version: &str,
+    ) -> Result<impl Stream<Item = kube::Result<Heard<Reading<WRITTEN>>>> + use<WRITTEN>, WatchError> {
+        let request = self.request.watch(&self.watch, version).map_err(kube::Error::BuildRequest)?;
+        Ok(timeout(ANSWER_TIMEOUT, self.client.request_events(request)).await??)
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::{Body, Bytes};
 use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use kube::{Client, Config};
@@ -14,7 +15,8 @@ use mcwan_core::translate::FrontEnds;
 use mcwan_core::watched::Watched;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use tokio::time::timeout;
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
 
 /// How long until everything is listed.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -22,22 +24,39 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// An API server that has these lists, by the last part of their paths, and whose watches are silent. One that is null it
 /// does not let us read.
 async fn serving(lists: Vec<(&'static str, Value)>) -> Client {
+    serving_watches(lists, |_| None).await
+}
+
+/// The same with these answers to watches; none: it is silent.
+async fn serving_watches(
+    lists: Vec<(&'static str, Value)>,
+    watched: impl Fn(&Uri) -> Option<Response> + Clone + Send + Sync + 'static,
+) -> Client {
     mcwan::module::use_ring();
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a free port");
     let address = listener.local_addr().expect("an address");
     let lists = Arc::new(lists);
-    let answer = move |uri: Uri| answer(Arc::clone(&lists), uri);
+    let answer = move |uri: Uri| {
+        let (lists, watched) = (Arc::clone(&lists), watched.clone());
+        async move {
+            if !uri.query().is_some_and(|query| query.contains("watch=true")) {
+                return listed(&lists, &uri);
+            }
+            match watched(&uri) {
+                Some(response) => response,
+                None => std::future::pending().await,
+            }
+        }
+    };
     let server = axum::serve(listener, Router::new().fallback(answer));
     tokio::spawn(async move { server.await });
     let config = Config::new(format!("http://{address}").parse().expect("a URI"));
     Client::try_from(config).expect("a client")
 }
 
-async fn answer(lists: Arc<Vec<(&'static str, Value)>>, uri: Uri) -> Response {
+fn listed(lists: &[(&'static str, Value)], uri: &Uri) -> Response {
     let plural = uri.path().rsplit('/').next().unwrap_or_default();
-    let list = lists.iter().find(|(known, _)| *known == plural);
-    match list {
-        _ if uri.query().is_some_and(|query| query.contains("watch=true")) => std::future::pending().await,
+    match lists.iter().find(|(known, _)| *known == plural) {
         Some((_, Value::Null)) => StatusCode::FORBIDDEN.into_response(),
         Some((_, list)) => ([(header::CONTENT_TYPE, "application/json")], list.to_string()).into_response(),
         None => StatusCode::NOT_FOUND.into_response(),
@@ -144,4 +163,69 @@ async fn a_registry_may_lack_policies_but_not_withhold_them() {
         };
         assert_eq!(found, expected, "{message}");
     }
+}
+
+/// What is told of namespaces, until so many lists are complete.
+async fn told_of_namespaces(client: Client, lists: usize) -> Vec<&'static str> {
+    let mut watches = Watches::start(&Source::new(client.clone(), client, "own"), FrontEnds::default());
+    let mut told = Vec::new();
+    while told.iter().filter(|event| **event == "Synced").count() < lists {
+        let event = timeout(PATIENCE, watches.next()).await.expect("it goes on").expect("the watches go on");
+        told.extend(match event {
+            WatchEvent::Listing { kind: Watched::Namespace } => Some("Listing"),
+            WatchEvent::Changed { kind: Watched::Namespace, .. } => Some("Changed"),
+            WatchEvent::Synced { kind: Watched::Namespace } => Some("Synced"),
+            WatchEvent::Failed { kind: Watched::Namespace, .. } => Some("Failed"),
+            _ => None,
+        });
+    }
+    told
+}
+
+fn namespaces() -> Vec<(&'static str, Value)> {
+    vec![("namespaces", mk_list(Watched::Namespace, "v1", &json!({})))]
+}
+
+#[tokio::test]
+async fn a_watch_that_fails_is_begun_anew_with_a_list() {
+    let expired = r#"{"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired"}}"#;
+    let table = [
+        (StatusCode::OK, "", "it ends at once, and would do so again"),
+        (StatusCode::BAD_GATEWAY, "", "a load balancer answers"),
+        (StatusCode::NOT_FOUND, "404 page not found\n", "the API server serves the kind no more"),
+        (StatusCode::OK, "{\n", "nobody understands it, so that a change is missed"),
+        (StatusCode::OK, expired, "the version is too old"),
+    ];
+    for (code, body, message) in table {
+        let client = serving_watches(namespaces(), move |_| Some((code, body).into_response())).await;
+        let told = told_of_namespaces(client, 2).await;
+        assert_eq!(told, ["Listing", "Changed", "Synced", "Failed", "Listing", "Changed", "Synced"], "{message}");
+    }
+}
+
+#[tokio::test]
+async fn a_watch_that_has_ended_goes_on_where_it_was() {
+    let (sender, mut watched) = mpsc::unbounded_channel();
+    let client = serving_watches(namespaces(), move |uri| {
+        if !uri.path().ends_with("/namespaces") {
+            return None;
+        }
+        sender.send(uri.query().unwrap_or_default().to_owned()).ok()?;
+        let (events, body) = mpsc::unbounded_channel();
+        tokio::spawn(async move {
+            let event = r#"{"type": "MODIFIED", "object": {"metadata": {"name": "payment", "resourceVersion": "12"}}}"#;
+            events.send(Ok::<_, std::io::Error>(Bytes::from(format!("{event}\n")))).ok();
+            // One that ended at once would not be taken for a watch.
+            sleep(Duration::from_millis(1_100)).await;
+        });
+        let body = futures_util::stream::unfold(body, async |mut body| Some((body.recv().await?, body)));
+        Some(Body::from_stream(body).into_response())
+    })
+    .await;
+    let listening = tokio::spawn(told_of_namespaces(client, 2));
+    for version in ["9", "12"] {
+        let query = timeout(PATIENCE, watched.recv()).await.expect("it is watched").expect("the server goes on");
+        assert!(query.contains(&format!("resourceVersion={version}")), "{query}");
+    }
+    listening.abort();
 }
