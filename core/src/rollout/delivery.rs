@@ -159,7 +159,7 @@ impl Rollout {
     }
 
     /// Whether an object will not be there unless somebody does something.
-    fn is_lost(&self, id: &ObjectId) -> bool {
+    pub(super) fn is_lost(&self, id: &ObjectId) -> bool {
         self.objects.failure(id).is_some_and(WriteOutcome::is_lasting)
     }
 

@@ -109,9 +109,10 @@ impl Rollout {
         let clusterset = shown.and_then(|newest| clusterset_object(newest, &self.model.settings));
         let objects = backing.iter().chain(&routes).chain(&client).chain(&clusterset);
         let mut ids: Vec<ObjectId> = objects.map(|object| object.id.clone()).collect();
-        if !is_taken_over || state.versions.keeps_clients() {
-            // What there is for clients stays as it is until it is known what gateways have, and until they have something
-            // newer.
+        let is_to_be_shown = clusterset.is_none() && shown.is_some_and(|newest| newest.clusterset.is_some());
+        if !is_taken_over || is_to_be_shown || state.versions.keeps_clients() {
+            // What there is for clients stays as it is until it is known what gateways have and which address to show, and
+            // until gateways have something newer.
             let there = |kind| self.objects.observed.of_import(kind, &import.namespace, import);
             let kept = [Kind::Service, Kind::McsServiceImport].into_iter().flat_map(there);
             let kept: Vec<_> = kept.filter(|id| !ids.contains(id)).collect();
@@ -123,11 +124,13 @@ impl Rollout {
         let is_typed = newest.as_ref().is_some_and(|newest| newest.clusterset.is_some());
         let is_anew = client.as_ref().is_some_and(|client| is_typed && self.is_made_anew(client, key, now, out));
         let client = client.filter(|_| !is_anew).map(|client| self.with_free_address(client, import, now, out));
+        let client_id = client.as_ref().map(|client| client.id.clone());
         let written = Written {
             backing: self.write_each(key, backing, now, out)
                 && self.has_listeners(import)
                 && self.are_callers_admitted(import),
-            client: self.write_each(key, client.into_iter().collect(), now, out) && !is_anew,
+            client: self.write_each(key, client.into_iter().collect(), now, out) && !is_anew
+                || client_id.is_some_and(|id| self.leads_nobody(&id)),
             routes: self.write_each(key, routes, now, out),
         };
         self.write_each(key, clusterset.into_iter().collect(), now, out);
@@ -137,6 +140,11 @@ impl Rollout {
             return state.versions.look(written, istiod, now);
         }
         false
+    }
+
+    /// Whether the Service that clients call cannot be made, so that none of ours leads them anywhere.
+    fn leads_nobody(&self, client: &ObjectId) -> bool {
+        self.is_lost(client) && !self.is_there(client)
     }
 
     /// Whether the Service that clients call must go first: one with an address cannot become one without, nor the other way
@@ -264,6 +272,7 @@ impl Rollout {
         if is_complete {
             // Gateways go on with what they were told until they have this.
             let import = versions.import().cloned();
+            versions.make_room();
             versions.list.push(Version { stage: Stage::Ready, ..Version::wanted(import, now) });
             versions.late = None;
             (is_news, is_ready) = (true, true);
@@ -295,7 +304,7 @@ impl Rollout {
         if is_ready {
             versions.close_untold();
         }
-        if is_ready || is_news {
+        if is_news {
             self.queue.add(Work::Reconcile(ReconcileKey::egress(&import.namespace)));
         }
         is_news
@@ -383,9 +392,7 @@ impl Versions {
             Stage::Closing => version.import.is_some() || version.first == Some(0),
             Stage::Backing(_) | Stage::Routed(_) | Stage::Ready => true,
         });
-        if self.list.first().is_none_or(|oldest| oldest.first != Some(0)) {
-            self.recovered = None;
-        }
+        self.forget_found();
         self.list.len() < before
     }
 }

@@ -13,7 +13,8 @@ use crate::observed::Istiod;
 use crate::translate::Import;
 
 /// How many versions of an import are kept at most: while gateways hold on to the oldest, newer wishes wait. A gateway that
-/// is so far behind has lost its istiod.
+/// is so far behind has lost its istiod. One that no gateway is steered to any more gives way: its routes may be there for as
+/// long as the API server refuses others.
 pub(super) const MOST_VERSIONS: usize = 16;
 
 /// For how long wishes replace each other before any of them is ready: longer than one takes where nothing is refused. Where
@@ -127,6 +128,11 @@ impl Version {
         matches!(self.stage, Stage::Backing(_) | Stage::Routed(_))
     }
 
+    /// Whether no gateway is steered to it any more, and no client led there.
+    fn is_draining(&self) -> bool {
+        matches!(self.stage, Stage::Draining(_))
+    }
+
     /// Whether its routes are wanted.
     fn is_routed(&self) -> bool {
         matches!(self.stage, Stage::Routed(_) | Stage::Ready | Stage::Closing)
@@ -181,8 +187,26 @@ impl Versions {
         if self.is_live {
             version.stage = Stage::Routed(StageProgress::begin(now));
         }
+        self.make_room();
         self.list.push(version);
         true
+    }
+
+    /// Makes room for one more version, if [there is any](Self::is_full).
+    pub(super) fn make_room(&mut self) {
+        if self.list.len() >= MOST_VERSIONS
+            && let Some(draining) = self.list.iter().position(Version::is_draining)
+        {
+            self.list.remove(draining);
+            self.forget_found();
+        }
+    }
+
+    /// Nothing is left of the version that one who took over has found.
+    pub(super) fn forget_found(&mut self) {
+        if self.list.first().is_none_or(|oldest| oldest.first != Some(0)) {
+            self.recovered = None;
+        }
     }
 
     /// The newest version is ready: no filter is to be told of those before it any more.
@@ -194,7 +218,7 @@ impl Versions {
 
     /// Whether gateways are so far behind that newer wishes wait.
     pub(super) fn is_full(&self) -> bool {
-        self.list.len() >= MOST_VERSIONS
+        self.list.len() >= MOST_VERSIONS && !self.list.iter().any(Version::is_draining)
     }
 
     /// Nothing of it is left, nor wanted.
@@ -278,14 +302,20 @@ impl Versions {
     pub(super) fn routed_values(&self) -> BTreeSet<String> {
         let found = self.found().filter(|(_, is_routed)| *is_routed).map(|(recovered, _)| &recovered.rules);
         let recovered = found.into_iter().flatten().map(|rule| rule.value.clone());
-        self.known().iter().flat_map(|import| import.steering_values()).chain(recovered).collect()
+        let routed = |version: &Version| Some(&version.import.as_ref()?.steering_values() - &version.missing);
+        self.ready_before().filter_map(routed).flatten().chain(recovered).collect()
     }
 
     /// The versions before the newest of which gateways know everything.
     fn known(&self) -> Vec<&Import> {
+        let known = self.ready_before().filter(|version| version.missing.is_empty());
+        known.filter_map(|version| version.import.as_deref()).collect()
+    }
+
+    /// The versions before the newest that gateways may be steered to.
+    fn ready_before(&self) -> impl Iterator<Item = &Version> {
         let before = self.list.len().saturating_sub(1);
-        let known = self.list.iter().take(before).filter(|version| version.stage == Stage::Ready);
-        known.filter(|version| version.missing.is_empty()).filter_map(|version| version.import.as_deref()).collect()
+        self.list.iter().take(before).filter(|version| version.stage == Stage::Ready)
     }
 
     /// The newest version before one that a filter was told of.

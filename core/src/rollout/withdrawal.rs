@@ -35,6 +35,7 @@ impl Versions {
             Some(Version { import: Some(Arc::new(import)), stage: Stage::Ready, first: None, missing })
         });
         let Some(withdrawn) = withdrawn else { return false };
+        self.make_room();
         self.list.insert(self.list.len().saturating_sub(1), withdrawn);
         true
     }

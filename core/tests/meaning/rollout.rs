@@ -36,6 +36,7 @@ use mcwan_core::snapshot::Key;
 use mcwan_core::status::{StatusKind, StatusPatch};
 use mcwan_core::translate::Options;
 use mcwan_core::watched::Watched;
+use mcwan_policy::wire::{Action, Import, PluginConfig};
 use serde_json::{Value, json};
 
 use crate::translator::{mk, mk_cluster_scoped, mk_options, mk_pod, mk_settings};
@@ -233,16 +234,22 @@ impl Play {
         None
     }
 
-    /// What the filter names in the steering header.
+    /// What the filter steers to, as the steering header names it.
     fn steering_values(&self) -> BTreeSet<String> {
         let filters = self.objects.iter().filter(|(id, _)| id.kind == Kind::WasmPlugin);
-        let lists = filters.filter_map(|(_, (body, _))| body["spec"]["pluginConfig"]["imports"].as_array()).flatten();
-        let targets = lists.filter_map(|import| import["targets"].as_array()).flatten();
-        let text = |target: &Value, field: &str| target[field].as_str().unwrap_or_default().to_owned();
-        targets.map(|target| format!("{}.{}", text(target, "name"), text(target, "digest"))).collect()
+        let configs = filters.map(|(_, (body, _))| body["spec"]["pluginConfig"].clone());
+        let configs = configs.map(|config| serde_json::from_value(config).expect("a config"));
+        let imports = configs.flat_map(|config: PluginConfig| config.imports);
+        let values = |import: Import| {
+            let taken: BTreeSet<_> =
+                import.rules.iter().flat_map(|rule| &rule.actions).flat_map(Action::targets).collect();
+            let targets = (0..).zip(import.targets).filter(move |(place, _)| taken.contains(place));
+            targets.map(|(_, target)| target.steering_value())
+        };
+        imports.flat_map(values).collect()
     }
 
-    /// What the filter names, routes have.
+    /// What the filter steers to, routes have.
     fn no_value_is_without_a_route(&self) {
         let routes = self.objects.iter().filter(|(id, _)| id.kind == Kind::HttpRoute);
         let routes: String = routes.map(|(_, (body, _))| body.to_string()).collect();

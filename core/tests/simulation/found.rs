@@ -149,6 +149,22 @@ fn clients_keep_what_they_call_while_all_ports_become_others() {
     }
 }
 
+/// What shows clients an address stays while it is not known which, as what they call was deleted before anybody heard that
+/// the one was there.
+#[test]
+fn clients_keep_what_shows_them_an_address() {
+    let wish = ExportWish { ports: vec![9090], pods: 1, default_tier: Some(0), is_headless: false };
+    let rules = [(2, vec![(Backend::Tier(1), 1), (Backend::Local, 1)], Extra::Nothing)];
+    for gap in [2_400, 2_500, 2_555, 2_700] {
+        let steps = [
+            (SECOND, Step::Export(0, 0, wish.clone())),
+            (Duration::ZERO, import(0, &rules)),
+            (Duration::from_millis(gap), Step::NoClient(0, Kind::Service)),
+        ];
+        holds(Pace::Kept, &steps);
+    }
+}
+
 /// What a tier is told is told of its last generation, though that says what an earlier one said.
 #[test]
 fn a_tier_that_is_as_it_was_is_told_so() {

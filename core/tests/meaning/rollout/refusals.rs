@@ -6,7 +6,7 @@ use mcwan_core::api::{REGISTRY_NAMESPACE, TIER_NAMESPACE};
 use mcwan_core::emit::object::Kind;
 use mcwan_core::outcome::WriteError;
 use mcwan_core::problem::Reason;
-use mcwan_core::rollout::Event;
+use mcwan_core::rollout::{Event, WatchEvent};
 use mcwan_core::snapshot::Key;
 use mcwan_core::watched::Watched;
 use serde_json::json;
@@ -50,5 +50,61 @@ fn routes_wait_for_what_they_lead_to_unless_that_is_refused() {
         play.refused = None;
         play.pass(120);
         assert_eq!(missing(&play), BTreeSet::new(), "{message}: they are there in the end");
+    }
+}
+
+/// The rules of the import change: a path, and for each limit a target of its own.
+fn change(play: &mut Play, path: &str, limits: &[&str]) {
+    let backend = json!({"group": "mc-wan.l7mp.io", "kind": "WANPolicy", "name": "high"});
+    let rule = |limit: &&str| json!({"matches": [{"path": {"value": path}}], "backendRefs": [backend], "timeouts": {"request": limit}});
+    let rules: Vec<_> = limits.iter().map(rule).collect();
+    let import = mk("ServiceImport", "secure", "payment", &json!({"http": {"rules": rules}}));
+    play.happen(Event::Watch(mk_input(Watched::ServiceImport, import)));
+}
+
+/// What the filter is told.
+fn filter(play: &Play) -> String {
+    let filter = play.objects.iter().find(|(id, _)| id.kind == Kind::WasmPlugin);
+    filter.map(|(_, (body, _))| body.to_string()).unwrap_or_default()
+}
+
+#[test]
+fn a_change_of_an_import_with_a_refused_route_takes_nothing_from_its_others() {
+    let mut play = Play::of_payment();
+    change(&mut play, "/any", &["1s"]);
+    play.pass(60);
+    let known = play.steering_values();
+    assert_eq!(known.len(), 1);
+    play.refused = Some(no_quota(Kind::HttpRoute));
+    for (path, limits) in [("/any", &["1s", "2s"][..]), ("/other", &["1s", "2s"]), ("/other", &["1s"])] {
+        change(&mut play, path, limits);
+        play.pass(120);
+        assert_eq!(play.steering_values(), known, "{path} with {limits:?}: what there is a route for goes on");
+    }
+    assert!(filter(&play).contains("\"/other\""));
+}
+
+#[test]
+fn wishes_go_on_however_long_something_is_refused() {
+    let service = mk("Service", "secure", "payment-clusterset", &json!({"ports": [{"port": 8080}]}));
+    let foreign = mk_input(Watched::Emitted(Kind::Service), service);
+    for (more, refused, message) in [
+        (vec![], Some(no_quota(Kind::HttpRoute)), "routes"),
+        (vec![foreign], None, "somebody else has the Service that clients call"),
+    ] {
+        let mut play = Play::of_payment_and(more);
+        change(&mut play, "/any", &["1s"]);
+        play.pass(60);
+        play.refused = refused;
+        for number in 0..20 {
+            change(&mut play, &format!("/{number}"), &["1s", &format!("{}s", 2 + number)]);
+            play.pass(120);
+            assert!(filter(&play).contains(&format!("\"/{number}\"")), "{message}: by change {number}");
+        }
+        play.refused = None;
+        let (kind, key) = (Watched::ServiceImport, Key::new("secure", "payment"));
+        play.happen(Event::Watch(WatchEvent::Deleted { kind, key, version: None }));
+        play.pass(200);
+        assert!(!filter(&play).contains("\"/19\""), "{message}: its rules go with it");
     }
 }
