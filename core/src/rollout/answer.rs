@@ -1,8 +1,7 @@
 //! What follows from the answer to a command.
 
 use super::event::Answer;
-use super::key::ReconcileKey;
-use super::{Leadership, Rollout, Step, Work};
+use super::{Rollout, Step, Work};
 use crate::moment::Moment;
 
 impl Rollout {
@@ -14,15 +13,14 @@ impl Rollout {
                     // Nobody wants any more what was on its way.
                     self.queue.add_unplanned(Work::Prune(id.clone()));
                 }
-                if let Some(key) = key.filter(|_| !matches!(self.leadership, Leadership::Following)) {
+                if let Some(key) = key {
                     self.queue.add(Work::Reconcile(key));
                 }
                 step.outcomes.push((id, outcome));
             }
             Answer::Deleted { id, result } => {
                 let outcome = self.objects.deleted(&id, result, now);
-                // Somebody may want one of that name by now, and a rival may have waited for it to go.
-                self.queue.add(Work::Reconcile(ReconcileKey::egress(&id.key.namespace)));
+                // Somebody may want one of that name by now, or have waited for it to go.
                 self.look_at(id.clone());
                 step.outcomes.push((id, outcome));
             }

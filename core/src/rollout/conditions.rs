@@ -195,14 +195,10 @@ impl Rollout {
                 out.push(Command::Tell { patch });
                 return;
             }
-            // Somebody else was faster, and it may be known already.
-            Err(WriteError::Conflict)
-                if matches!(patch.kind, StatusKind::Route(_) | StatusKind::OpenshiftRoute | StatusKind::Pod) =>
-            {
-                SHARED_WAIT
-            }
-            // There is no such object any more.
-            Err(WriteError::Conflict | WriteError::NotFound { .. }) => return,
+            // Somebody else was faster, or it is another object by now: that may be known already.
+            Err(WriteError::Conflict) => SHARED_WAIT,
+            // Of one that is known to be gone by then, nothing is said.
+            Err(WriteError::NotFound { .. }) => STATUS_WAIT,
             Err(WriteError::Passing { after, .. }) => (*after).unwrap_or(STATUS_WAIT),
             Err(WriteError::Lasting { .. }) => REFUSED_WAIT,
             Err(WriteError::NotLeading) => NOT_LEADING_WAIT,

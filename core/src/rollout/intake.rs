@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::event::WatchEvent;
 use super::key::ReconcileKey;
 use super::{Leadership, Rollout, Work};
+use crate::emit::kubernetes::FilterKind;
 use crate::emit::object::ObjectId;
 use crate::moment::Moment;
 use crate::snapshot::change::Change;
@@ -48,7 +49,13 @@ impl Rollout {
     pub(super) fn look_at(&mut self, id: ObjectId) {
         match self.objects.desired.owner_of(&id) {
             Some(key) => self.queue.add(Work::Reconcile(key.clone())),
-            None => self.queue.add_unplanned(Work::Prune(id)),
+            None => {
+                if FilterKind::rival(&id) == Some(self.model.settings.filter.object_id(&id.key.namespace)) {
+                    // The filter that takes its place may have waited for it to go.
+                    self.queue.add(Work::Reconcile(ReconcileKey::egress(&id.key.namespace)));
+                }
+                self.queue.add_unplanned(Work::Prune(id));
+            }
         }
     }
 

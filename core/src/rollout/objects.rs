@@ -200,6 +200,9 @@ impl Objects {
     /// Deletes an object of ours that nobody wants.
     pub(super) fn delete(&mut self, id: &ObjectId, now: Moment, out: &mut Vec<Command>) -> WriteState {
         let Some(live) = self.observed.get(id).filter(|live| live.is_ours() && !live.deleting) else {
+            // The answer to its last request may have come later than the news that it is gone.
+            self.failures.remove(id);
+            self.additions.remove(id);
             return WriteState::Written;
         };
         if self.requests.contains_key(id) {
@@ -303,7 +306,7 @@ impl Objects {
         self.failures.is_empty()
     }
 
-    /// An object is neither wanted any more nor there: of it nothing is wrong.
+    /// An object is as it is wanted, or is neither wanted any more nor there: nothing is wrong with it.
     pub(super) fn forget(&mut self, id: &ObjectId) {
         self.failures.remove(id);
     }
