@@ -145,6 +145,22 @@ fn the_controller_is_allowed_what_it_needs_and_nothing_else() {
 }
 
 #[test]
+fn whatever_kind_the_controller_writes_is_bound_to_its_label() {
+    let policies: Vec<Value> = objects(include_str!("../../../manifests/mcwan.yaml"), "ValidatingAdmissionPolicy");
+    let policy = policies.iter().find(|policy| policy["metadata"]["name"] == "mcwan-controller").expect("the policy");
+    let texts = |list: &Value| -> Vec<String> { serde_json::from_value(list.clone()).expect("texts") };
+    let mut bound = BTreeSet::new();
+    for rule in policy["spec"]["matchConstraints"]["resourceRules"].as_array().expect("rules") {
+        for group in texts(&rule["apiGroups"]) {
+            bound.extend(texts(&rule["resources"]).into_iter().map(|resource| format!("{resource}.{group}")));
+        }
+    }
+    let written = Watched::all().filter(|watched| watched.emitted().is_some()).map(Watched::info);
+    let written = written.map(|KindInfo { group, plural, .. }| format!("{plural}.{group}"));
+    assert_eq!(bound, written.chain(["pods/status.".to_owned()]).collect());
+}
+
+#[test]
 fn a_cluster_that_has_joined_is_allowed_what_it_needs_in_the_registry() {
     let roles: Vec<Role> = objects(include_str!("../../../manifests/registry/role.yaml"), "Role");
     let found = roles.into_iter().fold(Rights::new(), |found, role| {
