@@ -20,10 +20,11 @@ use mcwan_core::api::{DataPlane, McsVersion};
 use mcwan_core::backoff::Backoff;
 use mcwan_core::emit::kubernetes::{AccessLog, FilterKind, Module, Settings};
 use mcwan_core::moment::Moment;
-use mcwan_core::rollout::{Event, ModuleVerdict, Rollout, Step, WatchEvent};
+use mcwan_core::rollout::{Answer, Event, ModuleVerdict, Rollout, Step, WatchEvent};
 use mcwan_core::translate::{FrontEnds, Options, RouteOptions, Steering, SteeringKey, Trust};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 pub use mcwan_core::rollout::Timing;
 
@@ -42,6 +43,8 @@ use registry::{Place, Registry};
 
 /// The name of the Lease that the leader holds.
 pub const LEASE: &str = "mcwan";
+/// How long an API server may take for an answer before it is asked again.
+pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 /// How many events are looked at before something is done about them.
 const EVENTS: usize = 4_096;
 /// Between two counts of what imports are told: one of ten thousand takes milliseconds, and changes come by the hundred.
@@ -240,6 +243,9 @@ async fn work(
         let led = std::mem::replace(&mut leads, *leading.borrow_and_update());
         if led && !leads {
             executor.stand_by();
+            // Another replica counts from now on.
+            metrics.imports([]);
+            metrics.configs([]);
         }
         metrics.leader(leads);
         carry_out(&mut rollout, now(), Event::Leading(leads), &mut executor, &metrics);
@@ -259,6 +265,9 @@ fn count_conditions(rollout: &Rollout, metrics: &Metrics, counted: &mut Option<I
 
 /// Tells the rollout what has happened, and begins what it asks for.
 fn carry_out(rollout: &mut Rollout, now: Moment, event: Event, executor: &mut Executor, metrics: &Metrics) {
+    if let Event::Answer(Answer::StatusWritten { patch, result: Err(error) }) = &event {
+        outcomes::count_status(metrics, patch, error);
+    }
     let start = Instant::now();
     let Step { commands, outcomes, reconciled } = rollout.step(now, event);
     for (id, outcome) in &outcomes {
@@ -291,7 +300,11 @@ async fn filter_is_served(client: &Client, filter: FilterKind) -> anyhow::Result
     let kind = filter.kind();
     let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(15));
     loop {
-        match client.list_api_group_resources(&kind.api_version()).await {
+        let Ok(answer) = timeout(ANSWER_TIMEOUT, client.list_api_group_resources(&kind.api_version())).await else {
+            tracing::warn!("it is not known whether {} is served: no answer within {ANSWER_TIMEOUT:?}", kind.name());
+            continue;
+        };
+        match answer {
             Ok(list) if list.resources.iter().any(|resource| resource.kind == kind.name()) => return Ok(()),
             Err(kube::Error::Api(status)) if status.code != 404 => {
                 tracing::warn!(error = %status.message, "it is not known whether {} is served", kind.name());

@@ -15,8 +15,9 @@ use kube::{Client, Error};
 use mcwan_core::backoff::Backoff;
 use mcwan_core::translate::{SteeringKey, SteeringKeyError};
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
+use crate::controller::ANSWER_TIMEOUT;
 use crate::errors::with_causes;
 
 /// The name of the Secret.
@@ -124,13 +125,14 @@ async fn keep(client: Client, namespace: &str, keys: &watch::Sender<SteeringKey>
 async fn wait_for(client: &Client, namespace: &str) -> Result<SteeringKey, SteeringSecretError> {
     let mut backoff = WAITS;
     loop {
-        match read_or_create(client.clone(), namespace).await {
-            Err(error @ SteeringSecretError::Api { .. }) => {
+        match timeout(ANSWER_TIMEOUT, read_or_create(client.clone(), namespace)).await {
+            Ok(Err(error @ SteeringSecretError::Api { .. })) => {
                 tracing::warn!(error = with_causes(&error), "no steering key yet");
-                sleep(backoff.failed(fastrand::f64())).await;
             }
-            known => return known,
+            Ok(known) => return known,
+            Err(_) => tracing::warn!("no steering key yet: no answer within {ANSWER_TIMEOUT:?}"),
         }
+        sleep(backoff.failed(fastrand::f64())).await;
     }
 }
 

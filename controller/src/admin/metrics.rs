@@ -55,7 +55,7 @@ impl Default for Metrics {
         let reconcile_duration = Histogram::new(SECONDS);
         all.register_with_unit(
             "reconcile_duration",
-            "Time from the change of an object to the last write that follows from it",
+            "Time that working out what is to be done about a change takes",
             Unit::Seconds,
             reconcile_duration.clone(),
         );
@@ -105,7 +105,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// A round from the change of an object to the last write has ended.
+    /// It was worked out what is to be done about what has happened: so long it took.
     pub fn reconciled(&self, duration: Duration) {
         self.reconcile_duration.observe(duration.as_secs_f64());
     }

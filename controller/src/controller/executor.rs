@@ -49,7 +49,14 @@ impl Executor {
             }
         }
         // What is done is forgotten.
-        while self.tasks.try_join_next().is_some() {}
+        while let Some(done) = self.tasks.try_join_next() {
+            if let Err(error) = done
+                && let Ok(panic) = error.try_into_panic()
+            {
+                // Nobody would ever answer what it was to do.
+                std::panic::resume_unwind(panic);
+            }
+        }
     }
 
     fn start(&mut self, command: Command) {

@@ -1,8 +1,9 @@
 //! How what became of objects is counted.
 
 use mcwan_core::emit::object::ObjectId;
-use mcwan_core::outcome::WriteOutcome;
+use mcwan_core::outcome::{WriteError, WriteOutcome};
 use mcwan_core::problem::Reason;
+use mcwan_core::status::StatusPatch;
 
 use crate::admin::Metrics;
 
@@ -19,6 +20,14 @@ pub(super) fn count(metrics: &Metrics, id: &ObjectId, outcome: &WriteOutcome) {
         WriteOutcome::Applied => metrics.applied(kind),
         WriteOutcome::Deleted => metrics.pruned(kind),
         WriteOutcome::NotLeading => {}
+    }
+}
+
+/// Counts that a status was not written. That it is another object by now, or none, is no failure.
+pub(super) fn count_status(metrics: &Metrics, patch: &StatusPatch, error: &WriteError) {
+    if let WriteError::Passing { reason, message, .. } | WriteError::Lasting { reason, message } = error {
+        metrics.api_error(*reason);
+        tracing::debug!(kind = patch.kind.api_resource().kind, key = %patch.key, %reason, error = message, "a status was not written");
     }
 }
 
