@@ -39,6 +39,7 @@ fn lists() -> Result<Vec<(&'static str, Vec<Value>)>> {
         ("wanclusters", vec![ours("c1", json!({"tiers": [{"name": "high", "port": 31111}]}))]),
         ("exportedservices", vec![ours("c1.secure.payment", exported)]),
         ("httproutes", vec![route("secure")?, route("shop")?]),
+        ("serviceexports", vec![json!({"metadata": {"name": "vault", "namespace": "secure"}})]),
     ])
 }
 
@@ -82,6 +83,18 @@ async fn status_names_the_rules_and_the_routes_that_are_refused() -> Result {
     ] {
         assert!(ran.out.contains(line), "{line}\n{ran:?}");
     }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn status_says_that_what_is_exported_here_is_not_imported() -> Result {
+    let (_folder, kubeconfig) = serve(lists()?).await?;
+    let ran = mcwan(&["status", "vault", "-n", "secure", "--kubeconfig", &kubeconfig], "")?;
+    assert_eq!(ran.status, Some(1));
+    let told = "this cluster exports vault of namespace secure and does not import it, as its ServiceExport is not in the registry: \
+                see `kubectl describe serviceexport vault -n secure`";
+    assert!(ran.log.contains(told), "{ran:?}");
+    assert!(!format!("{}{}", ran.out, ran.log).contains("broken"), "no broken steps: {ran:?}");
     Ok(())
 }
 
