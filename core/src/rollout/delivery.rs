@@ -16,12 +16,8 @@ use crate::translate::Import;
 use crate::translate::gateway_pods::{gateway_of, is_ready};
 
 impl Rollout {
-    pub(super) fn problems_of(&self, import: &Key) -> Vec<Problem> {
-        self.each_problem_of(import).cloned().collect()
-    }
-
-    /// The same, one by one.
-    pub(super) fn each_problem_of(&self, import: &Key) -> impl Iterator<Item = &Problem> {
+    /// What is wrong with an import and with those that it shares a gateway with. Many may be: nobody copies them.
+    pub(super) fn problems_of(&self, import: &Key) -> impl Iterator<Item = &Problem> {
         let keys = [ReconcileKey::import(import), ReconcileKey::egress(&import.namespace)];
         keys.into_iter().filter_map(|key| self.model.problems.get(&key)).flatten()
     }

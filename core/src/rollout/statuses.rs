@@ -42,8 +42,8 @@ impl Rollout {
         match subject {
             StatusKey::Policy(key) => {
                 let policy = snapshot.wan_policies.get(&key.namespace, &key.name)?;
-                let emitted: Vec<_> = self.model.problems.values().flatten().cloned().collect();
-                status::wan_policy(Subject::wan_policy(policy), exports, &emitted, clock)
+                let emitted = self.model.problems.values().flatten();
+                status::wan_policy(Subject::wan_policy(policy), exports, emitted, clock)
             }
             StatusKey::Connection(key) => {
                 let written = snapshot.cluster_connections.get(&key.namespace, &key.name)?;
@@ -72,7 +72,7 @@ impl Rollout {
                 };
                 let import = translator.imports().get(&key.namespace, &key.name)?;
                 let delivery = self.delivery_of_import(import);
-                status::service_import(subject, import, exports, &self.problems_of(key), &delivery, clock)
+                status::service_import(subject, import, exports, self.problems_of(key), &delivery, clock)
             }
             StatusKey::Route(route) => {
                 let parent = |key: &Key| {
@@ -88,7 +88,7 @@ impl Rollout {
                     let import = import.or_else(own)?;
                     Some(RouteParent {
                         import,
-                        emitted: self.problems_of(&import.key),
+                        emitted: self.problems_of(&import.key).collect(),
                         delivery: self.delivery_of_import(import),
                     })
                 };
@@ -102,7 +102,7 @@ impl Rollout {
                 let route = snapshot.openshift_routes.get(&key.namespace, &key.name)?;
                 let hosts = of_hosts(&key.namespace);
                 let import = translator.imports().get(&hosts.namespace, &hosts.name)?;
-                let emitted = import.problems.iter().chain(self.each_problem_of(&hosts));
+                let emitted = import.problems.iter().chain(self.problems_of(&hosts));
                 let admitted = (&import.object, import.admissions.get(key)?);
                 status::openshift_route(route, admitted, emitted, &translator.routes().router_name, clock)
             }

@@ -25,7 +25,7 @@ pub struct RouteParent<'i> {
     /// The import.
     pub import: &'i Import,
     /// What was found wrong when its objects were made.
-    pub emitted: Vec<Problem>,
+    pub emitted: Vec<&'i Problem>,
     /// How far it is.
     pub delivery: Delivery,
 }
@@ -119,7 +119,7 @@ fn sayings(route: &Route, index: usize, key: &Key, parent: Option<RouteParent<'_
     };
     let object = route.object();
     let of = |effect| {
-        let all = import.problems.iter().chain(&emitted);
+        let all = import.problems.iter().chain(emitted.iter().copied());
         let own = all.filter(|problem| problem.object == object);
         own.filter(move |problem| problem.reason.effect() == effect).collect::<Vec<_>>()
     };

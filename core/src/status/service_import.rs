@@ -14,11 +14,11 @@ const OURS: [&str; 5] = [ACCEPTED, PARTIALLY_INVALID, RESOLVED_REFS, PROGRAMMED,
 
 /// What changes in the status of a `ServiceImport`. `emitted` are the problems that were found when its objects were
 /// made, of other imports as well.
-pub fn service_import(
+pub fn service_import<'p>(
     subject: Subject<'_>,
-    import: &Import,
-    exports: &Exports,
-    emitted: &[Problem],
+    import: &'p Import,
+    exports: &'p Exports,
+    emitted: impl IntoIterator<Item = &'p Problem>,
     delivery: &Delivery,
     now: &Time,
 ) -> Option<StatusPatch> {
@@ -30,7 +30,11 @@ pub fn service_import(
 }
 
 /// What is wrong with an import and with what it refers to.
-fn problems<'p>(import: &'p Import, exports: &'p Exports, emitted: &'p [Problem]) -> Vec<&'p Problem> {
+fn problems<'p>(
+    import: &'p Import,
+    exports: &'p Exports,
+    emitted: impl IntoIterator<Item = &'p Problem>,
+) -> Vec<&'p Problem> {
     let sources: BTreeSet<_> =
         exports.sources(&import.wire.namespace, &import.wire.name).map(|source| source.cluster.as_str()).collect();
     let of_cluster =
@@ -38,13 +42,12 @@ fn problems<'p>(import: &'p Import, exports: &'p Exports, emitted: &'p [Problem]
     let objects: BTreeSet<&ObjectRef> =
         import.rules.iter().map(|origin| &*origin.object).chain([&import.object]).collect();
     let of_import = |problem: &&Problem| objects.contains(&problem.object);
-    let of_export = |problem: &&Problem| {
-        let suffix = format!(".{}.{}", import.wire.namespace, import.wire.name);
-        problem.object.kind == "ExportedService" && problem.object.name.ends_with(&suffix)
-    };
+    let suffix = format!(".{}.{}", import.wire.namespace, import.wire.name);
+    let of_export =
+        |problem: &&Problem| problem.object.kind == "ExportedService" && problem.object.name.ends_with(&suffix);
     let mut problems: Vec<&Problem> = import.problems.iter().chain(&import.export_problems).collect();
     problems.extend(exports.problems().iter().filter(of_cluster));
-    for problem in emitted.iter().filter(|problem| of_import(problem) || of_export(problem)) {
+    for problem in emitted.into_iter().filter(|problem| of_import(problem) || of_export(problem)) {
         if !problems.contains(&problem) {
             problems.push(problem);
         }

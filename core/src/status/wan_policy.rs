@@ -9,7 +9,12 @@ use crate::translate::Exports;
 
 /// What changes in the status of a `WANPolicy`. `emitted` are the problems that were found when objects were made, of
 /// others as well. Of two tiers with one port both say so; the younger is not accepted.
-pub fn wan_policy(subject: Subject<'_>, exports: &Exports, emitted: &[Problem], now: &Time) -> Option<StatusPatch> {
+pub fn wan_policy<'p>(
+    subject: Subject<'_>,
+    exports: &'p Exports,
+    emitted: impl IntoIterator<Item = &'p Problem>,
+    now: &Time,
+) -> Option<StatusPatch> {
     let object = ObjectRef::cluster("WANPolicy", subject.metadata.name.clone().unwrap_or_default());
     let all = exports.problems().iter().chain(emitted);
     let mut problems: Vec<&Problem> = all.filter(|problem| problem.object == object).collect();

@@ -1,6 +1,6 @@
 //! The routes behind the filter: a rule for each target, and none for a request that the filter did not steer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use mcwan_policy::STEERING_HEADER;
 use mcwan_policy::wire::Action;
@@ -39,11 +39,11 @@ pub(super) fn steered(
     let hosts: Vec<_> = newest.is_service().then(|| newest.canonical_host()).into_iter().collect();
     let (mut objects, mut stand) = (Vec::new(), Places::new());
     for (port, listener) in ports(versions, recovered) {
-        let mut rules: Vec<(String, Value)> = Vec::new();
+        let (mut rules, mut known) = (Vec::new(), BTreeSet::new());
         for (age, import) in versions.iter().enumerate() {
             for (index, target) in import.targets.iter().enumerate() {
                 let value = target.steering_value();
-                if rules.iter().any(|(known, _)| *known == value) {
+                if !known.insert(value.clone()) {
                     continue;
                 }
                 // What is wrong with targets that the rules no longer name, nobody can mend.
@@ -53,7 +53,7 @@ pub(super) fn steered(
             }
         }
         for recovered in recovered.iter().filter(|recovered| recovered.port == port) {
-            if !rules.iter().any(|(known, _)| *known == recovered.value) {
+            if known.insert(recovered.value.clone()) {
                 rules.push((recovered.value.clone(), recovered.body.clone()));
             }
         }
