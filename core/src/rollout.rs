@@ -21,6 +21,7 @@ mod gate;
 mod import;
 mod intake;
 mod key;
+mod moving_hosts;
 mod objects;
 mod pods;
 mod prune;

@@ -108,6 +108,12 @@ impl Plugin {
         }
     }
 
+    /// The imports, by their places, that would fit if others were smaller.
+    pub fn crowded_out(&self) -> impl Iterator<Item = usize> {
+        let together = self.too_large.iter().filter(|(_, excess)| matches!(excess, Excess::Together));
+        together.map(|(place, _)| *place)
+    }
+
     /// What is wrong with the imports that it was made of, as they share a gateway.
     pub fn problems(&self, imports: &[impl Borrow<Import>]) -> Vec<Problem> {
         let hint = format!(

@@ -3,21 +3,20 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use mcwan_policy::have_common_host;
-
 use super::event::Command;
 use super::filter::{Composed, TakeOver};
 use super::gate::Gate;
 use super::key::ReconcileKey;
+use super::moving_hosts::held;
 use super::objects::WriteState;
-use super::version::{Stage, Version, Versions};
+use super::version::{Stage, Version};
 use super::{Rollout, Work};
 use crate::api::DataPlane;
 use crate::emit::kubernetes::{FilterObject, filter_object};
 use crate::emit::object::Object;
 use crate::moment::Moment;
 use crate::observed::{Comparison, Digest};
-use crate::problem::{Problem, Reason};
+use crate::problem::Problem;
 use crate::snapshot::Key;
 use crate::translate::Import;
 
@@ -36,7 +35,7 @@ struct Composition {
     object: Option<Object>,
     digest: Digest,
     revision: u64,
-    is_too_large: bool,
+    crowded_out: BTreeSet<Key>,
     problems: Vec<Problem>,
     held: BTreeSet<Key>,
 }
@@ -69,12 +68,27 @@ impl Rollout {
             }
             TakeOver::Pending | TakeOver::Reading => return Vec::new(),
         }
-        let carried = self.carried(imports);
-        let composed = self.compose(namespace, &carried);
+        let next = egress.filter.next();
+        let gate = self.gate(namespace);
         let id = self.model.settings.filter.object_id(namespace);
+        let carried = self.carried(imports);
+        if let Some(known) = self.egresses.get(namespace).and_then(|egress| egress.filter.composed.as_ref()) {
+            // Composing takes long where there are many: what would not be sent is not composed.
+            let is_known = known.is_of(&carried.imports);
+            let is_there = is_known && self.objects.observed.compare(&id, known.digest) == Comparison::Same;
+            let is_early = !is_known && next > now;
+            if is_early || self.objects.is_on_its_way(&id) || (is_known && !is_there && gate != Gate::Open) {
+                let problems = known.problems.clone();
+                if is_early {
+                    self.queue.add_at(Work::Reconcile(key.clone()), next);
+                }
+                return problems;
+            }
+        }
+        let composed = self.compose(namespace, &carried);
         let is_there = self.objects.observed.compare(&id, composed.digest) == Comparison::Same;
         let problems = composed.problems.clone();
-        if is_there && !self.objects.is_on_its_way(&id) {
+        if is_there {
             self.was_sent(namespace, imports, &composed, now);
             self.filter_written(namespace, now);
             self.objects.forget(&id);
@@ -84,16 +98,15 @@ impl Rollout {
             }
             return problems;
         }
-        let gate = self.gate(namespace);
         let Some(egress) = self.egresses.get(namespace) else { return problems };
-        if composed.is_too_large && !self.are_ready(imports) {
+        let loses = |import: &&Key| !egress.filter.crowded_out.contains(*import) && self.is_told(import);
+        if composed.crowded_out.iter().any(|import| loses(&import)) && !self.are_ready(imports) {
             // Between two states that fit there may be one that does not: it waits for the others.
             return problems;
         }
         if gate != Gate::Open {
             return problems;
         }
-        let next = egress.filter.next();
         if next > now && egress.filter.revision() != Some(composed.revision) {
             self.queue.add_at(Work::Reconcile(key.clone()), next);
             return problems;
@@ -113,6 +126,7 @@ impl Rollout {
         let Some(egress) = self.egresses.get_mut(namespace) else { return };
         egress.filter.take_over = TakeOver::Done;
         egress.has_other_module = false;
+        egress.filter.crowded_out.clone_from(&composed.crowded_out);
         let number = egress.filter.send(composed.revision, now);
         for import in imports {
             let held = composed.held.contains(import);
@@ -134,6 +148,12 @@ impl Rollout {
         if egress.filter.written(now) {
             self.queue.add(Work::Ask(Arc::clone(namespace)));
         }
+    }
+
+    /// Whether gateways were told of an import.
+    fn is_told(&self, import: &Key) -> bool {
+        let is_told = |version: &Version| version.stage == Stage::Ready && version.first.is_some();
+        self.versions_of(import).is_some_and(|versions| versions.list.iter().any(is_told))
     }
 
     /// Whether every import's newest version is one that gateways may be steered to.
@@ -181,65 +201,22 @@ impl Rollout {
                 object: None,
                 digest: known.digest,
                 revision: known.revision,
-                is_too_large: false,
+                crowded_out: known.crowded_out.clone(),
                 problems: known.problems.clone(),
                 held: held.clone(),
             };
         }
         let refs: Vec<&Import> = imports.iter().map(|import| &**import).collect();
         let key = self.model.translator.steering_key();
-        let FilterObject { object, revision, bytes, problems } =
+        let FilterObject { object, revision, bytes, crowded_out, problems } =
             filter_object(namespace, &refs, &self.model.settings, key, self.newest_revision(namespace));
         let digest = object
             .as_ref()
             .map_or_else(|| Digest::of_desired(&serde_json::Value::Null), |object| Digest::of_desired(&object.body));
-        let is_too_large = problems.iter().any(|problem| problem.reason == Reason::TooLarge);
         if let Some(egress) = self.egresses.get_mut(namespace) {
-            let imports = imports.clone();
-            egress.filter.composed = Some(Composed { imports, digest, revision, bytes, problems: problems.clone() });
+            let (imports, crowded_out, problems) = (imports.clone(), crowded_out.clone(), problems.clone());
+            egress.filter.composed = Some(Composed { imports, digest, revision, bytes, crowded_out, problems });
         }
-        Composition { object, digest, revision, is_too_large, problems, held: held.clone() }
+        Composition { object, digest, revision, crowded_out, problems, held: held.clone() }
     }
-}
-
-/// The imports that go on with what they were told before, as another one, or a later version of their own, wants a host of
-/// theirs and is not ready, or goes on with what it was told before itself.
-fn held<'a>(imports: &[(&'a Key, &Versions)]) -> BTreeSet<&'a Key> {
-    let awaited = imports.iter().filter_map(|(import, versions)| {
-        let named = versions.awaited_hosts()?;
-        Some((*import, routed_hosts(versions.newest()).chain(named).collect()))
-    });
-    let mut awaited: Vec<(&Key, BTreeSet<&String>)> = awaited.collect();
-    let mut losing: Vec<(&Key, BTreeSet<String>, BTreeSet<&String>)> = Vec::new();
-    for (import, versions) in imports {
-        let Some(ready) = versions.ready() else { continue };
-        let Some(told) = versions.told_before(ready) else { continue };
-        let [before, mut gained] =
-            [told, ready].map(|place| routed_hosts(versions.list.get(place)).collect::<BTreeSet<_>>());
-        let mut lost: BTreeSet<_> = before.difference(&gained).map(|host| (*host).clone()).collect();
-        lost.extend(versions.lost_hosts(told, ready));
-        gained.extend(versions.hosts(ready));
-        if !lost.is_empty() {
-            losing.push((import, lost, gained));
-        }
-    }
-    let mut held = BTreeSet::new();
-    let is_held = |(import, lost, gained): &(&Key, BTreeSet<String>, BTreeSet<&String>),
-                   awaited: &[(&Key, BTreeSet<&String>)]| {
-        let is_lost = |host: &String| lost.iter().any(|lost| have_common_host(lost, host));
-        let is_back = |other: &Key, host| other != *import || !gained.contains(host);
-        awaited.iter().any(|(other, hosts)| hosts.iter().any(|host| is_back(other, host) && is_lost(host)))
-    };
-    while let Some(next) = losing.iter().position(|one| is_held(one, &awaited)) {
-        let (import, _, gained) = losing.swap_remove(next);
-        held.insert(import);
-        awaited.push((import, gained));
-    }
-    held
-}
-
-/// The hosts that `Route`s of a version have.
-fn routed_hosts(version: Option<&Version>) -> impl Iterator<Item = &String> {
-    let import = version.and_then(|version| version.import.as_deref());
-    import.into_iter().flat_map(|import| &import.wire.rules).filter_map(|rule| rule.host.as_ref())
 }

@@ -1,6 +1,6 @@
 //! The configurations that the filter of a namespace was sent, and which of them gateways have.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use super::pods::{Asking, Progress, Record, Reload};
 use super::timing::FILTER_PERIOD;
 use crate::moment::Moment;
 use crate::observed::Digest;
+use crate::snapshot::Key;
 
 /// How many configurations are remembered: two a second for longer than any gateway should take.
 const MOST_SENT: usize = 128;
@@ -24,6 +25,8 @@ pub(super) struct Filter {
     pub(super) take_over: TakeOver,
     /// What was composed last, so that it need not be composed again.
     pub(super) composed: Option<Composed>,
+    /// The imports that what was sent last had no room for beside the others.
+    pub(super) crowded_out: BTreeSet<Key>,
     pods: BTreeMap<Arc<str>, Pod>,
     pub(super) asking: Asking,
     /// When istiod was last behind with a route: what gateways cannot have heard by then is not old yet.
@@ -67,6 +70,8 @@ pub(super) struct Composed {
     pub(super) digest: Digest,
     pub(super) revision: u64,
     pub(super) bytes: usize,
+    /// The imports without room beside the others.
+    pub(super) crowded_out: BTreeSet<Key>,
     pub(super) problems: Vec<crate::problem::Problem>,
 }
 
@@ -89,6 +94,7 @@ impl Filter {
             sent: Vec::new(),
             take_over: TakeOver::Pending,
             composed: None,
+            crowded_out: BTreeSet::new(),
             pods: BTreeMap::new(),
             asking: Asking::default(),
             behind_at: Moment::START,

@@ -62,7 +62,7 @@ impl Rollout {
         for _ in 0..MOST_VERSIONS {
             self.want(&import, wanted.as_ref(), now);
             let is_other = self.write_import(key, &import, now, out);
-            if !(self.advance(key, &import, now) || self.withdraw(&import) || is_other) {
+            if !(self.advance(key, &import, now) || self.withdraw(&import, now) || is_other) {
                 break;
             }
         }
@@ -249,7 +249,7 @@ impl Rollout {
                         progress.since = now;
                     } else if until.is_none() && refused <= now && is_taken_over {
                         let values = newest.import.as_ref().map(|import| import.steering_values()).unwrap_or_default();
-                        newest.missing = values.difference(&known).cloned().collect();
+                        newest.lack(values.difference(&known).cloned().collect());
                         versions.late = Some(StageProgress::begin(now));
                         newest.stage = Stage::Ready;
                         (is_news, is_ready) = (true, true);
@@ -273,7 +273,7 @@ impl Rollout {
             // Gateways go on with what they were told until they have this.
             let import = versions.import().cloned();
             versions.make_room();
-            versions.list.push(Version { stage: Stage::Ready, ..Version::wanted(import, now) });
+            versions.list.push(Version::ready(import, now));
             versions.late = None;
             (is_news, is_ready) = (true, true);
         }

@@ -47,9 +47,10 @@ pub(super) struct Version {
     pub(super) stage: Stage,
     /// The first configuration of the filter that carries it, by its number.
     pub(super) first: Option<u64>,
-    /// The steering values of targets without a route, which the API server did not take: the filter refuses what would
-    /// take them.
+    /// The steering values of targets without a route, which the API server did not take.
     pub(super) missing: BTreeSet<String>,
+    /// The import as the filter is told of it, where some are missing: it refuses what would take them.
+    reduced: Option<Arc<Import>>,
 }
 
 /// How far a version is. What is behind a filter comes before it and goes after it.
@@ -115,12 +116,30 @@ impl StageProgress {
 impl Version {
     /// A version that is wanted from now on.
     pub(super) fn wanted(import: Option<Arc<Import>>, now: Moment) -> Self {
-        Self { import, stage: Stage::Backing(StageProgress::begin(now)), first: None, missing: BTreeSet::new() }
+        Self {
+            import,
+            stage: Stage::Backing(StageProgress::begin(now)),
+            first: None,
+            missing: BTreeSet::new(),
+            reduced: None,
+        }
+    }
+
+    /// A version that needs nothing that is not there.
+    pub(super) fn ready(import: Option<Arc<Import>>, now: Moment) -> Self {
+        Self { stage: Stage::Ready, ..Self::wanted(import, now) }
     }
 
     /// What a filter of before may carry; none: it is not known yet, or it carries nothing of the import.
     pub(super) fn told(import: Option<Arc<Import>>) -> Self {
-        Self { import, stage: Stage::Ready, first: Some(0), missing: BTreeSet::new() }
+        Self { import, stage: Stage::Ready, first: Some(0), missing: BTreeSet::new(), reduced: None }
+    }
+
+    /// The API server does not take the routes of these targets.
+    pub(super) fn lack(&mut self, missing: BTreeSet<String>) {
+        let import = self.import.as_ref().filter(|_| !missing.is_empty());
+        self.reduced = import.map(|import| Arc::new(import.without(&missing, RefuseReason::BackendNotFound)));
+        self.missing = missing;
     }
 
     /// Whether gateways must not be steered to it yet.
@@ -140,12 +159,7 @@ impl Version {
 
     /// The import as the filter is told of it; none: it is told of none.
     pub(super) fn carried(&self) -> Option<Arc<Import>> {
-        let import = self.import.as_ref()?;
-        Some(if self.missing.is_empty() {
-            Arc::clone(import)
-        } else {
-            Arc::new(import.without(&self.missing, RefuseReason::BackendNotFound))
-        })
+        self.reduced.as_ref().or(self.import.as_ref()).cloned()
     }
 }
 

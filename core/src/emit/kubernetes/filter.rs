@@ -1,9 +1,10 @@
 //! The filter of an importing namespace, with its configuration.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mcwan_policy::limits;
-use mcwan_policy::wire::{self, PluginConfig, UnknownHosts};
+use mcwan_policy::wire::{self, PluginConfig, UnknownHosts, VERSION};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -81,6 +82,8 @@ pub struct FilterObject {
     pub revision: u64,
     /// The bytes of its configuration ([`Plugin::bytes`]).
     pub bytes: usize,
+    /// The imports that it would have room for if others were smaller.
+    pub crowded_out: BTreeSet<Key>,
     /// What is wrong with imports, whose hosts others have or that it has no room for.
     pub problems: Vec<Problem>,
 }
@@ -109,12 +112,13 @@ pub fn live_revision(live: &Value) -> Option<u64> {
     revision.filter(|revision| *revision < limits::REVISIONS)
 }
 
-/// What a live filter tells its imports, if we told it so: who may write to the namespace might have changed it.
+/// What a live filter tells its imports, if we told it so, in the form that we tell it now: who may write to the namespace might have changed it.
 pub fn sealed_config(kind: FilterKind, live: &Value, key: &SteeringKey) -> Option<PluginConfig<Vec<wire::Import>>> {
     let namespace = live.pointer("/metadata/namespace")?.as_str()?;
     let config = live.pointer(kind.config_pointer())?;
     let sealed = live.pointer("/metadata/annotations")?.get(SEAL)?.as_str()?;
-    (sealed == seal(namespace, config, key)).then(|| PluginConfig::deserialize(config).ok()).flatten()
+    let config = (sealed == seal(namespace, config, key)).then(|| PluginConfig::deserialize(config).ok()).flatten();
+    config.filter(|config| config.version == VERSION)
 }
 
 fn seal(namespace: &str, config: &Value, key: &SteeringKey) -> String {
@@ -133,6 +137,7 @@ fn object(
     let plugin = Plugin::for_module(imports, UnknownHosts::Pass, &module, limits::WASM_PLUGIN_CONFIG_BYTES, newest);
     let plugin = plugin.inspect_err(|error| filter.problems.extend(error.problems(imports))).ok()?;
     filter.problems.extend(plugin.problems(imports));
+    filter.crowded_out = plugin.crowded_out().filter_map(|place| Some(imports.get(place)?.key.clone())).collect();
     filter.revision = plugin.table.revision().unwrap_or_default();
     filter.bytes = plugin.bytes;
     let config: Value = serde_json::from_str(&plugin.json).ok()?;

@@ -108,3 +108,36 @@ fn wishes_go_on_however_long_something_is_refused() {
         assert!(!filter(&play).contains("\"/19\""), "{message}: its rules go with it");
     }
 }
+
+/// One that is too large by itself is refused by itself: no change of its neighbours waits for another's refused route.
+#[test]
+fn an_import_that_is_too_large_delays_no_neighbour() {
+    let exported = |name: &str| {
+        let spec = json!({"cluster": "far", "namespace": "secure", "name": name, "readyPods": 1, "defaultTier": "high",
+            "exportedAt": "2026-11-20T07:00:00Z", "ports": [{"port": 8080}], "gateways": ["10.20.0.7"]});
+        let object = mk("ExportedService", REGISTRY_NAMESPACE, &format!("far.secure.{name}"), &spec);
+        mk_input(Watched::Emitted(Kind::ExportedService), object)
+    };
+    let import = |name: &str, paths: &[String]| {
+        let rule = |path: &String| {
+            json!({"matches": [{"path": {"value": path}}],
+                "backendRefs": [{"group": "mc-wan.l7mp.io", "kind": "WANPolicy", "name": "high"}]})
+        };
+        let rules: Vec<_> = paths.iter().map(rule).collect();
+        mk_input(Watched::ServiceImport, mk("ServiceImport", "secure", name, &json!({"http": {"rules": rules}})))
+    };
+    let long = |number: usize| format!("/{number}/{}", "x".repeat(1_000));
+    let large = import("books", &(0..1_100).map(long).collect::<Vec<_>>());
+    let more = vec![exported("books"), exported("orders"), large, import("orders", &["/before".to_owned()])];
+    let mut play = Play::of_payment_and(more);
+    play.pass(60);
+    let has = |play: &Play, text: &str| filter(play).contains(text);
+    assert!(has(&play, "\"books\"") && !has(&play, "xxx"), "there is room for its hosts alone");
+    assert!(has(&play, "\"/before\""));
+    play.refused = Some(no_quota(Kind::HttpRoute));
+    change(&mut play, "/any", &["1s"]);
+    play.pass(2);
+    play.happen(Event::Watch(import("orders", &["/after".to_owned()])));
+    play.pass(1);
+    assert!(has(&play, "\"/after\""), "it needs no route, and payment is waited for");
+}

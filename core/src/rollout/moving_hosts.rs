@@ -1,0 +1,88 @@
+//! Hosts that move from one import to another, or back, stay with the one that loses them until gateways may be told of the
+//! one that gains them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use mcwan_policy::have_common_host;
+
+use super::version::{Version, Versions};
+use crate::snapshot::Key;
+
+/// The imports that go on with what they were told before, as another one, or a later version of their own, wants a host of
+/// theirs and is not ready, or goes on with what it was told before itself.
+pub(super) fn held<'a>(imports: &[(&'a Key, &Versions)]) -> BTreeSet<&'a Key> {
+    let mut awaited = Awaited::default();
+    for (import, versions) in imports {
+        if let Some(named) = versions.awaited_hosts() {
+            routed_hosts(versions.newest()).chain(named).for_each(|host| awaited.add(import, host));
+        }
+    }
+    let mut losing: Vec<(&Key, BTreeSet<String>, BTreeSet<&String>)> = Vec::new();
+    for (import, versions) in imports {
+        let Some(ready) = versions.ready() else { continue };
+        let Some(told) = versions.told_before(ready) else { continue };
+        let [before, mut gained] =
+            [told, ready].map(|place| routed_hosts(versions.list.get(place)).collect::<BTreeSet<_>>());
+        let mut lost: BTreeSet<_> = before.difference(&gained).map(|host| (*host).clone()).collect();
+        lost.extend(versions.lost_hosts(told, ready));
+        gained.extend(versions.hosts(ready));
+        if !lost.is_empty() {
+            losing.push((import, lost, gained));
+        }
+    }
+    let mut held = BTreeSet::new();
+    loop {
+        let before = held.len();
+        losing.retain(|(import, lost, gained)| {
+            let is_held = awaited.is_any_of(import, lost, gained);
+            if is_held {
+                held.insert(*import);
+                gained.iter().for_each(|host| awaited.add(import, host));
+            }
+            !is_held
+        });
+        if held.len() == before {
+            return held;
+        }
+    }
+}
+
+/// Hosts that imports want, and gateways must not know them by yet.
+#[derive(Default)]
+struct Awaited<'a> {
+    exact: BTreeMap<&'a str, Vec<&'a Key>>,
+    wildcards: Vec<(&'a str, &'a Key)>,
+}
+
+impl<'a> Awaited<'a> {
+    fn add(&mut self, import: &'a Key, host: &'a str) {
+        if host.starts_with('*') {
+            self.wildcards.push((host, import));
+        } else {
+            self.exact.entry(host).or_default().push(import);
+        }
+    }
+
+    /// Whether one of the hosts that an import loses is awaited: by another one, or by a later version of its own, which
+    /// wants it back.
+    fn is_any_of(&self, import: &Key, lost: &BTreeSet<String>, gained: &BTreeSet<&'a String>) -> bool {
+        let is_back = |other: &Key, host: &str| other != import || !gained.iter().any(|gained| *gained == host);
+        lost.iter().any(|lost| {
+            let mut wildcards = self.wildcards.iter().map(|(host, other)| (*host, *other));
+            let meets = |(host, other): (&str, &Key)| is_back(other, host) && have_common_host(lost, host);
+            if lost.starts_with('*') {
+                let exact = self.exact.iter().flat_map(|(host, others)| others.iter().map(|other| (*host, *other)));
+                wildcards.chain(exact).any(meets)
+            } else {
+                let mut exact = self.exact.get(&**lost).into_iter().flatten();
+                exact.any(|other| is_back(other, lost)) || wildcards.any(meets)
+            }
+        })
+    }
+}
+
+/// The hosts that `Route`s of a version have.
+fn routed_hosts(version: Option<&Version>) -> impl Iterator<Item = &String> {
+    let import = version.and_then(|version| version.import.as_deref());
+    import.into_iter().flat_map(|import| &import.wire.rules).filter_map(|rule| rule.host.as_ref())
+}
