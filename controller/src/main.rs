@@ -1,5 +1,8 @@
 //! The command `mcwan`.
 
+// Nothing that a client or a configuration says ends the process.
+#![warn(clippy::as_conversions, clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+
 use std::process::ExitCode;
 
 use mimalloc::MiMalloc;

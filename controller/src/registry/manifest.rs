@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{MANAGER, ObjectName, POLICY, ROLE};
 
-/// An object as it is to be.
+/// An object in its wanted state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Manifest {
     pub(super) object: ObjectName,

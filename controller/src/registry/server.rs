@@ -46,7 +46,7 @@ impl Server {
         Self { client, deadline }
     }
 
-    /// Makes an object what it is to be.
+    /// Brings an object into its wanted state.
     ///
     /// # Errors
     /// The API server refuses, or does not answer.

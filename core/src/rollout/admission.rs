@@ -24,7 +24,7 @@ use crate::translate::{Admissions, Affected, Callers};
 /// Whom gateways here admit, and by whom they are admitted.
 #[derive(Debug, Default)]
 pub(super) struct Admission {
-    unwritten: Unwritten,
+    outstanding: Outstanding,
     /// On which tiers; none: nothing was told yet.
     tiers: Option<Told<Admissions>>,
     /// By cluster, which of its gateways, by their digest; none: nothing was told yet.
@@ -35,17 +35,17 @@ pub(super) struct Admission {
     pub(super) states: CallerStates,
 }
 
-/// The namespaces whose admission the API server has not as it is to be, and since when.
+/// The namespaces whose AuthorizationPolicy the API server does not have in the wanted state, and since when.
 #[derive(Debug, Default)]
-struct Unwritten(BTreeMap<Arc<str>, Moment>);
+struct Outstanding(BTreeMap<Arc<str>, Moment>);
 
-impl Unwritten {
+impl Outstanding {
     /// Until when what was wanted since then waits for a namespace; none: it waits for none. A namespace is waited for until
     /// the grace has passed since it was first to be written, and no more until it was: one that cannot be holds up the
     /// others once. One that is to be written anew later has what was wanted before.
     fn holds_up(&self, since: Moment, timing: Timing, now: Moment) -> Option<Moment> {
-        let awaited = self.0.values().filter(|unwritten| **unwritten <= since);
-        awaited.map(|unwritten| *unwritten + timing.grace).max().filter(|until| *until > now)
+        let awaited = self.0.values().filter(|outstanding| **outstanding <= since);
+        awaited.map(|outstanding| *outstanding + timing.grace).max().filter(|until| *until > now)
     }
 }
 
@@ -61,13 +61,14 @@ impl<T: Clone + PartialEq> Told<T> {
         Self { now, next: None }
     }
 
-    /// This is to be told. Gives when it is looked at again, if it waits. `narrowed`: what of something both leave. What waits already is told in its time, as far as it is still wanted: else who wants
-    /// another thing every second would hold up all others.
+    /// This is to be told. Gives when it is looked at again, if it waits. `narrowed`: what of something both leave. What waits
+    /// already is told in its time, as far as it is still wanted: else who wants another thing every second would hold up all
+    /// others.
     fn want(
         &mut self,
         wanted: T,
         narrowed: fn(&T, &T) -> T,
-        unwritten: &Unwritten,
+        outstanding: &Outstanding,
         timing: Timing,
         now: Moment,
     ) -> Option<Moment> {
@@ -78,23 +79,23 @@ impl<T: Clone + PartialEq> Told<T> {
             _ if self.now == wanted => return None,
             _ => (wanted.clone(), StageProgress::begin(now)),
         };
-        let awaited = unwritten.holds_up(progress.since, timing, now).filter(|_| progress.written.is_none());
+        let awaited = outstanding.holds_up(progress.since, timing, now).filter(|_| progress.written.is_none());
         // Of an admission, istiod says nothing.
         progress.look(awaited.is_none(), Istiod::UpToDate, now);
         let until = awaited.or_else(|| progress.known(timing));
         if until.is_some_and(|until| until <= now) {
             self.now = next;
             // What has come meanwhile begins to wait.
-            return self.want(wanted, narrowed, unwritten, timing, now);
+            return self.want(wanted, narrowed, outstanding, timing, now);
         }
         self.next = Some((next, progress));
         until
     }
 
     /// Whether it waits for no namespace any more, and it is not known yet since when.
-    fn is_free(&self, unwritten: &Unwritten, timing: Timing, now: Moment) -> bool {
+    fn is_free(&self, outstanding: &Outstanding, timing: Timing, now: Moment) -> bool {
         let waiting = self.next.as_ref().filter(|(_, progress)| progress.written.is_none());
-        waiting.is_some_and(|(_, progress)| unwritten.holds_up(progress.since, timing, now).is_none())
+        waiting.is_some_and(|(_, progress)| outstanding.holds_up(progress.since, timing, now).is_none())
     }
 }
 
@@ -115,13 +116,13 @@ impl Rollout {
             let state = self.write(key, object, now, out);
             is_written &= kind != Kind::AuthorizationPolicy || state == WriteState::Written;
         }
-        let Admission { unwritten, tiers, gateways, .. } = &mut self.admission;
+        let Admission { outstanding, tiers, gateways, .. } = &mut self.admission;
         if !is_written {
-            unwritten.0.entry(Arc::clone(&key.namespace)).or_insert(now);
-        } else if unwritten.0.remove(&key.namespace).is_some() {
+            outstanding.0.entry(Arc::clone(&key.namespace)).or_insert(now);
+        } else if outstanding.0.remove(&key.namespace).is_some() {
             let timing = self.timing;
-            let is_free = tiers.as_ref().is_some_and(|told| told.is_free(unwritten, timing, now));
-            if is_free || gateways.values().any(|told| told.is_free(unwritten, timing, now)) {
+            let is_free = tiers.as_ref().is_some_and(|told| told.is_free(outstanding, timing, now));
+            if is_free || gateways.values().any(|told| told.is_free(outstanding, timing, now)) {
                 self.queue.add(Work::Reconcile(ReconcileKey::cluster()));
             }
         }
@@ -130,7 +131,7 @@ impl Rollout {
     /// Gateways of these namespaces may be to admit others.
     pub(super) fn admit_anew(&mut self, affected: &Affected, now: Moment) {
         for namespace in &affected.ingress {
-            self.admission.unwritten.0.entry(Arc::clone(namespace)).or_insert(now);
+            self.admission.outstanding.0.entry(Arc::clone(namespace)).or_insert(now);
         }
     }
 
@@ -149,11 +150,11 @@ impl Rollout {
         let own = self.model.settings.cluster.as_deref();
         let known = own.and_then(|own| snapshot.wan_clusters.get(REGISTRY_NAMESPACE, own)).map(|own| &own.spec);
         let wanted = Admissions::told(spec.admits.as_deref());
-        let Admission { unwritten, tiers, gateways, .. } = &mut self.admission;
+        let Admission { outstanding, tiers, gateways, .. } = &mut self.admission;
         let tiers = tiers.get_or_insert_with(|| {
             Told::new(known.map_or_else(|| wanted.clone(), |known| Admissions::told(known.admits.as_deref())))
         });
-        let mut times = Vec::from_iter(tiers.want(wanted, Admissions::narrowed, unwritten, timing, now));
+        let mut times = Vec::from_iter(tiers.want(wanted, Admissions::narrowed, outstanding, timing, now));
         spec.admits = tiers.now.grouped();
 
         let wanted: BTreeMap<_, _> =
@@ -166,7 +167,7 @@ impl Rollout {
             });
             // A state of gateways has nothing to take away.
             let whole = |told: &Option<String>, _: &_| told.clone();
-            times.extend(told.want(Some(digest), whole, unwritten, timing, now));
+            times.extend(told.want(Some(digest), whole, outstanding, timing, now));
         }
         let told = gateways.iter().filter_map(|(cluster, told)| {
             Some(AdmittedCluster { cluster: cluster.clone(), egress_gateways: told.now.clone()? })

@@ -275,7 +275,7 @@ impl Rollout {
         let look_again = progress.look_again_after();
         let look_again = if self.measures(namespace) { look_again.min(quality::LOOK) } else { look_again };
         self.queue.add_at(Work::Ask(Arc::clone(namespace)), if is_due { now } else { now + look_again });
-        self.hear_measures(namespace, reports, now);
+        self.record_measures(namespace, reports, now);
         // Also where pods say the same: istiod may be behind since, and what stood in the way may be gone.
         self.queue.add(Work::Reconcile(ReconcileKey::egress(namespace)));
         // While pods are waited for, a status may wait for nothing but time.

@@ -49,7 +49,7 @@ pub(super) struct Quality {
 impl Quality {
     /// The pods of a namespace have said something; one that could not be asked measures on for a while. What is not among
     /// `paths` is none of theirs, whatever they say. Gives whether there is anything to tell, or was.
-    fn hear(
+    fn record(
         &mut self,
         namespace: &Arc<str>,
         reports: &[(GatewayPod, Option<GatewayReport>)],
@@ -121,21 +121,21 @@ impl Rollout {
     }
 
     /// The pods of a namespace have said what they measure.
-    pub(super) fn hear_measures(
+    pub(super) fn record_measures(
         &mut self,
         namespace: &Arc<str>,
         reports: &[(GatewayPod, Option<GatewayReport>)],
         now: Moment,
     ) {
         let paths = self.paths_of(namespace);
-        if self.quality.hear(namespace, reports, &paths, now) {
+        if self.quality.record(namespace, reports, &paths, now) {
             self.queue.add_at(Work::Measure, self.quality.next.max(now));
         }
     }
 
     /// There is no gateway in a namespace.
     pub(super) fn nobody_measures(&mut self, namespace: &Arc<str>, now: Moment) {
-        self.hear_measures(namespace, &[], now);
+        self.record_measures(namespace, &[], now);
     }
 
     /// What the pods of a namespace are told to measure.

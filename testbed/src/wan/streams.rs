@@ -89,7 +89,7 @@ impl Streams {
     pub fn look(&mut self, wan: &TestWan) {
         let streams = self.all.iter().zip(&self.loads);
         let answers: Vec<_> = streams.map(|(stream, load)| load.answers_after(stream.seen)).collect();
-        self.take_note(wan, answers);
+        self.record_ports(wan, answers);
     }
 
     /// They, in the order of their plans.
@@ -106,12 +106,12 @@ impl Streams {
         for (load, stream) in std::mem::take(&mut self.loads).into_iter().zip(&self.all) {
             answers.push(load.stop().await?.split_off(stream.seen));
         }
-        self.take_note(wan, answers);
+        self.record_ports(wan, answers);
         Ok(self.all)
     }
 
     /// Whoever has an answer has crossed before.
-    fn take_note(&mut self, wan: &TestWan, answers: Vec<Vec<Answer>>) {
+    fn record_ports(&mut self, wan: &TestWan, answers: Vec<Vec<Answer>>) {
         let recording = wan.record();
         for cluster in wan.clusters() {
             let speeches = recording.speeches(self.from, cluster.number());

@@ -126,7 +126,7 @@ fn a_filter_that_is_found_tells_nothing_of_those_before() {
     }
 }
 
-/// Services that the API server refuses are waited for by who takes over, too, though the filter is as it is to be: it names
+/// Services that the API server refuses are waited for by who takes over, too, though the filter is in the wanted state: it names
 /// none of them yet.
 #[test]
 fn who_takes_over_waits_for_services_that_no_rule_names_yet() {
