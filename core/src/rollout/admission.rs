@@ -35,7 +35,7 @@ pub(super) struct Admission {
     pub(super) states: CallerStates,
 }
 
-/// The namespaces whose AuthorizationPolicy the API server does not have in the wanted state, and since when.
+/// The namespaces whose `AuthorizationPolicy` the API server does not have in the wanted state, and since when.
 #[derive(Debug, Default)]
 struct Outstanding(BTreeMap<Arc<str>, Moment>);
 

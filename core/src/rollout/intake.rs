@@ -47,16 +47,14 @@ impl Rollout {
 
     /// Looks at an object again: for whom it belongs to, or whether nobody wants it by now.
     pub(super) fn look_at(&mut self, id: ObjectId) {
-        match self.objects.desired.owner_of(&id) {
-            Some(key) => self.queue.add(Work::Reconcile(key.clone())),
-            None => {
-                if FilterKind::rival(&id) == Some(self.model.settings.filter.object_id(&id.key.namespace)) {
-                    // The filter that takes its place may have waited for it to go.
-                    self.queue.add(Work::Reconcile(ReconcileKey::egress(&id.key.namespace)));
-                }
-                self.queue.add_unplanned(Work::Prune(id));
-            }
+        if let Some(key) = self.objects.desired.owner_of(&id) {
+            return self.queue.add(Work::Reconcile(key.clone()));
         }
+        if FilterKind::rival(&id) == Some(self.model.settings.filter.object_id(&id.key.namespace)) {
+            // The filter that takes its place may have waited for it to go.
+            self.queue.add(Work::Reconcile(ReconcileKey::egress(&id.key.namespace)));
+        }
+        self.queue.add_unplanned(Work::Prune(id));
     }
 
     /// Works out what changes concern, and gives it.

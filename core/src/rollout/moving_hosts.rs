@@ -14,7 +14,9 @@ pub(super) fn held<'a>(imports: &[(&'a Key, &Versions)]) -> BTreeSet<&'a Key> {
     let mut awaited = Awaited::default();
     for (import, versions) in imports {
         if let Some(named) = versions.awaited_hosts() {
-            routed_hosts(versions.newest()).chain(named).for_each(|host| awaited.add(import, host));
+            for host in routed_hosts(versions.newest()).chain(named) {
+                awaited.add(import, host);
+            }
         }
     }
     let mut losing: Vec<(&Key, BTreeSet<String>, BTreeSet<&String>)> = Vec::new();
@@ -37,7 +39,9 @@ pub(super) fn held<'a>(imports: &[(&'a Key, &Versions)]) -> BTreeSet<&'a Key> {
             let is_held = awaited.is_any_of(import, lost, gained);
             if is_held {
                 held.insert(*import);
-                gained.iter().for_each(|host| awaited.add(import, host));
+                for host in gained {
+                    awaited.add(import, host);
+                }
             }
             !is_held
         });

@@ -1,4 +1,4 @@
-//! The work queue: what is due, and when. All delays are here.
+//! The work queue of one who leads: what is due, and when.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
