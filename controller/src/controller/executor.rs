@@ -17,7 +17,7 @@ pub(super) struct Executor {
     applier: Applier,
     /// For requests to this cluster's API server.
     local: Arc<Semaphore>,
-    /// For those to the registry: one that is slow holds up no other.
+    /// For those to the registry, so that one that is slow takes no turn of the others.
     registry: Arc<Semaphore>,
     gateways: GatewayReader,
     events: Events,

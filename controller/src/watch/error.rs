@@ -26,8 +26,8 @@ pub enum WatchError {
     /// A watch that ends as soon as it is begun.
     #[error("the API server ends the watch at once")]
     TooShort,
-    /// A list without a version to go on from.
-    #[error("the API server does not tell the version of a list")]
+    /// A list or an event without a version to go on from.
+    #[error("the API server does not tell the version of what it has")]
     Unversioned,
     /// There is no connection to the API server, or no sense in what it says.
     #[error(transparent)]

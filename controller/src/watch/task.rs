@@ -26,8 +26,8 @@ const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 const SHORTEST_WATCH: Duration = Duration::from_secs(1);
 /// How much longer than it was asked for a watch may be silent: an API server that is well has ended it by then.
 const SILENCE_MARGIN: Duration = Duration::from_secs(5);
-/// The longest wait after a failure, and how long all must be well before the next one counts as the first: a list that is
-/// followed by a failure all the time is costly.
+/// The longest wait after a failure, and for how long a watch must have gone well before the next one counts as the first: a
+/// list that is followed by a failure all the time is costly.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// The waits after failures.
 const WAITS: Backoff = Backoff::new(Duration::from_millis(500), LONGEST_WAIT);
@@ -39,6 +39,8 @@ pub(super) struct Task {
     events: mpsc::Sender<WatchEvent>,
     /// What the consumer has been told of and not told that it is gone.
     known: Keyed<()>,
+    /// Since when it follows what it has listed.
+    following: Option<Instant>,
 }
 
 /// Why a watch is over.
@@ -52,7 +54,7 @@ enum Ended {
 impl Task {
     /// Starts without knowing anything.
     pub(super) fn new(kind: Watched, source: Source, events: mpsc::Sender<WatchEvent>) -> Self {
-        Self { kind, source, events, known: Keyed::default() }
+        Self { kind, source, events, known: Keyed::default(), following: None }
     }
 
     /// Watches until nobody listens any more.
@@ -67,7 +69,7 @@ impl Task {
     async fn run_as<const WRITTEN: bool>(mut self) {
         let mut backoff = WAITS;
         loop {
-            let start = Instant::now();
+            self.following = None;
             let told = match self.watch::<WRITTEN>().await {
                 Err(Ended::Failed(error)) => {
                     self.send(WatchEvent::Failed { kind: self.kind, error: error.to_string() }).await
@@ -77,7 +79,7 @@ impl Task {
             if told.is_err() {
                 return;
             }
-            if start.elapsed() >= LONGEST_WAIT {
+            if self.following.is_some_and(|since| since.elapsed() >= LONGEST_WAIT) {
                 backoff.succeeded();
             }
             sleep(backoff.failed(fastrand::f64())).await;
@@ -103,10 +105,11 @@ impl Task {
             }
             listed => listed?,
         };
+        self.following = Some(Instant::now());
         let mut superseded = pin!(served::superseded(self.source.client.clone(), self.kind, mcs));
         loop {
-            let start = Instant::now();
             let mut events = pin!(place.events::<WRITTEN>(&version).await.map_err(Ended::Failed)?);
+            let start = Instant::now();
             loop {
                 let event = tokio::select! {
                     event = timeout(place.silence(), events.next()) => event,
@@ -115,8 +118,9 @@ impl Task {
                 match event {
                     Ok(Some(Ok(event))) => version = self.heard(event).await?,
                     Ok(Some(Err(error))) => return Err(Ended::Failed(error.into())),
-                    // Each ends after a while, or its connection has died without a word: it goes on from where it was.
-                    Ok(None) | Err(_) => break,
+                    // Each ends after a while: it goes on from where it was.
+                    Ok(None) => break,
+                    Err(silence) => return Err(Ended::Failed(silence.into())),
                 }
             }
             if start.elapsed() < SHORTEST_WATCH {
@@ -139,7 +143,8 @@ impl Task {
             if token.is_none() {
                 self.retain(&listed).await?;
                 self.send(WatchEvent::Synced { kind: self.kind }).await?;
-                return metadata.resource_version.ok_or(Ended::Failed(WatchError::Unversioned));
+                let version = metadata.resource_version.filter(|version| !version.is_empty());
+                return version.ok_or(Ended::Failed(WatchError::Unversioned));
             }
         }
     }
@@ -169,21 +174,22 @@ impl Task {
 
     /// Takes in an event; gives the version from which on it goes on.
     async fn heard<const WRITTEN: bool>(&mut self, event: Heard<Reading<WRITTEN>>) -> Result<String, Ended> {
-        match event {
+        let version = match event {
             Heard::Added(reading) | Heard::Modified(reading) => {
                 let version = reading.resource_version.clone();
                 self.changed(reading).await?;
-                Ok(version)
+                version
             }
             Heard::Deleted(reading) => {
                 let version = Some(reading.version());
                 self.known.remove(&reading.key);
                 self.send(WatchEvent::Deleted { kind: self.kind, key: reading.key, version }).await?;
-                Ok(reading.resource_version)
+                reading.resource_version
             }
-            Heard::Bookmark(bookmark) => Ok(bookmark.metadata.resource_version),
-            Heard::Error(status) => Err(Ended::Failed(kube::Error::Api(status).into())),
-        }
+            Heard::Bookmark(bookmark) => bookmark.metadata.resource_version,
+            Heard::Error(status) => return Err(Ended::Failed(kube::Error::Api(status).into())),
+        };
+        if version.is_empty() { Err(Ended::Failed(WatchError::Unversioned)) } else { Ok(version) }
     }
 
     async fn changed<const WRITTEN: bool>(&mut self, reading: Reading<WRITTEN>) -> Result<(), Ended> {

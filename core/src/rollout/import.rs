@@ -81,7 +81,7 @@ impl Rollout {
             *versions = Versions::default();
         }
         versions.keep_live(wanted, settings);
-        if versions.want(wanted, is_unanswered, now) {
+        if versions.want(wanted, is_unanswered, self.timing, now) {
             self.queue.add(Work::Reconcile(ReconcileKey::egress(&import.namespace)));
         }
     }
@@ -221,7 +221,7 @@ impl Rollout {
 
         let (needs_backing, needs_routes) = (versions.needs_backing(), versions.needs_routes());
         let known = versions.routed_values();
-        let is_full = versions.is_full();
+        let is_full = versions.is_full(timing, now);
         let mut is_complete = false;
         if let Some(newest) = versions.list.last_mut() {
             match &mut newest.stage {
@@ -272,7 +272,7 @@ impl Rollout {
         if is_complete {
             // Gateways go on with what they were told until they have this.
             let import = versions.import().cloned();
-            versions.make_room();
+            versions.make_room(timing, now);
             versions.list.push(Version::ready(import, now));
             versions.late = None;
             (is_news, is_ready) = (true, true);

@@ -13,8 +13,7 @@ use crate::observed::Istiod;
 use crate::translate::Import;
 
 /// How many versions of an import are kept at most: while gateways hold on to the oldest, newer wishes wait. A gateway that
-/// is so far behind has lost its istiod. One that no gateway is steered to any more gives way: its routes may be there for as
-/// long as the API server refuses others.
+/// is so far behind has lost its istiod.
 pub(super) const MOST_VERSIONS: usize = 16;
 
 /// For how long wishes replace each other before any of them is ready: longer than one takes where nothing is refused. Where
@@ -147,11 +146,6 @@ impl Version {
         matches!(self.stage, Stage::Backing(_) | Stage::Routed(_))
     }
 
-    /// Whether no gateway is steered to it any more, and no client led there.
-    fn is_draining(&self) -> bool {
-        matches!(self.stage, Stage::Draining(_))
-    }
-
     /// Whether its routes are wanted.
     fn is_routed(&self) -> bool {
         matches!(self.stage, Stage::Routed(_) | Stage::Ready | Stage::Closing)
@@ -165,14 +159,20 @@ impl Version {
 
 impl Versions {
     /// What the resources want now. Returns whether that is another version than before.
-    pub(super) fn want(&mut self, wanted: Option<&Arc<Import>>, is_unanswered: bool, now: Moment) -> bool {
+    pub(super) fn want(
+        &mut self,
+        wanted: Option<&Arc<Import>>,
+        is_unanswered: bool,
+        timing: Timing,
+        now: Moment,
+    ) -> bool {
         if let Some(newest) = self.list.last_mut() {
             if newest.import.as_ref() == wanted {
                 // One copy of what is the same.
                 newest.import = wanted.cloned();
                 return false;
             }
-            if self.is_full() {
+            if self.is_full(timing, now) {
                 return false;
             }
         } else if wanted.is_none() {
@@ -201,19 +201,28 @@ impl Versions {
         if self.is_live {
             version.stage = Stage::Routed(StageProgress::begin(now));
         }
-        self.make_room();
+        self.make_room(timing, now);
         self.list.push(version);
         true
     }
 
     /// Makes room for one more version, if [there is any](Self::is_full).
-    pub(super) fn make_room(&mut self) {
-        if self.list.len() >= MOST_VERSIONS
-            && let Some(draining) = self.list.iter().position(Version::is_draining)
+    pub(super) fn make_room(&mut self, timing: Timing, now: Moment) {
+        if self.are_most()
+            && let Some(place) = self.gives_way(timing, now)
         {
-            self.list.remove(draining);
+            self.list.remove(place);
             self.forget_found();
         }
+    }
+
+    /// The version that gives way: one that no gateway has been steered to for the grace, and that drains still, as the API
+    /// server refuses routes without its own. The newest of these, as the API server may have the oldest one's routes.
+    fn gives_way(&self, timing: Timing, now: Moment) -> Option<usize> {
+        self.list.iter().rposition(|version| match version.stage {
+            Stage::Draining(progress) => progress.written.is_none() && progress.since + timing.grace <= now,
+            Stage::Backing(_) | Stage::Routed(_) | Stage::Ready | Stage::Closing => false,
+        })
     }
 
     /// Nothing is left of the version that one who took over has found.
@@ -230,9 +239,14 @@ impl Versions {
         self.list.iter_mut().take(before).filter(untold).for_each(|version| version.stage = Stage::Closing);
     }
 
+    /// Whether there are as many as there may be.
+    pub(super) fn are_most(&self) -> bool {
+        self.list.len() >= MOST_VERSIONS
+    }
+
     /// Whether gateways are so far behind that newer wishes wait.
-    pub(super) fn is_full(&self) -> bool {
-        self.list.len() >= MOST_VERSIONS && !self.list.iter().any(Version::is_draining)
+    pub(super) fn is_full(&self, timing: Timing, now: Moment) -> bool {
+        self.are_most() && self.gives_way(timing, now).is_none()
     }
 
     /// Nothing of it is left, nor wanted.

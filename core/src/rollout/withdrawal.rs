@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::key::ReconcileKey;
 use super::version::{Version, Versions};
-use super::{Rollout, Work};
+use super::{Rollout, Timing, Work};
 use crate::moment::Moment;
 use crate::snapshot::Key;
 use crate::translate::Exports;
@@ -14,7 +14,7 @@ impl Rollout {
     pub(super) fn withdraw(&mut self, import: &Key, now: Moment) -> bool {
         let exports = self.model.translator.exports();
         let state = self.imports.get_mut(&import.namespace, &import.name);
-        let is_news = state.is_some_and(|state| state.versions.withdraw(exports, now));
+        let is_news = state.is_some_and(|state| state.versions.withdraw(exports, self.timing, now));
         if is_news {
             self.queue.add(Work::Reconcile(ReconcileKey::egress(&import.namespace)));
         }
@@ -25,8 +25,8 @@ impl Rollout {
 impl Versions {
     /// Where the newest version is not ready, lets the one in force be followed by one that only takes away, and so needs
     /// nothing that is not there. Returns whether it is.
-    fn withdraw(&mut self, exports: &Exports, now: Moment) -> bool {
-        if self.is_full() || !self.newest().is_some_and(Version::is_under_way) {
+    fn withdraw(&mut self, exports: &Exports, timing: Timing, now: Moment) -> bool {
+        if self.is_full(timing, now) || !self.newest().is_some_and(Version::is_under_way) {
             return false;
         }
         let ready = self.ready().and_then(|ready| self.list.get(ready));
@@ -37,7 +37,7 @@ impl Versions {
             Some(version)
         });
         let Some(withdrawn) = withdrawn else { return false };
-        self.make_room();
+        self.make_room(timing, now);
         self.list.insert(self.list.len().saturating_sub(1), withdrawn);
         true
     }
