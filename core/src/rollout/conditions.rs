@@ -197,10 +197,9 @@ impl Rollout {
             }
             // Somebody else was faster, or it is another object by now: that may be known already.
             Err(WriteError::Conflict) => SHARED_WAIT,
-            // Of one that is known to be gone by then, nothing is said.
-            Err(WriteError::NotFound { .. }) => REFUSED_WAIT,
             Err(WriteError::Passing { after, .. }) => (*after).unwrap_or(STATUS_WAIT),
-            Err(WriteError::Lasting { .. }) => REFUSED_WAIT,
+            // Of one that is known to be gone by then, nothing is said.
+            Err(WriteError::NotFound { .. } | WriteError::Lasting { .. }) => REFUSED_WAIT,
             Err(WriteError::NotLeading) => NOT_LEADING_WAIT,
         };
         self.queue.add_at(Work::Report(subject), now + wait);
