@@ -12,4 +12,4 @@ mod requests;
 
 pub use applier::Applier;
 pub use contact::Contact;
-pub(crate) use requests::NO_VERSION;
+pub(crate) use requests::{ANSWER_TIMEOUT, NO_VERSION};

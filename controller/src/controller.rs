@@ -29,7 +29,7 @@ use tokio::time::timeout;
 pub use mcwan_core::rollout::Timing;
 
 use crate::admin::{Admin, Health, IDLE_TURN, Metrics};
-use crate::apply::Applier;
+use crate::apply::{ANSWER_TIMEOUT, Applier};
 use crate::errors::with_causes;
 use crate::events::Events;
 use crate::gateways::GatewayReader;
@@ -43,8 +43,6 @@ use registry::{Place, Registry};
 
 /// The name of the Lease that the leader holds.
 pub const LEASE: &str = "mcwan";
-/// How long an API server may take for an answer before it is asked again.
-pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 /// How many events are looked at before something is done about them.
 const EVENTS: usize = 4_096;
 /// Between two counts of what imports are told: one of ten thousand takes milliseconds, and changes come by the hundred.

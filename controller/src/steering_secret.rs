@@ -17,7 +17,7 @@ use mcwan_core::translate::{SteeringKey, SteeringKeyError};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use crate::controller::ANSWER_TIMEOUT;
+use crate::apply::ANSWER_TIMEOUT;
 use crate::errors::with_causes;
 
 /// The name of the Secret.

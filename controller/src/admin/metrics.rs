@@ -105,7 +105,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// It was worked out what is to be done about what has happened: so long it took.
+    /// Working out what is to be done about what has happened took so long.
     pub fn reconciled(&self, duration: Duration) {
         self.reconcile_duration.observe(duration.as_secs_f64());
     }

@@ -31,7 +31,7 @@ const TOUCHED: &str = "mc-wan.l7mp.io/touched-at";
 /// The field manager of that annotation: it is no part of what is compared.
 const TOUCHER: &str = "mcwan-touch";
 /// How long a request may take: an API server that is well answers within a second.
-const TIMEOUT: Duration = Duration::from_secs(15);
+pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 /// How often an object that changes while it is deleted is looked at again.
 const DELETE_TRIES: usize = 3;
 
@@ -207,9 +207,9 @@ impl Applier {
 /// Sends a request, and waits for its answer.
 async fn send(client: &Client, request: Result<HttpRequest<Vec<u8>>, request::Error>) -> Result<Value, WriteError> {
     let request = request.map_err(kube::Error::BuildRequest).map_err(failure)?;
-    match timeout(TIMEOUT, client.request(request)).await {
+    match timeout(ANSWER_TIMEOUT, client.request(request)).await {
         Ok(answer) => answer.map_err(failure),
-        Err(_) => Err(WriteError::passing(Reason::Timeout, format!("no answer within {TIMEOUT:?}"))),
+        Err(_) => Err(WriteError::passing(Reason::Timeout, format!("no answer within {ANSWER_TIMEOUT:?}"))),
     }
 }
 

@@ -21,7 +21,7 @@ use super::served::{self, Served};
 use super::{Source, WatchError};
 
 /// How long a page of a list, or the beginning of a watch, may take.
-const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
+const PAGE_TIMEOUT: Duration = Duration::from_mins(1);
 /// A watch that ends sooner is none: one after the other would keep both sides busy.
 const SHORTEST_WATCH: Duration = Duration::from_secs(1);
 /// How much longer than it was asked for a watch may be silent: an API server that is well has ended it by then.
@@ -152,7 +152,7 @@ impl Task {
     async fn served(&self) -> Result<Served, WatchError> {
         match self.kind.info() {
             info if info.is_of_mcs() => {
-                let served = timeout(ANSWER_TIMEOUT, served::newest(&self.source.client, info)).await??;
+                let served = timeout(PAGE_TIMEOUT, served::newest(&self.source.client, info)).await??;
                 if let Served::Version(version) = served {
                     self.source.mcs.set(version);
                     // That nobody listens any more shows with the next event.
@@ -161,7 +161,7 @@ impl Task {
                 Ok(served)
             }
             info if self.kind.is_optional() => {
-                match timeout(ANSWER_TIMEOUT, served::is_there(&self.source.registry, info)).await? {
+                match timeout(PAGE_TIMEOUT, served::is_there(&self.source.registry, info)).await? {
                     Ok(true) => Ok(Served::Version(McsVersion::default())),
                     Ok(false) => Ok(Served::Nothing),
                     Err(error) if served::is_not_there(&error) => Err(WatchError::NotPrepared),
@@ -265,7 +265,7 @@ impl Place {
     ) -> Result<ObjectList<Reading<WRITTEN>>, WatchError> {
         let params = ListParams { continue_token, ..self.list.clone() };
         let request = self.request.list(&params).map_err(kube::Error::BuildRequest)?;
-        Ok(timeout(ANSWER_TIMEOUT, self.client.request(request)).await??)
+        Ok(timeout(PAGE_TIMEOUT, self.client.request(request)).await??)
     }
 
     /// What becomes of them after a version.
@@ -274,6 +274,6 @@ impl Place {
         version: &str,
     ) -> Result<impl Stream<Item = kube::Result<Heard<Reading<WRITTEN>>>> + use<WRITTEN>, WatchError> {
         let request = self.request.watch(&self.watch, version).map_err(kube::Error::BuildRequest)?;
-        Ok(timeout(ANSWER_TIMEOUT, self.client.request_events(request)).await??)
+        Ok(timeout(PAGE_TIMEOUT, self.client.request_events(request)).await??)
     }
 }

@@ -73,7 +73,7 @@ impl Rollout {
         let Some(newest) = versions.and_then(Versions::newest) else {
             return waiting("nothing was sent to the gateway yet");
         };
-        if newest.import.as_deref() != Some(import) && versions.is_some_and(Versions::are_most) {
+        if newest.import.as_deref() != Some(import) && versions.is_some_and(Versions::is_at_limit) {
             let message = format!("a pod of {gateway} is {MOST_VERSIONS} changes behind: newer ones wait for it");
             return GatewayState::Failed(message);
         }

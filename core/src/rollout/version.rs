@@ -208,7 +208,7 @@ impl Versions {
 
     /// Makes room for one more version, if [there is any](Self::is_full).
     pub(super) fn make_room(&mut self, timing: Timing, now: Moment) {
-        if self.are_most()
+        if self.is_at_limit()
             && let Some(place) = self.gives_way(timing, now)
         {
             self.list.remove(place);
@@ -240,13 +240,13 @@ impl Versions {
     }
 
     /// Whether there are as many as there may be.
-    pub(super) fn are_most(&self) -> bool {
+    pub(super) fn is_at_limit(&self) -> bool {
         self.list.len() >= MOST_VERSIONS
     }
 
     /// Whether gateways are so far behind that newer wishes wait.
     pub(super) fn is_full(&self, timing: Timing, now: Moment) -> bool {
-        self.are_most() && self.gives_way(timing, now).is_none()
+        self.is_at_limit() && self.gives_way(timing, now).is_none()
     }
 
     /// Nothing of it is left, nor wanted.
