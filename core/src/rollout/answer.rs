@@ -19,9 +19,12 @@ impl Rollout {
                 step.outcomes.push((id, outcome));
             }
             Answer::Deleted { id, result } => {
-                let outcome = self.objects.deleted(&id, result, now);
+                let (key, outcome) = self.objects.deleted(&id, result, now);
                 // Somebody may want one of that name by now, or have waited for it to go.
                 self.look_at(id.clone());
+                if let Some(key) = key {
+                    self.queue.add(Work::Reconcile(key));
+                }
                 step.outcomes.push((id, outcome));
             }
             Answer::Read { id, result } => {

@@ -178,7 +178,7 @@ impl Objects {
         self.additions.get(id).map(|(_, until)| *until)
     }
 
-    /// Asks for an object, unless that is under way.
+    /// Asks for an object, or waits until what is under way of it is answered.
     pub(super) fn read(
         &mut self,
         key: &ReconcileKey,
@@ -186,7 +186,12 @@ impl Objects {
         now: Moment,
         out: &mut Vec<Command>,
     ) -> WriteState {
-        if self.requests.contains_key(id) {
+        if let Some(request) = self.requests.get_mut(id) {
+            // Nobody waits for a deletion otherwise.
+            if request.key.is_none() {
+                request.key = Some(key.clone());
+                *self.under_way.entry(key.clone()).or_default() += 1;
+            }
             return WriteState::OnItsWay;
         }
         if let Some(until) = self.is_left_alone(id, None, now) {
@@ -259,17 +264,23 @@ impl Objects {
         (key, outcome)
     }
 
-    /// An object was deleted, or was not.
-    pub(super) fn deleted(&mut self, id: &ObjectId, result: Result<(), WriteError>, now: Moment) -> WriteOutcome {
-        self.end(id);
-        match result {
+    /// An object was deleted, or was not. Gives who waits to read it, and what became of it.
+    pub(super) fn deleted(
+        &mut self,
+        id: &ObjectId,
+        result: Result<(), WriteError>,
+        now: Moment,
+    ) -> (Option<ReconcileKey>, WriteOutcome) {
+        let key = self.end(id).and_then(|(key, is_last)| is_last.then_some(key));
+        let outcome = match result {
             Ok(()) => {
                 self.failures.remove(id);
                 self.observed.going(id);
                 WriteOutcome::Deleted
             }
             Err(error) => self.keep(id, None, error, now),
-        }
+        };
+        (key, outcome)
     }
 
     /// An object was read, or was not. Gives what it was read for, whether that was the last of it, and why it was not.

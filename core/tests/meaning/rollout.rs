@@ -60,6 +60,8 @@ pub(crate) struct Play {
     ending: Option<&'static str>,
     /// How many statuses are not taken, as somebody else is faster.
     pub(crate) conflicts: u32,
+    /// The kind of which the API server deletes what it is asked to, and never says so.
+    unanswered: Option<Kind>,
     /// The kind of which the API server takes none, and what it says.
     refused: Option<(Kind, WriteError)>,
     version: u64,
@@ -92,6 +94,7 @@ impl Play {
             meanwhile: None,
             ending: None,
             conflicts: 0,
+            unanswered: None,
             refused: None,
             version: 100,
         }
@@ -204,7 +207,7 @@ impl Play {
             }
             Command::Delete { id, .. } => {
                 self.objects.remove(&id);
-                Some(Answer::Deleted { id, result: Ok(()) })
+                (self.unanswered != Some(id.kind)).then_some(Answer::Deleted { id, result: Ok(()) })
             }
             Command::Read { id } => {
                 let found = self.objects.get(&id).map(|(body, _)| body.clone());

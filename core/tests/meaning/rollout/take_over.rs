@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use mcwan_core::emit::object::Kind;
-use mcwan_core::rollout::{Event, WatchEvent};
+use mcwan_core::emit::object::{Kind, ObjectId};
+use mcwan_core::outcome::WriteError;
+use mcwan_core::problem::Reason;
+use mcwan_core::rollout::{Answer, Event, WatchEvent};
 use mcwan_core::snapshot::Key;
 use mcwan_core::watched::Watched;
 use serde_json::json;
@@ -86,4 +88,28 @@ fn an_import_that_is_back_before_its_filter_went_has_all_that_it_had() {
         play.pass(1);
         assert_eq!(play.steering_values(), before, "at {:?}", play.now);
     }
+}
+
+/// What a namespace of before may have left is looked at before its filter is written: not before the deletion is answered.
+#[test]
+fn a_filter_comes_again_though_the_deletion_of_the_last_got_no_answer() {
+    let mut play = Play::of_payment();
+    play.pass(60);
+    play.unanswered = Some(Kind::WasmPlugin);
+    let exported = (Watched::Emitted(Kind::ExportedService), Key::new("mc-wan-registry", "far.secure.payment"));
+    let imported = (Watched::ServiceImport, Key::new("secure", "payment"));
+    let deleted = |(kind, key), version| Event::Watch(WatchEvent::Deleted { kind, key, version });
+    play.happen(deleted(exported, Some(1_000)));
+    play.happen(deleted(imported, None));
+    play.pass(120);
+    let filter = ObjectId { kind: Kind::WasmPlugin, key: Key::new("secure", "mcwan") };
+    assert!(!play.objects.contains_key(&filter), "nobody wants it");
+    play.happen(deleted((Watched::Emitted(filter.kind), filter.key.clone()), Some(1_000)));
+    play.happen(mk_exported(1));
+    play.pass(60);
+    assert!(!play.objects.contains_key(&filter), "what becomes of the last is not known");
+    let result = Err(WriteError::passing(Reason::Timeout, "no answer"));
+    play.happen(Event::Answer(Answer::Deleted { id: filter.clone(), result }));
+    play.pass(60);
+    assert!(play.objects.contains_key(&filter));
 }
