@@ -195,7 +195,7 @@ impl Rollout {
         // Of what was found, the rules go first.
         let found = versions.found().map(|(recovered, is_routed)| {
             let rules = if is_routed { recovered.rules.clone() } else { Vec::new() };
-            Recovered { rules, services: recovered.services.clone() }
+            Recovered { rules, services: recovered.services.clone(), slices: recovered.slices.clone() }
         });
         let recovered = found.as_ref();
         let versions =

@@ -14,7 +14,7 @@ use super::version::{Stage, Version, Versions};
 use super::{Rollout, Work};
 use crate::api::{DataPlane, TIER_NAMESPACE};
 use crate::emit::kubernetes::{
-    ImportVersions, Places, Provenance, Recovered, Settings, filter_object, sealed_config, tier_services,
+    ImportObjects, ImportVersions, Places, Provenance, Recovered, Settings, filter_object, sealed_config, tier_services,
 };
 use crate::emit::object::{Kind, ObjectId};
 use crate::emit::plugin::apart;
@@ -51,9 +51,11 @@ impl Rollout {
         }
         if matches!(self.imports.entry(import).found, Found::Unknown | Found::Gone) {
             let left = self.differing_routes(import);
-            let services = self.objects.observed.of_import(Kind::Service, TIER_NAMESPACE, import);
-            let services =
-                if left.is_empty() { BTreeSet::new() } else { services.map(|id| id.key.name.to_string()).collect() };
+            let of_tiers = |kind| -> BTreeSet<String> {
+                let live = self.objects.observed.of_import(kind, TIER_NAMESPACE, import).filter(|_| !left.is_empty());
+                live.map(|id| id.key.name.to_string()).collect()
+            };
+            let [services, slices] = [Kind::Service, Kind::EndpointSlice].map(of_tiers);
             let are_as_wanted = left.is_empty()
                 && self.objects.observed.of_import(Kind::HttpRoute, &import.namespace, import).next().is_some();
             let is_taken_over = self.is_taken_over(&import.namespace);
@@ -64,7 +66,7 @@ impl Rollout {
             let is_back = are_as_wanted && !versions.is_live;
             let wanted = self.model.translator.imports().get(&import.namespace, &import.name).filter(|_| is_back);
             let recovered = wanted.map(|wanted| routes_of(wanted, &self.model.settings, &mut places));
-            let found = (recovered.unwrap_or(Recovered { rules: Vec::new(), services }), places);
+            let found = (recovered.unwrap_or(Recovered { rules: Vec::new(), services, slices }), places);
             self.imports.entry(import).found = Found::Reading { left, found: Box::new(found) };
         }
         let left = match &self.imports.entry(import).found {
@@ -341,8 +343,11 @@ impl Versions {
 
 /// What the routes of an import say if it has never been otherwise, and where that stands.
 fn routes_of(import: &Import, settings: &Settings, places: &mut Places) -> Recovered {
-    let mut all = Recovered { rules: Vec::new(), services: tier_services(import) };
-    for route in ImportVersions::of(import).objects(settings, &mut Places::new()).routes {
+    let ImportObjects { backing, routes, .. } = ImportVersions::of(import).objects(settings, &mut Places::new());
+    let slices = backing.into_iter().filter(|object| object.id.kind == Kind::EndpointSlice);
+    let slices = slices.map(|slice| slice.id.key.name.to_string()).collect();
+    let mut all = Recovered { rules: Vec::new(), services: tier_services(import), slices };
+    for route in routes {
         all.read(&import.key.name, &route.body, places, |_| true);
     }
     all

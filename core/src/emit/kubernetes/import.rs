@@ -60,7 +60,7 @@ impl<'v> ImportVersions<'v> {
         let mut problems = Vec::new();
         let none = Recovered::default();
         let recovered = self.recovered.unwrap_or(&none);
-        let backing = tier::objects(&self.backing, &recovered.services, &mut problems);
+        let backing = tier::objects(&self.backing, recovered, &mut problems);
         let is_steered = |import: &&Import| settings.data_plane(import) == DataPlane::Wasm;
         let steered: Vec<_> = self.routed.iter().copied().filter(is_steered).collect();
         let newest = self.backing.first();

@@ -20,6 +20,8 @@ pub struct Recovered {
     pub rules: Vec<RecoveredRule>,
     /// The import's own tier services that are there.
     pub services: BTreeSet<String>,
+    /// The slices behind these.
+    pub slices: BTreeSet<String>,
 }
 
 /// A rule of a live `HTTPRoute`.

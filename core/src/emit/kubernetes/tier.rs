@@ -15,15 +15,20 @@ use crate::problem::{ObjectRef, Problem, Reason};
 use crate::translate::{Import, MOST_WEIGHT, Source, Tier, is_usable, source_service};
 
 use super::draft::Draft;
+use super::recovered::Recovered;
 use super::service::Service;
 use super::{MANAGER, SOURCE_CLUSTER_LABEL, names};
 
 /// References of one `ReferenceGrant` (Gateway API, `ReferenceGrantSpec`).
 const GRANT_REFERENCES: usize = 16;
 
+/// The families of addresses, of which a slice has one (Kubernetes, `EndpointSlice.addressType`).
+const FAMILIES: [&str; 2] = [IPV4, "IPv6"];
+const IPV4: &str = "IPv4";
+
 /// The tier services of the versions of an import, the newest first, with their endpoints, and what admits the routes of
 /// its namespace to them, and to those that were `recovered`.
-pub(super) fn objects(versions: &[&Import], recovered: &BTreeSet<String>, problems: &mut Vec<Problem>) -> Vec<Object> {
+pub(super) fn objects(versions: &[&Import], recovered: &Recovered, problems: &mut Vec<Problem>) -> Vec<Object> {
     let Some(newest) = versions.first() else { return Vec::new() };
     let mut services: BTreeMap<String, Backing<'_>> = BTreeMap::new();
     for import in versions {
@@ -37,8 +42,12 @@ pub(super) fn objects(versions: &[&Import], recovered: &BTreeSet<String>, proble
             }
         }
     }
+    for (name, backing) in &mut services {
+        let slice = |source: &Source, family| names::endpoint_slice(name, &source.cluster, family);
+        backing.keep_to(|source| FAMILIES.iter().any(|family| recovered.slices.contains(&slice(source, family))));
+    }
     // In an order of their own, so that a grant does not change where routes go another way to the same Services.
-    let names: BTreeSet<&String> = services.keys().chain(recovered).collect();
+    let names: BTreeSet<&String> = services.keys().chain(&recovered.services).collect();
     let names: Vec<_> = names.into_iter().collect();
     let grants = names.chunks(GRANT_REFERENCES).enumerate().map(|(number, names)| grant(newest, number, names));
     let grants: Vec<_> = grants.collect();
@@ -59,12 +68,18 @@ impl Backing<'_> {
         self.sources.iter().any(|source| source.addresses(self.import.families).next().is_some())
     }
 
-    /// Where others have joined the one cluster that routes of an older version lead straight to, these routes go on to it,
-    /// and to it alone: what joined may lack a port.
+    /// Routes of an older version that lead straight to one cluster go on to it.
     fn keep_routes_of(&mut self, older: &Self) {
-        let stays = |source: &&Source| older.sources.iter().any(|known| known.cluster == source.cluster);
-        let stay: Vec<_> = self.tier.remote().filter(stays).collect();
-        if self.tier.has_one_each() && !older.tier.has_one_each() && !stay.is_empty() {
+        if !older.tier.has_one_each() {
+            self.keep_to(|source| older.sources.iter().any(|known| known.cluster == source.cluster));
+        }
+    }
+
+    /// Where others have joined the one cluster that older routes lead straight to, these routes go on to it, and to it alone:
+    /// what joined may lack a port, or not admit their gateways yet.
+    fn keep_to(&mut self, is_known: impl Fn(&Source) -> bool) {
+        let stay: Vec<_> = self.tier.remote().filter(|source| is_known(source)).collect();
+        if self.tier.has_one_each() && !stay.is_empty() {
             self.sources = stay;
         }
     }
@@ -154,10 +169,10 @@ fn service(import: &Import, name: &str, port: u16) -> Object {
 /// A slice for each family of addresses.
 fn slices(import: &Import, service: &str, port: u16, source: &Source, objects: &mut Vec<Object>) {
     let usable: BTreeSet<IpAddr> = source.addresses(import.families).collect();
-    for (family, is_ipv4) in [("IPv4", true), ("IPv6", false)] {
+    for family in FAMILIES {
+        let is_of_it = |address: &&IpAddr| address.is_ipv4() == (family == IPV4);
         let endpoint = |address: &IpAddr| json!({"addresses": [address], "conditions": {"ready": true}});
-        let endpoints: Vec<Value> =
-            usable.iter().filter(|address| address.is_ipv4() == is_ipv4).map(endpoint).collect();
+        let endpoints: Vec<Value> = usable.iter().filter(is_of_it).map(endpoint).collect();
         if endpoints.is_empty() {
             continue;
         }

@@ -165,3 +165,15 @@ fn routes_stay_while_a_filter_without_them_is_refused() {
     ];
     holds(Pace::Kept, &steps);
 }
+
+/// Another cluster joins the one that live routes lead straight to, and admits nobody yet: whoever takes over, just before or
+/// just after, leads these routes nowhere else.
+#[test]
+fn who_takes_over_leads_live_routes_to_no_cluster_that_has_just_joined() {
+    let joins = Step::Export(1, 0, ExportWish { ports: vec![8080], pods: 1, default_tier: None, is_headless: false });
+    let deaf = Step::Deaf(1, 44 * SECOND);
+    let start = [(SOON, deaf), (Duration::ZERO, export(0))];
+    for then in [[(3 * SECOND, joins.clone()), (SOON, Step::Die)], [(3 * SECOND, Step::Die), (SOON, joins)]] {
+        holds(Pace::Kept, &[&start[..], &then].concat());
+    }
+}
