@@ -1,6 +1,7 @@
 //! What must hold at every instant.
 
 mod examine;
+mod refused;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

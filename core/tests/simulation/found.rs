@@ -75,6 +75,21 @@ fn routes_that_come_late_are_waited_for_before_anything_is_said() {
     holds(Pace::Kept, &[(SECOND, export(0)), (SECOND, wish(1)), (10 * SECOND, refused), (SOON, wish(2))]);
 }
 
+/// A change while a route is refused takes no target away that has its route.
+#[test]
+fn what_has_a_route_is_steered_to_though_others_are_refused() {
+    let limited = |path, timeout| rule(path, Backend::Tier(0), Extra::Timeout(timeout));
+    let refused = Step::Refuse(Kind::HttpRoute, Some(0), 120 * SECOND);
+    let steps = [
+        (SECOND, export(0)),
+        (SECOND, import(0, &[limited(0, 1)])),
+        (20 * SECOND, refused),
+        (SECOND, import(0, &[limited(0, 1), limited(1, 2)])),
+        (45 * SECOND, import(0, &[limited(2, 1), limited(1, 2)])),
+    ];
+    holds(Pace::Kept, &steps);
+}
+
 /// The Service that clients call stays, and so does its address, where a route is refused for longer than the grace, though
 /// somebody else leads, and where it is taken after all.
 #[test]

@@ -115,6 +115,11 @@ impl Address {
     pub(crate) fn of_any_host(&self) -> Self {
         Self { host: String::new(), ..self.clone() }
     }
+
+    /// Whether a rule is for it.
+    pub(crate) fn is_among(&self, rules: &BTreeSet<Self>) -> bool {
+        rules.contains(self) || rules.contains(&self.of_any_host())
+    }
 }
 
 impl Istiod {

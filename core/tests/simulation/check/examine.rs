@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use mcwan_core::snapshot::{Key, view};
-use mcwan_policy::wire::Action;
+use mcwan_policy::wire::{self, Action, Target};
 
 use crate::gateway::{Pod, Stage};
 use crate::istiod::{Address, all_addresses};
@@ -89,14 +89,11 @@ impl World {
             let alike = alike.filter_map(|version| version.as_ref().filter(|known| known.wire == *import));
             let ports = alike.map(|version| version.ports.iter().copied().collect::<BTreeSet<u16>>());
             let ports = ports.reduce(|some, others| &some & &others).unwrap_or_default();
-            let actions = import.rules.iter().flat_map(|rule| &rule.actions);
-            let targets = actions.flat_map(Action::targets);
-            let targets = targets.filter_map(|target| import.targets.get(usize::try_from(target).ok()?));
             let host = host_of(&key);
-            for value in targets.map(mcwan_policy::wire::Target::steering_value) {
+            for value in steered_values(import) {
                 for port in &ports {
                     let at = Address { listener: *port, host: host.clone(), value: value.clone() };
-                    if !addresses.contains(&at) && !addresses.contains(&at.of_any_host()) {
+                    if !at.is_among(&addresses) {
                         return Err(format!("no route in the API server for {at:?}, which the filter names"));
                     }
                 }
@@ -141,4 +138,12 @@ impl Pod {
     pub(crate) fn is_ingress(&self) -> bool {
         self.gateway == "mcwan-ingress"
     }
+}
+
+/// What the rules of an import steer to.
+pub(super) fn steered_values(import: &wire::Import) -> BTreeSet<String> {
+    let actions = import.rules.iter().flat_map(|rule| &rule.actions);
+    let targets = actions.flat_map(Action::targets);
+    let targets = targets.filter_map(|target| import.targets.get(usize::try_from(target).ok()?));
+    targets.map(Target::steering_value).collect()
 }

@@ -70,7 +70,10 @@ fn step(rng: &mut Rng, services: usize) -> Step {
                 Kind::EndpointSlice,
                 Kind::AuthorizationPolicy,
             ];
-            Step::Refuse(kinds[rng.usize(..kinds.len())], rng.bool().then_some(service), while_)
+            let kind = kinds[rng.usize(..kinds.len())];
+            // Routes for so long that changes follow the grace.
+            let long = if kind == Kind::HttpRoute { while_ * rng.u32(1..=3) } else { while_ };
+            Step::Refuse(kind, rng.bool().then_some(service), long)
         }
         50 => Step::Outage(while_ / 4),
         51..54 => Step::Die,

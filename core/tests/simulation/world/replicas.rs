@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::{Happening, INGRESS, LONG, RECONCILED, STEPS, WRITES, World};
 use crate::gateway::{Pod, Stage};
-use crate::istiod::Plugin;
+use crate::istiod::{Plugin, all_addresses};
 use crate::replica::{Lack, Replica, Request, clock};
 use crate::script::{OWN, Pace};
 
@@ -339,7 +339,11 @@ impl World {
     pub(super) fn plugin_written(&mut self, id: &ObjectId, leads: bool) {
         let stored = self.api.emitted(id).cloned();
         let plugin = stored.as_ref().and_then(|stored| Plugin::of(stored));
-        self.check.written(&id.key.namespace, plugin.as_ref(), &self.told, (leads, self.now));
+        let namespace = &id.key.namespace;
+        if let Some(plugin) = plugin.as_ref().filter(|_| leads) {
+            self.check.refuses(namespace, plugin, &self.told, || all_addresses(&self.api, namespace));
+        }
+        self.check.written(namespace, plugin.as_ref(), &self.told, (leads, self.now));
     }
 }
 
