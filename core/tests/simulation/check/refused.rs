@@ -28,7 +28,7 @@ impl Check {
             let Some(before) = live.imports.iter().find(is_it) else { continue };
             let (known, now) = (steered_values(before), steered_values(import));
             let since = live.carried.get(&key).copied().unwrap_or_default();
-            if known.is_subset(&now) || told.is_whole(&key, import, since) {
+            if known.is_subset(&now) || told.carried(&key, Some(import), since).is_some() {
                 continue;
             }
             let addresses = addresses();
@@ -47,12 +47,6 @@ impl Check {
 }
 
 impl Told {
-    /// Whether an import of a filter is a version of it that is not before this one.
-    fn is_whole(&self, key: &Key, import: &wire::Import, since: usize) -> bool {
-        let mut versions = self.versions[key].iter().skip(since).flatten();
-        versions.any(|version| version.wire == *import || version.wire.too_large() == *import)
-    }
-
     /// The versions since this one that an import of a filter may be without some of their targets: their ports, and the
     /// steering values of what is refused.
     fn without_routes<'a>(
