@@ -57,11 +57,27 @@ pub(crate) enum Lack {
 /// What a replica asks of the API server and of pods.
 #[derive(Debug)]
 pub(crate) enum Request {
-    Apply { object: Object, desired: Digest, uid: Option<Box<str>> },
-    Delete { id: ObjectId, live: Live },
-    Read { id: ObjectId },
-    Ask { namespace: Arc<str>, pods: Vec<GatewayPod> },
-    WriteStatus { patch: StatusPatch },
+    Apply {
+        object: Object,
+        desired: Digest,
+        uid: Option<Box<str>>,
+    },
+    /// `is_of_served`: it saw then that the import of the object can be served.
+    Delete {
+        id: ObjectId,
+        live: Live,
+        is_of_served: bool,
+    },
+    Read {
+        id: ObjectId,
+    },
+    Ask {
+        namespace: Arc<str>,
+        pods: Vec<GatewayPod>,
+    },
+    WriteStatus {
+        patch: StatusPatch,
+    },
 }
 
 pub(crate) const CLUSTER: &str = "own";
@@ -150,13 +166,23 @@ impl Replica {
         sees_others
     }
 
+    /// What a watch says that lists a kind, anew perhaps.
+    pub(crate) fn list(&mut self, kind: Watched, api: &ApiServer) -> Vec<WatchEvent> {
+        let log = api.log(kind);
+        let seen = self.cursors.insert(kind, log.len()).and_then(|cursor| log.get(..cursor)).unwrap_or_default();
+        let known: BTreeMap<&Key, bool> = seen.iter().map(|entry| (&entry.key, entry.stored.is_some())).collect();
+        let gone = known.into_iter().filter(|(key, was_there)| *was_there && api.get(kind, key).is_none());
+        let gone = gone.map(|(key, _)| WatchEvent::Deleted { kind, key: key.clone(), version: None });
+        let there = api.list(kind).map(|(key, stored)| changed(kind, key, stored));
+        let listing = std::iter::once(WatchEvent::Listing { kind }).chain(there);
+        listing.chain(gone).chain([WatchEvent::Synced { kind }]).collect()
+    }
+
     /// What the watch of a kind has to say; `coalesced`: of each object only the last.
     pub(crate) fn events(&mut self, kind: Watched, api: &ApiServer, coalesced: bool) -> Vec<WatchEvent> {
         let log = api.log(kind);
-        let Some(cursor) = self.cursors.insert(kind, log.len()) else {
-            let there = api.list(kind).map(|(key, stored)| changed(kind, key, stored));
-            return there.chain([WatchEvent::Synced { kind }]).collect();
-        };
+        let Some(cursor) = self.cursors.get(&kind).copied() else { return self.list(kind, api) };
+        self.cursors.insert(kind, log.len());
         let news = log.get(cursor..).unwrap_or_default();
         let is_last = |place: usize| !news.iter().skip(place + 1).any(|later| later.key == news[place].key);
         let told = news.iter().enumerate().filter(|(place, _)| !coalesced || is_last(*place));

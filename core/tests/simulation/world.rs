@@ -291,10 +291,12 @@ impl World {
                     self.at_moment(self.outage, Happening::Watch(place, life, kind));
                     return;
                 }
-                let coalesced = self.rng.bool();
+                let (coalesced, fails) = (self.rng.bool(), self.rng.u8(..64) == 0 && self.may_fail());
                 let replica = &mut self.replicas[place];
                 replica.coming.remove(&kind);
-                for event in replica.events(kind, &self.api, coalesced) {
+                let events =
+                    if fails { replica.list(kind, &self.api) } else { replica.events(kind, &self.api, coalesced) };
+                for event in events {
                     self.step(place, Event::Watch(event));
                 }
             }

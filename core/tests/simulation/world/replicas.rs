@@ -151,7 +151,11 @@ impl World {
                     }
                     Request::Apply { object, desired, uid }
                 }
-                Command::Delete { id, live } => Request::Delete { id, live },
+                Command::Delete { id, live } => {
+                    let import = live.import.as_deref();
+                    let is_of_served = import.is_some_and(|import| self.replicas[place].serves(import));
+                    Request::Delete { id, live, is_of_served }
+                }
                 Command::Read { id } => Request::Read { id },
                 Command::Ask { namespace, pods } => Request::Ask { namespace, pods },
                 Command::WriteStatus { patch } => {
@@ -198,7 +202,7 @@ impl World {
                 let result = failure.map_or(result, |failure| Err(ApplyError::Failed(failure)));
                 Answer::Applied { id, desired, result }
             }
-            Request::Delete { id, live } => {
+            Request::Delete { id, live, is_of_served } => {
                 let result = if is_done {
                     self.note(|| format!("deleted {} {} by {place}", id.kind.name(), id.key));
                     let known = self.api.emitted(&id).map(|stored| stored.read()).unwrap_or_default();
@@ -209,7 +213,7 @@ impl World {
                         && (id.kind == Kind::Service
                             || is_shown && self.told.is_exported_since(&import, self.check.held(&import)))
                         && self.told.is_served_for(&import, 2)
-                        && self.replicas[place].serves(&import)
+                        && is_of_served
                         && !self.told.was_of_type(&import, !is_headless)
                         && !self.check.forgets(&import.namespace)
                         && !(is_shown && self.is_without_address(&import))
