@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mcwan_core::snapshot::{Key, view};
+use mcwan_core::translate::Import;
 use mcwan_policy::wire::{self, RefuseReason};
 
 use super::Check;
@@ -32,13 +33,18 @@ impl Check {
                 continue;
             }
             let addresses = addresses();
-            let is_there = |value: &String, ports: &[u16]| {
-                let at = |port: &u16| Address { listener: *port, host: host_of(&key), value: value.clone() };
+            let is_there = |value: &&String, ports: &[u16]| {
+                let at = |port: &u16| Address { listener: *port, host: host_of(&key), value: (*value).clone() };
                 ports.iter().all(|port| at(port).is_among(&addresses))
             };
+            // What falls back to another tier is refused with its own.
+            let takes_more = |(version, refused): (&Arc<Import>, BTreeSet<String>)| {
+                let routed =
+                    refused.intersection(&known).filter(|value| is_there(value, &version.ports)).cloned().collect();
+                version.without(&(&refused - &routed), RefuseReason::BackendNotFound).wire != *import
+            };
             let mut whole = told.without_routes(&key, import, since).peekable();
-            let is_wrong = whole.peek().is_some()
-                && whole.all(|(ports, refused)| refused.intersection(&known).any(|value| is_there(value, ports)));
+            let is_wrong = whole.peek().is_some() && whole.all(takes_more);
             if is_wrong {
                 self.wrongs.push(format!("withdrawn: the filter refuses what has a route, of {key}"));
             }
@@ -47,18 +53,18 @@ impl Check {
 }
 
 impl Told {
-    /// The versions since this one that an import of a filter may be without some of their targets: their ports, and the
-    /// steering values of what is refused.
+    /// The versions since this one that an import of a filter may be without some of their targets, and the steering values
+    /// of what is refused.
     fn without_routes<'a>(
         &'a self,
         key: &Key,
         import: &'a wire::Import,
         since: usize,
-    ) -> impl Iterator<Item = (&'a [u16], BTreeSet<String>)> {
+    ) -> impl Iterator<Item = (&'a Arc<Import>, BTreeSet<String>)> {
         self.versions[key].iter().skip(since).flatten().filter_map(|version| {
             let refused = &steered_values(&version.wire) - &steered_values(import);
             let reduced = version.without(&refused, RefuseReason::BackendNotFound);
-            (reduced.wire == *import).then_some((&*version.ports, refused))
+            (reduced.wire == *import).then_some((version, refused))
         })
     }
 }
