@@ -54,30 +54,14 @@ pub(crate) enum Lack {
     Safeguard(Safeguard),
 }
 
-/// What a replica asks of the API server and of pods.
+/// What a replica asks of the API server and of pods; of a deletion, whether it saw then that the object's import can be served.
 #[derive(Debug)]
 pub(crate) enum Request {
-    Apply {
-        object: Object,
-        desired: Digest,
-        uid: Option<Box<str>>,
-    },
-    /// `is_of_served`: it saw then that the import of the object can be served.
-    Delete {
-        id: ObjectId,
-        live: Live,
-        is_of_served: bool,
-    },
-    Read {
-        id: ObjectId,
-    },
-    Ask {
-        namespace: Arc<str>,
-        pods: Vec<GatewayPod>,
-    },
-    WriteStatus {
-        patch: StatusPatch,
-    },
+    Apply { object: Object, desired: Digest, uid: Option<Box<str>> },
+    Delete { id: ObjectId, live: Live, is_of_served: bool },
+    Read { id: ObjectId },
+    Ask { namespace: Arc<str>, pods: Vec<GatewayPod> },
+    WriteStatus { patch: StatusPatch },
 }
 
 pub(crate) const CLUSTER: &str = "own";

@@ -15,7 +15,7 @@ use crate::told::{Told, host_of};
 impl Check {
     /// A filter takes the place of another. Where that one steers to a target whose routes are all there, so does this one, or
     /// nothing wants it: only what has no route is refused.
-    pub(crate) fn refuses(
+    pub(crate) fn must_keep_routed(
         &mut self,
         namespace: &Arc<str>,
         plugin: &Plugin,

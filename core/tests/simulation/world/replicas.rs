@@ -345,7 +345,7 @@ impl World {
         let plugin = stored.as_ref().and_then(|stored| Plugin::of(stored));
         let namespace = &id.key.namespace;
         if let Some(plugin) = plugin.as_ref().filter(|_| leads) {
-            self.check.refuses(namespace, plugin, &self.told, || all_addresses(&self.api, namespace));
+            self.check.must_keep_routed(namespace, plugin, &self.told, || all_addresses(&self.api, namespace));
         }
         self.check.written(namespace, plugin.as_ref(), &self.told, (leads, self.now));
     }
