@@ -81,12 +81,15 @@ async fn a_registry_that_is_away_changes_nothing_but_what_is_said_of_it() -> Res
     let back = Instant::now();
     wan.one.cluster.start_api_server().await?;
     until(PATIENCE, "the controller is ready", async || Ok(controller.unreadiness().await?.is_none())).await?;
-    wan.two.until_reason(IMPORT, "Stale", None).await?;
     until_metric(&controller, REACHABLE, 1.0).await?;
     until_weights(&wan.two, &[3, 0]).await?;
     ensure!(back.elapsed() >= LEASE, "judged after {:?}", back.elapsed());
     wan.two.until_reason(IMPORT, "Stale", Some("ClusterStale")).await?;
     wan.two.until_reason(EXPORT, "Ready", Some("Pending")).await?;
+
+    let _of_four = four.renew(0);
+    until_weights(&wan.two, &[3, 1]).await?;
+    wan.two.until_reason(IMPORT, "Stale", None).await?;
     controller.stop().await
 }
 

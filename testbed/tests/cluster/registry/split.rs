@@ -54,7 +54,6 @@ async fn a_cluster_whose_lease_runs_out_leaves_the_split_until_it_is_back() -> R
 
     // One that never renews anything.
     let _five = Neighbour::join(&wan, "cluster-5", 4, "10.80.0.7").await?;
-    until_weights(&wan.two, &[3, 1, 4]).await?;
     until_weights(&wan.two, &[3, 1, 0]).await?;
 
     // One that has no pod behind the service yet gets nothing.
