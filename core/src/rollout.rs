@@ -71,7 +71,9 @@ use world::World;
 
 /// How much is done in one step: what happens meanwhile is looked at in between.
 const STEP_WORK: usize = 256;
-/// How many requests are under way at most: what is more waits here, where it may still become something else.
+/// How many requests to this cluster's API server are under way at most: what is more waits here, where it may still become
+/// something else. Those to the registry do not count, one for each object in it that is ours: slow as it may be, it holds
+/// up nothing here.
 const MOST_REQUESTS: usize = 512;
 
 /// Everything that the controller of a cluster knows and is about to do.
@@ -358,7 +360,7 @@ impl Rollout {
 
     /// Whether enough is under way.
     fn is_busy(&self) -> bool {
-        self.objects.requests() + self.conditions.under_way.len() >= MOST_REQUESTS
+        self.objects.local_requests() + self.conditions.under_way.len() >= MOST_REQUESTS
     }
 
     fn reconcile(&mut self, key: &ReconcileKey, now: Moment, out: &mut Vec<Command>) {

@@ -14,6 +14,7 @@ use crate::moment::Moment;
 use crate::observed::{Comparison, Digest, Live, Observed};
 use crate::outcome::{NOT_LEADING_WAIT, REFUSED_WAIT, WriteError, WriteOutcome};
 use crate::problem::Reason;
+use crate::watched::Watched;
 
 /// The waits after failures.
 const WAITS: Backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(30));
@@ -33,6 +34,8 @@ pub(super) struct Objects {
     pub(super) desired: Desired,
     /// What is under way.
     requests: HashMap<ObjectId, InFlight>,
+    /// How many of them are to this cluster's API server.
+    local_requests: usize,
     /// How many requests of a part are under way: when none is, it is looked at again.
     under_way: HashMap<ReconcileKey, usize>,
     failures: HashMap<ObjectId, Failure>,
@@ -87,6 +90,7 @@ impl Objects {
             observed: Observed::default(),
             desired: Desired::default(),
             requests: HashMap::new(),
+            local_requests: 0,
             under_way: HashMap::new(),
             failures: HashMap::new(),
             additions: HashMap::new(),
@@ -95,9 +99,9 @@ impl Objects {
         }
     }
 
-    /// How many requests are under way.
-    pub(super) fn requests(&self) -> usize {
-        self.requests.len()
+    /// How many requests to this cluster's API server are under way.
+    pub(super) fn local_requests(&self) -> usize {
+        self.local_requests
     }
 
     /// An object was seen to be deleted, in this version.
@@ -146,7 +150,7 @@ impl Objects {
         if let Some(until) = self.is_left_alone(&object.id, Some(desired), now) {
             return WriteState::Failed(until);
         }
-        self.begin(&object.id, Some(desired), key);
+        self.begin(&object.id, Some(desired), Some(key));
         out.push(Command::Apply { object, desired, uid });
         WriteState::Sent
     }
@@ -167,7 +171,7 @@ impl Objects {
         if until <= now {
             let until = now + backoff.failed(self.rng.f64());
             self.additions.insert(object.id.clone(), (backoff, until));
-            self.begin(&object.id, Some(desired), key);
+            self.begin(&object.id, Some(desired), Some(key));
             out.push(Command::Apply { object, desired, uid: Some(uid) });
         }
     }
@@ -197,7 +201,7 @@ impl Objects {
         if let Some(until) = self.is_left_alone(id, None, now) {
             return WriteState::Failed(until);
         }
-        self.begin(id, None, key);
+        self.begin(id, None, Some(key));
         out.push(Command::Read { id: id.clone() });
         WriteState::Sent
     }
@@ -217,7 +221,7 @@ impl Objects {
         if let Some(until) = self.is_left_alone(id, None, now) {
             return WriteState::Failed(until);
         }
-        self.requests.insert(id.clone(), InFlight { wanted: None, key: None, deleted: None });
+        self.begin(id, None, None);
         out.push(Command::Delete { id: id.clone(), live });
         WriteState::Sent
     }
@@ -301,6 +305,7 @@ impl Objects {
     /// We do not lead any more, and nobody waits for answers.
     pub(super) fn stand_by(&mut self) {
         self.requests.clear();
+        self.local_requests = 0;
         self.under_way.clear();
         self.failures.clear();
         self.additions.clear();
@@ -327,14 +332,19 @@ impl Objects {
         self.failed(&object.id, Some(Digest::of_desired(&object.body)), WriteError::Conflict, now)
     }
 
-    fn begin(&mut self, id: &ObjectId, wanted: Option<Digest>, key: &ReconcileKey) {
-        self.requests.insert(id.clone(), InFlight { wanted, key: Some(key.clone()), deleted: None });
-        *self.under_way.entry(key.clone()).or_default() += 1;
+    fn begin(&mut self, id: &ObjectId, wanted: Option<Digest>, key: Option<&ReconcileKey>) {
+        self.requests.insert(id.clone(), InFlight { wanted, key: key.cloned(), deleted: None });
+        self.local_requests += usize::from(is_local(id));
+        if let Some(key) = key {
+            *self.under_way.entry(key.clone()).or_default() += 1;
+        }
     }
 
     /// A request was answered. Gives what it was of, and whether it was the last of it.
     fn end(&mut self, id: &ObjectId) -> Option<(ReconcileKey, bool)> {
-        let key = self.requests.remove(id)?.key?;
+        let request = self.requests.remove(id)?;
+        self.local_requests = self.local_requests.saturating_sub(usize::from(is_local(id)));
+        let key = request.key?;
         let left = self.under_way.get_mut(&key)?;
         *left = left.saturating_sub(1);
         let is_last = *left == 0;
@@ -380,4 +390,9 @@ impl Objects {
         self.failures.insert(id.clone(), failure);
         outcome
     }
+}
+
+/// Whether it is this cluster's API server that has an object, not the registry.
+fn is_local(id: &ObjectId) -> bool {
+    !Watched::Emitted(id.kind).is_in_registry()
 }

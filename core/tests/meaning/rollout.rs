@@ -60,7 +60,7 @@ pub(crate) struct Play {
     ending: Option<&'static str>,
     /// How many statuses are not taken, as somebody else is faster.
     pub(crate) conflicts: u32,
-    /// The kind of which the API server deletes what it is asked to, and never says so.
+    /// The kind with which the API server does what it is asked to, and never says so.
     unanswered: Option<Kind>,
     /// The kind of which the API server takes none, and what it says.
     refused: Option<(Kind, WriteError)>,
@@ -203,7 +203,7 @@ impl Play {
                 };
                 self.objects.insert(id.clone(), (object.body, live.clone()));
                 self.written.push(id.clone());
-                Some(Answer::Applied { id, desired, result: Ok(live) })
+                (self.unanswered != Some(id.kind)).then_some(Answer::Applied { id, desired, result: Ok(live) })
             }
             Command::Delete { id, .. } => {
                 self.objects.remove(&id);

@@ -155,3 +155,28 @@ fn addresses_over_the_bound_are_told_of() {
     }
     assert_eq!(play.rollout.untold_gateways(), 1, "the gateway of one namespace");
 }
+
+#[test]
+fn a_registry_that_answers_nothing_holds_up_nothing_here() {
+    let mut play = Play::of_payment();
+    play.pass(60);
+    play.unanswered = Some(Kind::ExportedService);
+    let ids = (0..600).map(|number| {
+        let key = Key::new("mc-wan-registry", format!("own.secure.ledger-{number}"));
+        ObjectId { kind: Kind::ExportedService, key }
+    });
+    for id in ids {
+        let live = Live { version: 7, owner: Owner::Ours(Digest::of_desired(&json!({}))), ..Live::default() };
+        play.objects.insert(id.clone(), (json!({}), live));
+        play.tell(&id);
+    }
+    play.pass(60);
+    let is_exported = |id: &ObjectId| id.kind == Kind::ExportedService;
+    assert!(!play.objects.keys().any(is_exported), "each deletion was asked for, and is not answered");
+    play.written.clear();
+    let rules = json!({"http": {"rules": []}});
+    play.happen(Event::Watch(mk_input(Watched::ServiceImport, mk("ServiceImport", "secure", "payment", &rules))));
+    play.pass(60);
+    let filter = ObjectId { kind: Kind::WasmPlugin, key: Key::new("secure", "mcwan") };
+    assert!(play.written.contains(&filter), "{:?}", play.written);
+}
