@@ -9,23 +9,24 @@ use std::time::Duration;
 
 use mcwan_core::emit::object::Kind;
 use mcwan_core::moment::Moment;
-use mcwan_core::snapshot::Key;
+use mcwan_core::snapshot::{Key, is_of_hosts};
+use mcwan_core::translate::Import;
 use mcwan_policy::wire;
 
 use crate::gateway::Pod;
 use crate::istiod::Plugin;
 use crate::replica::is_routed_by;
 use crate::script::{Pace, SERVICES, imports};
-use crate::told::{Outcome, Request, State, Told, host_of, is_served};
+use crate::told::{Outcome, Request, State, TLS_PORT, Told, host_of, is_served};
 
 /// How long it takes at most until what was refused is written, and gateways have all of it.
 pub(crate) const AFTER_REFUSAL: Duration = Duration::from_secs(100);
 /// How long what was ready before holds where something newer is refused: the grace, which counts from the first attempt, and
 /// an attempt of before may have got lost for fifteen seconds.
 pub(crate) const GRACE: Duration = Duration::from_secs(14);
-/// The same for the port of a tier, which routes and the Services behind them change together: a request that got lost
-/// is sent again, and istiod hears of it.
-const AFTER_TIER: Duration = Duration::from_secs(30);
+/// The same for the port of a tier, which routes and the Services behind them change together, and for a listener with a
+/// certificate, which goes and comes back at once: a request that got lost is sent again, and istiod hears of it.
+const AFTER_AT_ONCE: Duration = Duration::from_secs(30);
 
 /// What is known of what holds.
 pub(crate) struct Check {
@@ -48,6 +49,8 @@ pub(crate) struct Check {
     breaking: Moment,
     /// Until then, a tier's port is changing.
     moving: Moment,
+    /// The imports whose certificate was withdrawn: until when there may be no listener for it, though it is back.
+    uncertified: BTreeMap<Key, Moment>,
     /// The imports of which something is refused: since when that may show, and until when.
     refused: BTreeMap<Key, (Moment, Moment)>,
     /// What must never happen, and has.
@@ -80,6 +83,7 @@ impl Check {
             excused: BTreeMap::new(),
             breaking: Moment::START,
             moving: Moment::START,
+            uncertified: BTreeMap::new(),
             refused: BTreeMap::new(),
             wrongs: Vec::new(),
             forgotten: BTreeSet::new(),
@@ -120,7 +124,7 @@ impl Check {
 
     /// A tier has another port since then.
     pub(crate) fn move_tier(&mut self, since: Moment) {
-        self.moving = self.moving.max(since + AFTER_TIER);
+        self.moving = self.moving.max(since + AFTER_AT_ONCE);
     }
 
     /// Something is refused for so long. What was ready before holds for the grace.
@@ -241,7 +245,7 @@ impl Check {
     }
 
     /// Takes note of what holds everywhere by now.
-    fn hold(&mut self, namespace: &str, pods: &[&Pod], told: &Told) {
+    fn hold(&mut self, namespace: &str, pods: &[&Pod], told: &Told, now: Moment) {
         // What was written since the oldest filter of a pod is still to come: one who was deposed may have gone back.
         let oldest = pods.iter().map(|pod| Self::filter_at(pod).unwrap_or_default()).min().unwrap_or_default();
         let to_come: Vec<_> = self.carried.range((namespace.into(), oldest)..=(namespace.into(), u64::MAX)).collect();
@@ -249,6 +253,10 @@ impl Check {
             let everywhere = to_come.iter().map(|(_, carried)| carried.get(key).copied().unwrap_or_default()).min();
             let everywhere = everywhere.filter(|_| oldest > 0).unwrap_or_default();
             let held = self.held.entry(key.clone()).or_default();
+            let is_uncertified = |import: &Arc<Import>| is_of_hosts(key) && !import.ports.contains(&TLS_PORT);
+            if versions.iter().skip(*held).flatten().any(is_uncertified) {
+                self.uncertified.insert(key.clone(), now + AFTER_AT_ONCE);
+            }
             *held = (*held).max(everywhere);
             if *held + 1 == versions.len() && versions.last().is_some_and(Option::is_none) {
                 self.established.remove(key);
@@ -315,6 +323,7 @@ impl Check {
                 self.pace == Pace::Late
                     || is_refused
                     || self.moving > now
+                    || request.port == TLS_PORT && self.uncertified.get(owner).is_some_and(|until| *until > now)
                     || !self.established.contains(owner)
                     || self.excused.get(owner).is_some_and(|excused| self.held(owner) < *excused)
                     || !states.iter().all(has_port)

@@ -335,6 +335,9 @@ pub(crate) fn is_served(import: &Import, port: u16) -> bool {
     import.ports.contains(&port) && import.tiers.iter().all(is_on)
 }
 
+/// Where `Route`s are served by TLS.
+pub(crate) const TLS_PORT: u16 = 443;
+
 /// A host by which clients ask for it.
 pub(crate) fn host_of(import: &Key) -> String {
     if is_of_hosts(import) {
@@ -347,7 +350,7 @@ pub(crate) fn host_of(import: &Key) -> String {
 /// Requests that cover all rules that scripts may tell of.
 fn requests(namespace: &str) -> Vec<Request> {
     let own = imports().into_iter().filter(|import| *import.namespace == *namespace);
-    let own = own.map(|import| (host_of(&import), if is_of_hosts(&import) { &[80, 443][..] } else { &PORTS }));
+    let own = own.map(|import| (host_of(&import), if is_of_hosts(&import) { &[80, TLS_PORT][..] } else { &PORTS }));
     let others = HOSTS.map(|host| (host.replace('*', "two"), &PORTS[..]));
     let mut requests = Vec::new();
     for (host, ports) in own.chain(others) {

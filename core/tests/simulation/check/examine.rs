@@ -44,7 +44,7 @@ impl World {
         // One that has just connected will have what it is being told, though others know more by then.
         let is_told = |pod: &&Pod| pod.is_of(namespace) && pod.stage != Stage::Starting;
         let connected: Vec<&Pod> = self.pods.values().filter(is_told).collect();
-        self.check.hold(namespace, &connected, &self.told);
+        self.check.hold(namespace, &connected, &self.told, self.now);
         let known = &self.told.namespaces[namespace];
         let is_past = |state: &State| state.versions.iter().all(|(key, version)| *version <= self.check.held(key));
         let since = known.states.iter().rposition(is_past).unwrap_or_default();
