@@ -206,7 +206,8 @@ async fn work(
             }
             () = tokio::time::sleep_until(wake_up.into()) => {}
         }
-        while let Some(answer) = executor.try_answer() {
+        // What is sent may be answered at once, and that again: others have their turn before.
+        for answer in executor.answers_so_far(EVENTS) {
             carry_out(&mut rollout, now(), Event::Answer(answer), &mut executor, &metrics);
         }
         while happened.len() < EVENTS

@@ -4,7 +4,7 @@ mod digest;
 pub mod fields;
 mod live;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
@@ -21,6 +21,8 @@ pub const FIELD_MANAGER: &str = "mcwan";
 #[derive(Debug, Default)]
 pub struct Observed {
     kinds: BTreeMap<Kind, Keyed<Entry>>,
+    /// Those that are for an import, behind it: at a take-over each import's are asked for, and there may be many of both.
+    by_import: BTreeSet<(Key, ObjectId)>,
 }
 
 #[derive(Debug)]
@@ -55,9 +57,14 @@ impl Observed {
     /// know, and for the echo of what we wrote ourselves.
     pub fn changed(&mut self, kind: Kind, key: &Key, live: Live) -> bool {
         let known = self.kinds.entry(kind).or_default();
+        let id = || ObjectId { kind, key: key.clone() };
         match known.get_mut(&key.namespace, &key.name) {
             Some(entry) if live.version < entry.live.version && !entry.is_unlisted => false,
             Some(entry) => {
+                if entry.live.import != live.import {
+                    Self::unindex(&mut self.by_import, id(), &entry.live);
+                    Self::index(&mut self.by_import, id(), &live);
+                }
                 entry.is_unlisted = false;
                 let same = entry.live.uid == live.uid && entry.live.owner == live.owner;
                 let news = !same
@@ -72,6 +79,7 @@ impl Observed {
                 news
             }
             None => {
+                Self::index(&mut self.by_import, id(), &live);
                 known.insert(key, Entry { live, settled: None, is_unlisted: false });
                 true
             }
@@ -84,8 +92,8 @@ impl Observed {
         let Some(known) = self.kinds.get_mut(&kind) else { return false };
         let Some(entry) = known.get(&key.namespace, &key.name) else { return false };
         let is_later = version.is_none_or(|version| entry.live.version <= version);
-        if is_later {
-            known.remove(key);
+        if is_later && let Some(gone) = known.remove(key) {
+            Self::unindex(&mut self.by_import, ObjectId { kind, key: key.clone() }, &gone.live);
         }
         is_later
     }
@@ -99,7 +107,9 @@ impl Observed {
     pub fn listed(&mut self, kind: Kind) -> Vec<ObjectId> {
         let known = self.kinds.entry(kind).or_default();
         let gone: Vec<_> = known.iter().filter(|(_, entry)| entry.is_unlisted).map(|(key, _)| key).collect();
-        gone.into_iter().inspect(|key| drop(known.remove(key))).map(|key| ObjectId { kind, key }).collect()
+        let gone = gone.into_iter().filter_map(|key| Some((known.remove(&key)?, ObjectId { kind, key })));
+        let forget = |(entry, id): &(Entry, ObjectId)| Self::unindex(&mut self.by_import, id.clone(), &entry.live);
+        gone.inspect(forget).map(|(_, id)| id).collect()
     }
 
     /// Takes note of what came back when `desired` was applied. Returns whether it is what was applied, as it should be.
@@ -121,9 +131,11 @@ impl Observed {
 
     /// Our objects of a kind in a namespace that are for an import.
     pub fn of_import(&self, kind: Kind, namespace: &str, import: &Key) -> impl Iterator<Item = ObjectId> {
-        let there = self.kinds.get(&kind).into_iter().flat_map(|known| known.named_in(namespace));
-        let is_for = move |live: &Live| live.is_ours() && live.import.as_deref() == Some(import);
-        there.filter(move |(_, entry)| is_for(&entry.live)).map(move |(key, _)| ObjectId { kind, key })
+        let first = ObjectId { kind, key: Key::new(namespace, "") };
+        let is_it = move |id: &ObjectId| id.kind == kind && *id.key.namespace == *namespace;
+        let all = self.by_import.range((import.clone(), first)..);
+        let all = all.take_while(move |(of, id)| of == import && is_it(id)).map(|(_, id)| id);
+        all.filter(|id| self.get(id).is_some_and(Live::is_ours)).cloned()
     }
 
     /// Compares a wanted object, by its digest, with what is there.
@@ -175,6 +187,16 @@ impl Observed {
             controller: Some(true),
             block_owner_deletion: None,
         })
+    }
+
+    fn index(by_import: &mut BTreeSet<(Key, ObjectId)>, id: ObjectId, live: &Live) {
+        by_import.extend(live.import.as_deref().map(|import| (import.clone(), id)));
+    }
+
+    fn unindex(by_import: &mut BTreeSet<(Key, ObjectId)>, id: ObjectId, live: &Live) {
+        if let Some(import) = live.import.as_deref() {
+            by_import.remove(&(import.clone(), id));
+        }
     }
 
     fn entry(&mut self, id: &ObjectId) -> Option<&mut Entry> {
@@ -235,6 +257,37 @@ mod tests {
         assert_eq!(observed.get(&unlisted), None);
         assert!(observed.get(&id).is_some());
         assert_eq!(observed.listed(id.kind), [], "once");
+    }
+
+    #[test]
+    fn what_is_for_an_import_is_found_as_it_is_now() {
+        let (import, other) = (Key::new("secure", "payment"), Key::new("secure", "payment-two"));
+        let id = mk_id();
+        let mut observed = Observed::default();
+        let tell = |observed: &mut Observed, version, owner, import: &Key| {
+            let live = Live { version, owner, import: Some(Box::new(import.clone())), ..Live::default() };
+            observed.changed(id.kind, &id.key, live);
+        };
+        let found = |observed: &Observed| {
+            [&import, &other].map(|import| observed.of_import(id.kind, "secure", import).collect::<Vec<_>>())
+        };
+        let (one, none) = (vec![id.clone()], Vec::new());
+        tell(&mut observed, 1, Owner::Ours(digest("a")), &import);
+        assert_eq!(found(&observed), [one.clone(), none.clone()]);
+        assert!(observed.of_import(id.kind, "mc-wan", &import).next().is_none(), "of another namespace");
+        assert!(observed.of_import(Kind::EndpointSlice, "secure", &import).next().is_none(), "of another kind");
+        tell(&mut observed, 2, Owner::Ours(digest("a")), &other);
+        assert_eq!(found(&observed), [none.clone(), one.clone()], "it is for another one by now");
+        tell(&mut observed, 3, Owner::Foreign, &other);
+        assert_eq!(found(&observed), [none.clone(), none.clone()], "it is somebody else's by now");
+        tell(&mut observed, 4, Owner::Ours(digest("a")), &other);
+        observed.deleted(id.kind, &id.key, Some(5));
+        assert_eq!(found(&observed), [none.clone(), none.clone()], "it is gone");
+        tell(&mut observed, 6, Owner::Ours(digest("a")), &import);
+        observed.listing(id.kind);
+        observed.listed(id.kind);
+        assert_eq!(found(&observed), [none.clone(), none], "a list does not have it");
+        assert!(observed.by_import.is_empty());
     }
 
     #[test]

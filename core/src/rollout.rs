@@ -69,13 +69,6 @@ use version::StageProgress;
 use work::Work;
 use world::World;
 
-/// How much is done in one step: what happens meanwhile is looked at in between.
-const STEP_WORK: usize = 256;
-/// How many requests to this cluster's API server are under way at most: what is more waits here, where it may still become
-/// something else. Those to the registry do not count, one for each object in it that is ours: slow as it may be, it holds
-/// up nothing here.
-const MOST_REQUESTS: usize = 512;
-
 /// Everything that the controller of a cluster knows and is about to do.
 #[derive(Debug)]
 pub struct Rollout {
@@ -92,6 +85,8 @@ pub struct Rollout {
     admission: Admission,
     conditions: Conditions,
     quality: Quality,
+    /// What watches saw to be others since the last step.
+    changes: BTreeSet<Change>,
     leadership: Leadership,
     timing: Timing,
     seed: u64,
@@ -154,6 +149,7 @@ impl Rollout {
             admission: Admission::default(),
             conditions: Conditions::default(),
             quality: Quality::default(),
+            changes: BTreeSet::new(),
             leadership: Leadership::Following,
             timing,
             seed,
@@ -164,8 +160,15 @@ impl Rollout {
     /// Takes in what has happened, and does what is due.
     pub fn step(&mut self, now: Moment, event: Event) -> Step {
         let mut step = Step::default();
+        let event = match event {
+            Event::Watch(event) => {
+                self.observe(now, event);
+                Event::Time
+            }
+            event => event,
+        };
+        self.take_in(now);
         match event {
-            Event::Watch(event) => self.watched(event, now),
             Event::Leading(true) => self.lead(now),
             Event::Leading(false) => {
                 if !matches!(self.leadership, Leadership::Following) {
@@ -186,7 +189,7 @@ impl Rollout {
                 }
             }
             Event::Answer(answer) => self.answered(answer, now, &mut step),
-            Event::Time => {}
+            Event::Watch(_) | Event::Time => {}
         }
         if matches!(self.leadership, Leadership::Following) {
             self.open_overdue(now, &mut step.commands);
@@ -205,7 +208,7 @@ impl Rollout {
     pub fn next(&self, now: Moment) -> Option<Moment> {
         let work = match self.leadership {
             Leadership::Following => self.next_overdue(),
-            Leadership::TakingOver(_) | Leadership::Leading => self.queue.next().filter(|_| !self.is_busy()),
+            Leadership::TakingOver(_) | Leadership::Leading => self.next_work(now),
         };
         work.into_iter().chain(self.world.reach.next(now)).min()
     }
@@ -260,7 +263,9 @@ impl Rollout {
     pub fn say_of_registry(&mut self, registry: RegistryState) {
         if self.conditions.registry != registry {
             self.conditions.registry = registry;
-            self.report_all();
+            if !matches!(self.leadership, Leadership::Following) {
+                self.report_all();
+            }
         }
     }
 
@@ -319,6 +324,7 @@ impl Rollout {
         self.egresses.clear();
         self.announcements.clear();
         self.admission = Admission::default();
+        self.conditions.queue = WorkQueue::default();
         self.conditions.under_way.clear();
         self.quality = Quality::default();
         self.model.problems.clear();
@@ -329,60 +335,14 @@ impl Rollout {
             return;
         }
         self.model.module = verdict;
+        if matches!(self.leadership, Leadership::Following) {
+            return;
+        }
         let namespaces: Vec<_> = self.egresses.keys().cloned().collect();
         for namespace in namespaces {
             self.queue.add(Work::Reconcile(ReconcileKey::egress(&namespace)));
         }
         self.report_imports(None);
-    }
-
-    fn work(&mut self, now: Moment, step: &mut Step) {
-        for _ in 0..STEP_WORK {
-            if self.is_busy() {
-                return;
-            }
-            let Some(work) = self.queue.take(now) else { break };
-            match work {
-                Work::Reconcile(key) => {
-                    step.reconciled += 1;
-                    self.reconcile(&key, now, &mut step.commands);
-                }
-                Work::Ask(namespace) => self.ask(&namespace, now, &mut step.commands),
-                Work::Admit => self.look_at_admission(now),
-                Work::Measure => self.measure(now),
-                Work::Prune(id) => self.prune(id, now, &mut step.commands),
-                Work::Report(subject) => self.report(&subject, now, &mut step.commands),
-                Work::Warn(cluster) => self.warn_of_refusal(&cluster, &mut step.commands),
-            }
-        }
-        self.finish_take_over(now);
-    }
-
-    /// Whether enough is under way.
-    fn is_busy(&self) -> bool {
-        self.objects.local_requests() + self.conditions.under_way.len() >= MOST_REQUESTS
-    }
-
-    fn reconcile(&mut self, key: &ReconcileKey, now: Moment, out: &mut Vec<Command>) {
-        match &key.part {
-            Part::Common | Part::Cluster => self.reconcile_shared(key, now, out),
-            Part::Connections => self.reconcile_connections(key, now, out),
-            Part::Import(_) => self.reconcile_import(key, now, out),
-            Part::Slices(name) => self.reconcile_slices(key, name, now, out),
-            Part::Egress => self.reconcile_egress(&key.namespace, now, out),
-            Part::Ingress => self.reconcile_ingress(key, now, out),
-            Part::Export(_) => self.reconcile_export(key, now, out),
-        }
-        let is_looked_at = self.has_looked_at(key);
-        if let Leadership::TakingOver(unseen) = &mut self.leadership
-            && is_looked_at
-            && unseen.remove(key)
-            && matches!(key.part, Part::Import(_))
-        {
-            // Its namespace's filter waits for all of them.
-            self.queue.add(Work::Reconcile(ReconcileKey::egress(&key.namespace)));
-        }
-        self.report_reconciled(key);
     }
 
     /// What is wrong with a part, as it was emitted.

@@ -122,8 +122,9 @@ impl Executor {
         self.answers.recv().await
     }
 
-    /// The next answer, if there is one already.
-    pub(super) fn try_answer(&mut self) -> Option<Answer> {
-        self.answers.try_recv().ok()
+    /// The answers that are there already, so many at most.
+    pub(super) fn answers_so_far(&mut self, most: usize) -> Vec<Answer> {
+        let number = self.answers.len().min(most);
+        (0..number).map_while(|_| self.answers.try_recv().ok()).collect()
     }
 }

@@ -28,6 +28,8 @@ const SETTLING: Duration = Duration::from_secs(10);
 pub(super) const STATUS_WAIT: Duration = Duration::from_secs(5);
 /// When what a route or a pod is told is tried again after somebody else has told it something.
 const SHARED_WAIT: Duration = Duration::from_secs(1);
+/// How many are being written at most: several times what the edge sends at once.
+const MOST_STATUSES: usize = 64;
 
 /// What is said of the user's objects.
 #[derive(Debug, Default)]
@@ -38,14 +40,24 @@ pub(super) struct Conditions {
     pub(super) clock: Option<Time>,
     /// What all imports and exports share and the API server does not take, as was said of them.
     pub(super) refused: BTreeSet<ObjectId>,
+    /// Those of which it is to be looked what is said.
+    pub(super) queue: WorkQueue<StatusKey>,
     /// Those that are being written.
     pub(super) under_way: BTreeSet<StatusKey>,
 }
 
-impl WorkQueue<Work> {
+impl Conditions {
+    /// Whether enough is being written: what is more waits here, where it may still become something else, and takes no turn
+    /// of what gateways are told.
+    pub(super) fn is_busy(&self) -> bool {
+        self.under_way.len() >= MOST_STATUSES
+    }
+}
+
+impl WorkQueue<StatusKey> {
     /// What is said of these objects may have changed.
     fn report(&mut self, subjects: impl IntoIterator<Item = StatusKey>) {
-        subjects.into_iter().for_each(|subject| self.add(Work::Report(subject)));
+        subjects.into_iter().for_each(|subject| self.add(subject));
     }
 }
 
@@ -70,7 +82,9 @@ impl Rollout {
         });
         let below = affected.exports.iter().flat_map(|export| self.world.snapshot.routes.all_below(export));
         let below = below.map(|route| StatusKey::Route(route.clone()));
-        self.queue.report(touched.chain(affected.exports.iter().cloned().map(StatusKey::Export)).chain(below));
+        self.conditions
+            .queue
+            .report(touched.chain(affected.exports.iter().cloned().map(StatusKey::Export)).chain(below));
         if changes.contains(&Change::Everything) {
             // Of a route that is below nothing, no part speaks.
             self.report_routes(None);
@@ -89,7 +103,7 @@ impl Rollout {
             Part::Connections => self.report_connections(),
             Part::Slices(name) => {
                 let name = named(name);
-                self.queue.report([StatusKey::Clusterset(name.clone()), StatusKey::Export(name)]);
+                self.conditions.queue.report([StatusKey::Clusterset(name.clone()), StatusKey::Export(name)]);
             }
             Part::Import(name) if is_of_hosts(&named(name)) => self.report_openshift_routes(Some(&key.namespace)),
             Part::Import(name) => {
@@ -98,9 +112,9 @@ impl Rollout {
                 let import = viewed(&name);
                 let routes = self.world.snapshot.routes.all_below(&import);
                 let routes = routes.map(|route| StatusKey::Route(route.clone()));
-                self.queue.report(shown.into_iter().chain(routes).chain([StatusKey::Import(name)]));
+                self.conditions.queue.report(shown.into_iter().chain(routes).chain([StatusKey::Import(name)]));
             }
-            Part::Export(name) => self.queue.report([StatusKey::Export(named(name))]),
+            Part::Export(name) => self.conditions.queue.report([StatusKey::Export(named(name))]),
             Part::Egress => self.report_imports(Some(&key.namespace)),
             Part::Ingress => {
                 self.report_exports(Some(&key.namespace));
@@ -115,8 +129,8 @@ impl Rollout {
         let readable = snapshot.service_imports.within(namespace).map(|import| &import.metadata);
         let unreadable = snapshot.unreadable_imports.within(namespace).map(|import| &import.metadata);
         let clustersets = snapshot.mcs_service_imports.within(namespace).map(|import| &import.metadata);
-        self.queue.report(readable.chain(unreadable).map(Key::of).map(StatusKey::Import));
-        self.queue.report(clustersets.map(Key::of).map(StatusKey::Clusterset));
+        self.conditions.queue.report(readable.chain(unreadable).map(Key::of).map(StatusKey::Import));
+        self.conditions.queue.report(clustersets.map(Key::of).map(StatusKey::Clusterset));
         self.report_routes(namespace);
         self.report_openshift_routes(namespace);
     }
@@ -129,29 +143,29 @@ impl Rollout {
 
     fn report_routes(&mut self, namespace: Option<&str>) {
         let routes = self.world.snapshot.routes.within(namespace);
-        self.queue.report(routes.map(RouteRef::of).map(StatusKey::Route));
+        self.conditions.queue.report(routes.map(RouteRef::of).map(StatusKey::Route));
     }
 
     fn report_openshift_routes(&mut self, namespace: Option<&str>) {
         let routes = self.world.snapshot.openshift_routes.within(namespace);
-        self.queue.report(routes.map(|route| StatusKey::OpenshiftRoute(Key::of(&route.metadata))));
+        self.conditions.queue.report(routes.map(|route| StatusKey::OpenshiftRoute(Key::of(&route.metadata))));
     }
 
     fn report_exports(&mut self, namespace: Option<&str>) {
         let exports = self.world.snapshot.service_exports.within(namespace);
-        self.queue.report(exports.map(|export| StatusKey::Export(Key::of(&export.metadata))));
+        self.conditions.queue.report(exports.map(|export| StatusKey::Export(Key::of(&export.metadata))));
     }
 
     fn report_policies(&mut self) {
         let policies = self.world.snapshot.wan_policies.iter();
-        self.queue.report(policies.map(|policy| StatusKey::Policy(Key::of(&policy.metadata))));
+        self.conditions.queue.report(policies.map(|policy| StatusKey::Policy(Key::of(&policy.metadata))));
     }
 
     /// Writes a status where it differs, unless it will soon be yet another.
     pub(super) fn report(&mut self, subject: &StatusKey, now: Moment, out: &mut Vec<Command>) {
         if let Some(then) = self.settles(subject, now) {
             if then > now {
-                self.queue.add_at(Work::Report(subject.clone()), then);
+                self.conditions.queue.add_at(subject.clone(), then);
             }
             return;
         }
@@ -190,7 +204,7 @@ impl Rollout {
         let wait = match result {
             Ok(()) => {
                 // There may be more to say meanwhile.
-                self.queue.add(Work::Report(subject));
+                self.conditions.queue.add(subject);
                 remember(&mut self.world.snapshot, &patch);
                 out.push(Command::Tell { patch });
                 return;
@@ -202,7 +216,7 @@ impl Rollout {
             Err(WriteError::NotFound { .. } | WriteError::Lasting { .. }) => REFUSED_WAIT,
             Err(WriteError::NotLeading) => NOT_LEADING_WAIT,
         };
-        self.queue.add_at(Work::Report(subject), now + wait);
+        self.conditions.queue.add_at(subject, now + wait);
     }
 
     /// Until when a status waits, as what it tells is about to change. None: it may be written. A time

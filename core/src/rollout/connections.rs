@@ -1,9 +1,9 @@
 //! What is told of which tiers this cluster and each other one may use, and of what is wrong with the policies.
 
+use super::Rollout;
 use super::event::Command;
 use super::key::ReconcileKey;
 use super::statuses::StatusKey;
-use super::{Rollout, Work};
 use crate::api::TIER_NAMESPACE;
 use crate::connection;
 use crate::emit::kubernetes::connection_objects;
@@ -34,7 +34,7 @@ impl Rollout {
     /// What is said of the tiers to every cluster may have changed.
     pub(super) fn report_connections(&mut self) {
         for (cluster, _) in self.model.translator.exports().connections() {
-            self.queue.add(Work::Report(StatusKey::connection(cluster)));
+            self.conditions.queue.add(StatusKey::connection(cluster));
         }
     }
 }

@@ -294,7 +294,9 @@ impl Rollout {
     pub(super) fn has_seen(&self, namespace: &str) -> bool {
         match &self.leadership {
             Leadership::TakingOver(unseen) => {
-                !unseen.iter().any(|key| *key.namespace == *namespace && matches!(key.part, super::Part::Import(_)))
+                let first = ReconcileKey::import(&Key::new(namespace, ""));
+                let next = unseen.range(first..).next();
+                !next.is_some_and(|key| *key.namespace == *namespace && matches!(key.part, super::Part::Import(_)))
             }
             Leadership::Following | Leadership::Leading => true,
         }

@@ -42,7 +42,13 @@ impl Rollout {
         for id in news.touched {
             self.look_at(id);
         }
-        self.update(&news.changes, now);
+        self.changes.extend(news.changes);
+    }
+
+    /// Works out what watches have seen to change since it last did: once, however much that is.
+    pub(super) fn take_in(&mut self, now: Moment) {
+        let changes: Vec<_> = std::mem::take(&mut self.changes).into_iter().collect();
+        self.update(&changes, now);
     }
 
     /// Looks at an object again: for whom it belongs to, or whether nobody wants it by now.

@@ -105,7 +105,7 @@ impl Rollout {
         }
         let fresh = self.quality.sum_up();
         for cluster in self.told_before().into_iter().chain(fresh.keys().map(|cluster| Arc::from(&**cluster))) {
-            self.queue.add(Work::Report(StatusKey::connection(&cluster)));
+            self.conditions.queue.add(StatusKey::connection(&cluster));
         }
         self.quality.told = Some(fresh);
         self.quality.next = now + TOLD;

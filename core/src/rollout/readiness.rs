@@ -122,7 +122,7 @@ impl Rollout {
     /// Looks which of the pods that wait are admitted by now.
     pub(super) fn look_at_admission(&mut self, now: Moment) {
         let has_gate = self.has(Safeguard::Readiness);
-        let Self { world, model, imports, admission, queue, .. } = self;
+        let Self { world, model, imports, admission, queue, conditions, .. } = self;
         let Admission { pods, states, .. } = admission;
         let own = model.settings.cluster.as_deref().unwrap_or_default();
         // Who is admitted stays so, though others join.
@@ -137,7 +137,7 @@ impl Rollout {
             } else {
                 queue.add_at(Work::Admit, waiting.until);
             }
-            queue.add(Work::Report(StatusKey::Pod(key.clone())));
+            conditions.queue.add(StatusKey::Pod(key.clone()));
         }
     }
 }

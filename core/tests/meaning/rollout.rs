@@ -60,8 +60,10 @@ pub(crate) struct Play {
     ending: Option<&'static str>,
     /// How many statuses are not taken, as somebody else is faster.
     pub(crate) conflicts: u32,
-    /// The kind with which the API server does what it is asked to, and never says so.
+    /// The kind of which the API server deletes what it is asked to, and never says so.
     unanswered: Option<Kind>,
+    /// Whether the API server never says what has become of a status.
+    are_statuses_unanswered: bool,
     /// The kind of which the API server takes none, and what it says.
     refused: Option<(Kind, WriteError)>,
     version: u64,
@@ -95,6 +97,7 @@ impl Play {
             ending: None,
             conflicts: 0,
             unanswered: None,
+            are_statuses_unanswered: false,
             refused: None,
             version: 100,
         }
@@ -203,7 +206,7 @@ impl Play {
                 };
                 self.objects.insert(id.clone(), (object.body, live.clone()));
                 self.written.push(id.clone());
-                (self.unanswered != Some(id.kind)).then_some(Answer::Applied { id, desired, result: Ok(live) })
+                Some(Answer::Applied { id, desired, result: Ok(live) })
             }
             Command::Delete { id, .. } => {
                 self.objects.remove(&id);
@@ -219,6 +222,9 @@ impl Play {
             }
             Command::WriteStatus { patch } => {
                 self.say(&patch);
+                if self.are_statuses_unanswered {
+                    return None;
+                }
                 let left = self.conflicts.checked_sub(1);
                 self.conflicts = left.unwrap_or_default();
                 Some(Answer::StatusWritten { patch, result: left.map_or(Ok(()), |_| Err(WriteError::Conflict)) })

@@ -1,11 +1,15 @@
 //! How much is done at once.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::Timestamp;
+use mcwan_core::emit::object::Kind;
+use mcwan_core::liveness::RegistryState;
 use mcwan_core::moment::Moment;
 use mcwan_core::rollout::{Event, ModuleVerdict, Rollout, Timing, WatchEvent};
 use mcwan_core::watched::Watched;
 use serde_json::json;
 
-use super::{LEASE, mk_input};
+use super::{LEASE, Play, mk_input};
 use crate::translator::{mk, mk_cluster_scoped, mk_options, mk_settings};
 
 #[test]
@@ -29,4 +33,23 @@ fn the_work_of_one_namespace_is_done_in_many_steps() {
     let (all, most) = (steps.iter().sum::<usize>(), steps.iter().max().copied().unwrap_or_default());
     assert!(all >= 1_000, "every import is looked at: {steps:?}");
     assert!(most <= 256, "what happens meanwhile is looked at in between: {steps:?}");
+}
+
+#[test]
+fn statuses_that_are_not_answered_hold_up_no_rules() {
+    let number = |number| mk("ServiceImport", "secure", &format!("ledger-{number}"), &json!({"http": {"rules": []}}));
+    let mut play = Play::of_payment_and((0..600).map(|n| mk_input(Watched::ServiceImport, number(n))).collect());
+    play.pass(60);
+    play.rollout.set_clock(Time(Timestamp::UNIX_EPOCH));
+    play.are_statuses_unanswered = true;
+    play.told.clear();
+    play.rollout.say_of_registry(RegistryState::Unreachable("it is away".into()));
+    play.pass(60);
+    let under_way = play.told.len();
+    assert!((1..512).contains(&under_way), "it is told to all, and not to all at once: {under_way}");
+    play.written.clear();
+    let rules = json!({"http": {"rules": []}});
+    play.happen(Event::Watch(mk_input(Watched::ServiceImport, mk("ServiceImport", "secure", "payment", &rules))));
+    play.pass(60);
+    assert!(play.written.iter().any(|id| id.kind == Kind::WasmPlugin), "{:?}", play.written);
 }
