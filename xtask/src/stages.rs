@@ -1,6 +1,7 @@
 //! What the workspace's other programs do: demo, tests, benchmarks, generated files.
 
 use std::collections::BTreeSet;
+use std::panic::resume_unwind;
 use std::path::Path;
 use std::process::Command;
 use std::thread;
@@ -74,8 +75,14 @@ fn all_stages(stopwatch: &mut Stopwatch, tools: &Path, extent: Extent) -> Result
         let mut doc = arguments(cargo(), "doc --workspace --no-deps");
         process::run(doc.env("RUSTDOCFLAGS", "-D warnings"), START_WITH_CARGO)
     })?;
-    stopwatch.run("images", || image::run(tools, &[]))?;
-    stopwatch.run("build of the tests", || run("test --workspace --no-run"))?;
+    // Of each, the crates at the end wait for each other and leave a core idle; they have folders of their own.
+    stopwatch.run("images and build of the tests", || {
+        thread::scope(|scope| {
+            let tests = scope.spawn(|| run("test --workspace --no-run"));
+            image::run(tools, &[])?;
+            tests.join().unwrap_or_else(|panic| resume_unwind(panic))
+        })
+    })?;
     let more = match extent {
         Extent::Usual => "--",
         Extent::Full => "-- --include-ignored",
