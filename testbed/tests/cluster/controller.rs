@@ -14,5 +14,5 @@ mod log;
 mod order;
 mod prune;
 mod repair;
-mod state;
+pub(crate) mod state;
 mod steady;

@@ -89,12 +89,13 @@ async fn a_killed_gateway_starts_again(wan: &TestWan) -> Result<()> {
         all.find(|pod| pod.name_any() == name).context("the pod is gone")
     };
     cluster.kubelet().kill("secure", &name)?;
-    wan.until("it is not ready", async || Ok(!is_ready(&of_name().await?))).await?;
-    wan.until("it is ready again", async || Ok(is_ready(&of_name().await?))).await?;
-    let pod = of_name().await?;
-    let statuses = pod.status.as_ref().and_then(|status| status.container_statuses.clone()).unwrap_or_default();
-    ensure!(statuses.iter().map(|status| status.restart_count).eq([1]), "{statuses:?}");
-    ensure!(address(&pod)? == before, "its address is another");
+    wan.until("it is ready again", async || {
+        let pod = of_name().await?;
+        let statuses = pod.status.as_ref().and_then(|status| status.container_statuses.clone()).unwrap_or_default();
+        Ok(statuses.iter().map(|status| status.restart_count).eq([1]) && is_ready(&pod))
+    })
+    .await?;
+    ensure!(address(&of_name().await?)? == before, "its address is another");
     Ok(())
 }
 

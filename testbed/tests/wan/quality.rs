@@ -19,9 +19,10 @@ const PORT: u16 = 8080;
 /// A tier that promises to lose little; the others promise not to be late.
 const SURE: (&str, u16) = ("sd-wan-sure", 31_113);
 
-/// Far more than a busy machine adds, and less than the delay does both ways.
-const PROMISE_MS: u32 = 500;
-const LATE: Impairment = Impairment::late(Duration::from_millis(400));
+/// Far more than a busy machine adds, and less than the delay does both ways. A probe on a new connection, which takes both
+/// ways twice, is answered within the three times of it for which it waits.
+const PROMISE_MS: u32 = 800;
+pub(crate) const LATE: Impairment = Impairment::late(Duration::from_millis(500));
 const LOSSES: Impairment = Impairment::NONE.with_loss(20);
 
 /// So many requests in a row tell what all do: connections are shared out between both egress gateways.
@@ -32,7 +33,7 @@ const ROW: usize = 40;
 pub(crate) const QUICK: usize = 0;
 pub(crate) const SLOW: usize = 1;
 pub(crate) const SURELY: usize = 2;
-const STREAMS: [(&str, u32, u32); 3] = [("/measured/quick", 20, 0), ("/measured/slow", 5, 700), ("/sure", 20, 0)];
+const STREAMS: [(&str, u32, u32); 3] = [("/measured/quick", 20, 0), ("/measured/slow", 5, 1_200), ("/sure", 20, 0)];
 
 /// For rules that refuse rather than break a promise.
 const REFUSED: &str = "/refused";

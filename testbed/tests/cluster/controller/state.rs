@@ -86,7 +86,7 @@ fn id(kind: &str, object: &DynamicObject) -> String {
     }
 }
 
-fn is_by_kubernetes(object: &DynamicObject) -> bool {
+pub(crate) fn is_by_kubernetes(object: &DynamicObject) -> bool {
     let (key, value) = BY_KUBERNETES;
     object.metadata.labels.as_ref().and_then(|labels| labels.get(key)).is_some_and(|by| by == value)
 }

@@ -7,6 +7,7 @@ use kube::Error;
 use kube::api::{Api, DynamicObject, ListParams};
 use mcwan_core::emit::object::Kind;
 
+use crate::controller::state::is_by_kubernetes;
 use crate::scene::Scene;
 
 /// Fails if the controller has made, changed or deleted something of a kind that it makes in this cluster.
@@ -18,7 +19,8 @@ pub(crate) async fn ensure_emitted(scene: &Scene, before: &BTreeMap<String, Stri
     Ok(())
 }
 
-/// The versions of what the controller has made in this cluster, whatever the registry holds.
+/// The versions of what the controller has made in this cluster, whatever the registry holds; without the slices that have
+/// its Services' labels and that Kubernetes keeps.
 pub(crate) async fn emitted(scene: &Scene) -> Result<BTreeMap<String, String>> {
     let mut versions = BTreeMap::new();
     // The last tells by its status how other clusters are.
@@ -30,7 +32,7 @@ pub(crate) async fn emitted(scene: &Scene) -> Result<BTreeMap<String, String>> {
             Err(Error::Api(status)) if status.code == 404 => continue,
             listed => listed?,
         };
-        for object in listed.items {
+        for object in listed.items.into_iter().filter(|object| !is_by_kubernetes(object)) {
             let key = [object.metadata.namespace, object.metadata.name].map(Option::unwrap_or_default).join("/");
             let version = [object.metadata.uid, object.metadata.resource_version].map(Option::unwrap_or_default);
             versions.insert(format!("{} {key}", kind.title()), version.join("@"));

@@ -13,9 +13,10 @@ use crate::objects::{mk_file, mk_import};
 
 const PREFIX: &str = "/measured";
 
-/// Far more than a busy machine adds, and less than the delay does both ways.
-const PROMISE_MS: u32 = 500;
-const LATE: Impairment = Impairment::late(Duration::from_millis(400));
+/// Far more than a busy machine adds, and less than the delay does both ways. A probe on a new connection, which takes both
+/// ways twice, is answered within the three times of it for which it waits.
+const PROMISE_MS: u32 = 800;
+const LATE: Impairment = Impairment::late(Duration::from_millis(500));
 
 /// So many requests in a row tell who takes part.
 const ROW: usize = 60;

@@ -1,16 +1,14 @@
 //! The loop goes on while rules change, a gateway is replaced, and whoever it does not need is away.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow};
 use kube::ResourceExt;
 use mcwan_testbed::wan::{Impairment, Plan, Streams, TestWan, Ways};
 
 use crate::objects::{mk_file, mk_import};
-use crate::quality::{self, NAMESPACE, QUICK, SLOW, SURELY, mk_rules, until_taken};
+use crate::quality::{self, LATE, NAMESPACE, QUICK, SLOW, SURELY, mk_rules, until_taken};
 use crate::scene::{HIGH, LOW};
-
-const LATE: Impairment = Impairment::late(Duration::from_millis(400));
 
 /// Who is away.
 #[derive(Clone, Copy, Debug)]
