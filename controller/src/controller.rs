@@ -123,12 +123,17 @@ impl Config {
     }
 }
 
-/// Runs until it is told to end. If we lead then, the lease is let go. `registry`: the API server that is the registry; none:
-/// that of the cluster.
+/// Runs until it is told to end, or `outdated` ends: what it was started with does not hold any more. If we lead then, the
+/// lease is let go. `registry`: the API server that is the registry; none: that of the cluster.
 ///
 /// # Errors
 /// It cannot begin, or a part of it has ended that must not.
-pub async fn run(client: Client, registry: Option<Client>, config: Config) -> anyhow::Result<()> {
+pub async fn run(
+    client: Client,
+    registry: Option<Client>,
+    config: Config,
+    outdated: impl Future<Output = ()>,
+) -> anyhow::Result<()> {
     let [mut interrupt, mut terminate] = [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?];
     let (health, metrics) = (Arc::new(Health::default()), Arc::new(Metrics::default()));
     let admin = Admin::bind(config.admin, Arc::clone(&health), Arc::clone(&metrics)).await;
@@ -145,6 +150,7 @@ pub async fn run(client: Client, registry: Option<Client>, config: Config) -> an
     let ended = tokio::select! {
         served = admin.serve() => served.context("the admin server has ended"),
         worked = work => worked,
+        () = outdated => Ok(()),
         _ = interrupt.recv() => Ok(()),
         _ = terminate.recv() => Ok(()),
     };

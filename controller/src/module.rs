@@ -17,6 +17,8 @@ pub use check::{ModuleCheck, ModuleStatus};
 pub use http::use_ring;
 pub use reference::{Digest, DigestError, ModuleRef, ModuleRefError};
 
+use crate::errors::text_of;
+
 /// Bytes of anything that is fetched or unpacked; a module has half a megabyte.
 const MAX_BYTES: usize = 16 << 20;
 
@@ -91,8 +93,6 @@ impl ModuleError {
 
     /// No answer, for these reasons.
     fn fetch_failed(url: &impl ToString, error: &dyn Error) -> Self {
-        let causes = std::iter::successors(Some(error), |error| (*error).source());
-        let why = causes.map(ToString::to_string).collect::<Vec<_>>().join(": ");
-        Self::FetchFailed { url: url.to_string(), why }
+        Self::FetchFailed { url: url.to_string(), why: text_of(error) }
     }
 }

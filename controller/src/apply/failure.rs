@@ -6,6 +6,8 @@ use kube::core::Status;
 use mcwan_core::outcome::WriteError;
 use mcwan_core::problem::Reason;
 
+use crate::errors::text_of;
+
 /// Why a request failed, by what the API server answered.
 fn answered(status: &Status) -> WriteError {
     let message = status.message.clone();
@@ -51,7 +53,7 @@ pub(super) fn failure(error: kube::Error) -> WriteError {
         kube::Error::BuildRequest(error) => {
             WriteError::Lasting { reason: Reason::BadRequest, message: error.to_string() }
         }
-        error => WriteError::passing(Reason::Unreachable, error.to_string()),
+        error => WriteError::passing(Reason::Unreachable, text_of(&error)),
     }
 }
 

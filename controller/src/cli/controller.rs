@@ -1,6 +1,7 @@
 //! `mcwan controller`.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -17,13 +18,13 @@ use mcwan_core::emit::kubernetes::AccessLog;
 use mcwan_core::translate::{FrontEnds, NamespaceList, NamespaceRule, RouteOptions, Trust};
 use tokio::net::lookup_host;
 use tokio::runtime::Builder;
-use tracing::{Level, warn};
+use tracing::{Level, info, warn};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use super::cluster::SYSTEM_NAMESPACE;
-use super::connection::from_file;
+use super::connection::{from_file, until_changed};
 use super::render::{DataPlane, FilterKind};
 use crate::controller::{self, Config, Timing};
 use crate::gateways::STATS_PORT;
@@ -37,6 +38,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const SILENCE: Duration = Duration::from_secs(45);
 /// The same of this cluster's API server, whose watches end after 290 s.
 const OWN_SILENCE: Duration = Duration::from_secs(305);
+
+/// Between two looks at the registry's kubeconfig: a kubelet renews what is mounted of a Secret about once a minute.
+const LOOK: Duration = Duration::from_secs(30);
 
 /// Run the controller of a cluster
 ///
@@ -144,8 +148,9 @@ pub(super) struct Controller {
     #[arg(long, env = "MCWAN_GATEWAY_STATS_PORT", value_name = "PORT", default_value_t = STATS_PORT)]
     gateway_stats_port: u16,
     /// Requests to the API server at once, and as many to the registry
-    #[arg(long, env = "MCWAN_CONCURRENCY", value_name = "NUMBER", default_value_t = 16)]
-    concurrency: usize,
+    #[arg(long, env = "MCWAN_CONCURRENCY", value_name = "NUMBER", default_value_t = 16,
+        value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    concurrency: u16,
     /// The form of the log, which goes to standard error
     #[arg(long, env = "MCWAN_LOG_FORMAT", value_enum, default_value_t)]
     log_format: LogFormat,
@@ -174,21 +179,27 @@ impl Controller {
         runtime.block_on(async {
             let mut kube = KubeConfig::infer().await.context("there is no cluster: set KUBECONFIG, or run in a pod")?;
             kube.read_timeout = Some(OWN_SILENCE);
-            let registry = match &self.registry_kubeconfig {
-                Some(file) => {
-                    let options = KubeConfigOptions::default();
-                    let mut registry = from_file(file, &options).await.context("--registry-kubeconfig")?;
-                    registry.connect_timeout = Some(CONNECT_TIMEOUT);
-                    registry.read_timeout = Some(SILENCE);
-                    Some(registry)
-                }
-                None => None,
-            };
+            let (mut registry, mut before) = (None, Vec::new());
+            if let Some(file) = &self.registry_kubeconfig {
+                before = fs::read(file).with_context(|| format!("--registry-kubeconfig {}", file.display()))?;
+                let options = KubeConfigOptions::default();
+                let mut config = from_file(file, &options).await.context("--registry-kubeconfig")?;
+                config.connect_timeout = Some(CONNECT_TIMEOUT);
+                config.read_timeout = Some(SILENCE);
+                registry = Some(config);
+            }
             for server in [Some(&kube), registry.as_ref()].into_iter().flatten() {
                 config.trust.refused_addresses.extend(addresses_of(&server.cluster_url).await);
             }
             let registry = registry.map(client_of).transpose()?;
-            controller::run(client_of(kube)?, registry, config).await
+            let outdated = async {
+                match &self.registry_kubeconfig {
+                    Some(file) => until_changed(file, &before, LOOK).await,
+                    None => std::future::pending().await,
+                }
+                info!("the kubeconfig of the registry has changed: this process ends, and the next one reads it");
+            };
+            controller::run(client_of(kube)?, registry, config, outdated).await
         })?;
         Ok(ExitCode::SUCCESS)
     }
@@ -234,7 +245,7 @@ impl Controller {
                 lead: Duration::from_millis(self.target_lead_ms),
                 grace: Duration::from_secs(self.target_grace_seconds),
             },
-            concurrency: self.concurrency,
+            concurrency: self.concurrency.into(),
             front_ends: self.front_ends,
             routes: self.routes()?,
             trust: Trust {

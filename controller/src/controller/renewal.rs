@@ -18,7 +18,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::admin::Metrics;
 use crate::apply::Contact;
-use crate::errors::with_causes;
+use crate::errors::{text_of, with_causes};
 use crate::watch::Source;
 
 /// In a lease time there are so many renewals.
@@ -149,7 +149,7 @@ impl Failure {
     fn contact(&self) -> Contact {
         match self {
             Self::Kube(kube::Error::Api(status)) if status.code < 500 => Contact::Refuses(status.message.clone()),
-            Self::Kube(error) => Contact::Silent(error.to_string()),
+            Self::Kube(error) => Contact::Silent(text_of(error)),
             Self::Timeout(_) => Contact::Silent(self.to_string()),
         }
     }

@@ -77,7 +77,7 @@ impl ModuleCheck {
             Place::Image(image) => {
                 let scheme = if self.insecure_registries.contains(&image.host) { "http" } else { "https" };
                 let login = || match &self.registry_config {
-                    Some(config) => credentials::login(config, &image.host),
+                    Some(config) => credentials::login(config, image.server()),
                     None => Ok(None),
                 };
                 binary::unpack(&image::pull(&client, scheme, image, self.module.digest(), login).await?)
@@ -114,7 +114,7 @@ impl ModuleCheck {
 fn follow(status: &mut ModuleStatus, result: Result<(), ModuleError>, failures: u32) -> bool {
     let new = match result {
         Ok(()) => ModuleStatus::Ok,
-        Err(ModuleError::FetchFailed { .. }) if *status == ModuleStatus::Ok && failures < TRIES => return false,
+        Err(error) if !error.is_wrong() && *status == ModuleStatus::Ok && failures < TRIES => return false,
         Err(error) => ModuleStatus::Failed(error),
     };
     if *status == new {
@@ -136,6 +136,7 @@ mod tests {
     #[test]
     fn a_short_break_is_no_news_but_a_wrong_module_is() {
         let broken = || ModuleError::FetchFailed { url: "u".to_owned(), why: "w".to_owned() };
+        let refused = || ModuleError::Unauthorized("u".to_owned());
         let wrong = || ModuleError::WireVersionMismatch(9);
         let mut status = ModuleStatus::Unknown;
         for (result, failures, want) in [
@@ -144,6 +145,9 @@ mod tests {
             (Err(broken()), 1, ModuleStatus::Ok),
             (Err(broken()), 2, ModuleStatus::Ok),
             (Err(broken()), 3, ModuleStatus::Failed(broken())),
+            (Ok(()), 0, ModuleStatus::Ok),
+            (Err(refused()), 2, ModuleStatus::Ok),
+            (Err(refused()), 3, ModuleStatus::Failed(refused())),
             (Ok(()), 0, ModuleStatus::Ok),
             (Err(wrong()), 1, ModuleStatus::Failed(wrong())),
         ] {

@@ -26,11 +26,11 @@ pub(super) enum Authorization {
     Bearer(String),
 }
 
-/// A token server's answer.
+/// A token server's answer: one of both, or the same in both (Distribution specification, "token authentication").
 #[derive(Deserialize)]
 struct Token {
-    #[serde(alias = "access_token")]
-    token: String,
+    token: Option<String>,
+    access_token: Option<String>,
 }
 
 /// The login that a docker config file has for a registry; none if it has none.
@@ -72,7 +72,9 @@ pub(super) async fn authorize(
         };
         let body = send(request, realm.as_str()).await?.success(realm.as_str())?;
         let token: Token = serde_json::from_slice(&body).map_err(|error| ModuleError::fetch_failed(&realm, &error))?;
-        return Ok(Authorization::Bearer(token.token));
+        let token = token.token.or(token.access_token);
+        let none = || ModuleError::FetchFailed { url: realm.to_string(), why: "it gives no token".to_owned() };
+        return token.map(Authorization::Bearer).ok_or_else(none);
     }
     match login.filter(|_| find("Basic").is_some()) {
         Some(login) => {

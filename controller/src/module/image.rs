@@ -39,7 +39,7 @@ pub(super) async fn pull(
     digest: Digest,
     login: impl FnOnce() -> Result<Option<Login>, ModuleError>,
 ) -> Result<Vec<u8>, ModuleError> {
-    let base = format!("{scheme}://{}/v2/{}", image.host, image.repository);
+    let base = format!("{scheme}://{}/v2/{}", image.server(), image.repository);
     let url = format!("{base}/manifests/{digest}");
     let get_manifest = || client.get(&url).header(ACCEPT, format!("{OCI_MANIFEST}, {DOCKER_MANIFEST}"));
     let mut answer = send(get_manifest(), &url).await?;

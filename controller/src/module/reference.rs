@@ -71,6 +71,14 @@ pub(super) struct Image {
     tag: Option<String>,
 }
 
+impl Image {
+    /// The host that is asked for it: the registry that calls itself docker.io is at another one, as every client of it
+    /// knows.
+    pub(super) fn server(&self) -> &str {
+        if self.host == "docker.io" { "index.docker.io" } else { &self.host }
+    }
+}
+
 /// A text that is no [`ModuleRef`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModuleRefError {

@@ -19,6 +19,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::reading::Reading;
 use super::served::{self, Served};
 use super::{Source, WatchError};
+use crate::errors::text_of;
 
 /// How long a page of a list, or the beginning of a watch, may take.
 const PAGE_TIMEOUT: Duration = Duration::from_mins(1);
@@ -72,7 +73,7 @@ impl Task {
             self.following = None;
             let told = match self.watch::<WRITTEN>().await {
                 Err(Ended::Failed(error)) => {
-                    self.send(WatchEvent::Failed { kind: self.kind, error: error.to_string() }).await
+                    self.send(WatchEvent::Failed { kind: self.kind, error: text_of(&error) }).await
                 }
                 ended => ended,
             };

@@ -68,16 +68,25 @@ async fn registry(
     (address, image)
 }
 
-/// Gives everybody a token for the one image.
+/// Gives everybody a token for the one image, by the names that a service has.
 async fn token(RawQuery(query): RawQuery) -> Response {
-    match query.as_deref() {
-        Some("scope=repository%3Afilter%3Apull&service=test") => json!({"token": "t0k3n"}).to_string().into_response(),
-        _ => StatusCode::BAD_REQUEST.into_response(),
-    }
+    let query = query.unwrap_or_default();
+    let token = match query.strip_prefix("scope=repository%3Afilter%3Apull&service=") {
+        Some("test") => json!({"token": "t0k3n"}),
+        Some("oauth") => json!({"access_token": "t0k3n", "expires_in": 300}),
+        Some("both") => json!({"token": "t0k3n", "access_token": "t0k3n"}),
+        Some("none") => json!({}),
+        _ => return StatusCode::BAD_REQUEST.into_response(),
+    };
+    token.to_string().into_response()
 }
 
 fn bearer(address: SocketAddr) -> String {
-    format!(r#"Bearer realm="http://{address}/token",service="test""#)
+    bearer_of(address, "test")
+}
+
+fn bearer_of(address: SocketAddr, service: &str) -> String {
+    format!(r#"Bearer realm="http://{address}/token",service="{service}""#)
 }
 
 fn mk_check(address: SocketAddr, module: &str) -> ModuleCheck {
@@ -91,8 +100,11 @@ fn mk_check(address: SocketAddr, module: &str) -> ModuleCheck {
 
 #[tokio::test]
 async fn an_anonymous_token_is_asked_for() {
-    let (address, image) = registry("Bearer t0k3n", bearer).await;
-    assert_eq!(mk_check(address, &format!("oci://{address}/{image}")).once().await, Ok(()));
+    for (service, want) in [("test", Ok(())), ("oauth", Ok(())), ("both", Ok(())), ("none", Err(Reason::FetchFailed))] {
+        let (address, image) = registry("Bearer t0k3n", |address| bearer_of(address, service)).await;
+        let found = mk_check(address, &format!("oci://{address}/{image}")).once().await;
+        assert_eq!(found.map_err(|error| error.reason()), want, "{service}");
+    }
 }
 
 #[tokio::test]
