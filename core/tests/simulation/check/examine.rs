@@ -78,6 +78,10 @@ impl World {
             return Err(format!("anything takes a route of {}", open.host));
         }
         let Some(live) = self.check.live.get(namespace) else { return Ok(()) };
+        if live.is_last_word {
+            // It came when who leads had read the one before, and is undone.
+            return Ok(());
+        }
         for import in &live.imports {
             let key = view(namespace, &Key::new(import.namespace.as_str(), import.name.as_str()));
             // Who takes over cannot tell of which tier routes are that has gone.
