@@ -55,7 +55,8 @@ impl Rollout {
         }
         let Some(import) = self.objects.observed.get(id).and_then(|live| live.import.as_deref()) else { return false };
         let Some(state) = self.imports.get(&import.namespace, &import.name) else { return false };
-        let is_called = id.kind == Kind::Service && id.key.namespace == import.namespace;
+        let is_called =
+            matches!(id.kind, Kind::Service | Kind::McsServiceImport) && id.key.namespace == import.namespace;
         if is_called && (state.versions.keeps_clients() || !self.is_taken_over(&import.namespace)) {
             // It was seen after the import was looked at.
             return true;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use mcwan_core::emit::object::{Kind, ObjectId};
+use mcwan_core::observed::{Digest, Live, Owner};
 use mcwan_core::outcome::WriteError;
 use mcwan_core::problem::Reason;
 use mcwan_core::rollout::{Answer, Event, WatchEvent};
@@ -43,6 +44,28 @@ fn live_routes_are_waited_for_whatever_changes_meanwhile() {
     assert_eq!(play.steering_values(), before, "gateways may not know the routes of the rules yet");
     play.pass(5);
     assert_ne!(play.steering_values(), before, "they do by now");
+}
+
+/// One who led before has sent it at the very end, and it comes once the import was looked at.
+#[test]
+fn what_shows_an_address_stays_though_it_comes_late() {
+    let others = mk("ServiceImport", "else", "theirs", &json!({"type": "ClusterSetIP", "ports": []}));
+    let mut play = Play::of_payment_and(vec![mk_input(Watched::Emitted(Kind::McsServiceImport), others)]);
+    play.pass(60);
+    let backend = json!([{"group": "mc-wan.l7mp.io", "kind": "WANPolicy", "name": "high"}]);
+    let rules = json!({"http": {"rules": [{"backendRefs": backend, "timeouts": {"request": "1s"}}]}});
+    play.happen(Event::Leading(false));
+    play.happen(Event::Watch(mk_input(Watched::ServiceImport, mk("ServiceImport", "secure", "payment", &rules))));
+    play.happen(Event::Leading(true));
+    let import = Key::new("secure", "payment");
+    let id = ObjectId { kind: Kind::McsServiceImport, key: import.clone() };
+    let owner = Owner::Ours(Digest::of_desired(&json!({})));
+    let live = Live { version: 1_000, owner, import: Some(Box::new(import)), ..Live::default() };
+    assert!(!play.objects.contains_key(&id), "it is yet to come");
+    play.objects.insert(id.clone(), (json!({}), live));
+    play.tell(&id);
+    play.happen(Event::Time);
+    assert!(play.objects.contains_key(&id), "gateways are yet to be told of the rules");
 }
 
 /// No filter says what gateways have of it: its routes do.
