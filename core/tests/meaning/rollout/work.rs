@@ -37,8 +37,9 @@ fn the_work_of_one_namespace_is_done_in_many_steps() {
 
 #[test]
 fn statuses_that_are_not_answered_hold_up_no_rules() {
-    let number = |number| mk("ServiceImport", "secure", &format!("ledger-{number}"), &json!({"http": {"rules": []}}));
-    let mut play = Play::of_payment_and((0..600).map(|n| mk_input(Watched::ServiceImport, number(n))).collect());
+    let import = |number| mk("ServiceImport", "secure", &format!("ledger-{number}"), &json!({"http": {"rules": []}}));
+    let mut play =
+        Play::of_payment_and((0..600).map(|number| mk_input(Watched::ServiceImport, import(number))).collect());
     play.pass(60);
     play.rollout.set_clock(Time(Timestamp::UNIX_EPOCH));
     play.are_statuses_unanswered = true;
