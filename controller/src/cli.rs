@@ -10,6 +10,7 @@ mod diff;
 mod explain;
 mod gateway;
 mod input;
+mod lease;
 mod output;
 mod registry;
 mod render;
@@ -61,6 +62,8 @@ enum Command {
 
 /// The exit status of a command that has no answer, where 0 and 1 are answers.
 const UNKNOWN: u8 = 2;
+/// The exit status where the reader has seen enough, as in `mcwan render … | head`: that of programs that SIGPIPE ends.
+const UNREAD: u8 = 141;
 
 /// Runs the command line: the arguments, the program's name first.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -83,7 +86,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     match result {
         Ok(code) => code,
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) if is_broken_pipe(&error) => ExitCode::from(UNREAD),
         Err(error) => match error.downcast::<clap::Error>() {
             Ok(error) => usage(&error),
             Err(error) => {
@@ -101,7 +104,7 @@ fn usage(error: &clap::Error) -> ExitCode {
     u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
-/// The reader has seen enough, as in `mcwan render … | head`.
+/// Whether nobody reads any more.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }

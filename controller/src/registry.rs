@@ -16,7 +16,7 @@ mod server;
 
 pub use cluster_label::{ClusterLabel, ClusterLabelError};
 pub use cluster_name::{ClusterName, ClusterNameError};
-pub use endpoint::{Endpoint, EndpointError, ServerUrl};
+pub use endpoint::{Endpoint, EndpointError, ServerUrl, is_local};
 pub use error::RegistryError;
 pub use guard::client_with;
 pub use manifest::{Manifest, manifests};

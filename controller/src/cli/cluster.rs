@@ -9,7 +9,6 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
-use kube::config::KubeConfigOptions;
 use kube::{Api, Client};
 use mcwan_core::api::DataPlane;
 use mcwan_core::emit::kubernetes::{AccessLog, FilterKind};
@@ -35,6 +34,10 @@ pub(super) const CONTROLLER: &str = "mcwan";
 
 /// What to do where our kinds are not known.
 const INSTALL: &str = "install mcwan first, by its Helm chart or with kustomize: manifests/README.md";
+
+/// What it means that the controller's settings are not known.
+const UNKNOWN_SETTINGS: &str = "its settings are taken to be the defaults, and the registry to be this API server \
+    (--registry-kubeconfig and --cluster say otherwise)";
 
 /// What to do where the registry does not answer: conditions stay.
 const AWAY: &str = "the registry cannot be read (what the controller says meanwhile: \
@@ -66,6 +69,8 @@ pub(super) struct Environment {
 /// What a cluster has, and what it means.
 pub(super) struct World {
     pub(super) live: Live,
+    /// Whether its controller tells which clusters are alive.
+    pub(super) is_judged: bool,
     pub(super) options: Options,
     pub(super) translator: Translator,
     pub(super) environment: Environment,
@@ -90,11 +95,15 @@ impl Cluster {
 
     /// Reads everything, and what it means.
     pub(super) async fn world(&self, client: &Client) -> anyhow::Result<World> {
-        let environment = Environment::read(client).await?;
+        let environment = match Environment::read(client).await? {
+            Ok(environment) => environment,
+            Err(why) => {
+                writeln!(anstream::stderr(), "warning: {why}: {UNKNOWN_SETTINGS}")?;
+                Environment::default()
+            }
+        };
         let registry = match &self.registry_kubeconfig {
-            Some(file) => Client::try_from(
-                from_file(file, &KubeConfigOptions::default()).await.context("--registry-kubeconfig")?,
-            )?,
+            Some(file) => Client::try_from(from_file(file, None).await.context("--registry-kubeconfig")?)?,
             None => environment.registry.client(client).await?,
         };
         let live = Live::list(client, &registry).await;
@@ -126,26 +135,32 @@ impl Cluster {
             routes: environment.routes(),
             cable_drivers: None,
         };
-        if let Some(cluster) = &options.cluster {
-            let lease = registry::lease(&registry, cluster).await?;
+        let lease = match &options.cluster {
+            Some(cluster) => registry::lease(&registry, cluster).await?,
+            None => None,
+        };
+        let is_judged = lease.is_some();
+        if let Some(lease) = lease {
             live.snapshot.judge(lease.stale);
             live.snapshot.refuse(lease.refused);
         }
         let mut translator = Translator::new(options.clone());
         translator.update(&live.snapshot, &[Change::Everything]);
-        Ok(World { live, options, translator, environment })
+        Ok(World { live, is_judged, options, translator, environment })
     }
 }
 
 impl Environment {
-    /// Reads the controller's Deployment; nothing is known where there is none, or it is not for us to see.
-    async fn read(client: &Client) -> anyhow::Result<Self> {
+    /// Reads the controller's Deployment, or says why nothing is known.
+    async fn read(client: &Client) -> anyhow::Result<Result<Self, String>> {
         let deployments: Api<Deployment> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
-        let deployment = match deployments.get_opt(CONTROLLER).await {
-            Err(kube::Error::Api(status)) if status.is_forbidden() => None,
-            answer => answer.context("the API server does not answer")?,
-        };
-        Ok(deployment.as_ref().map(Self::of).unwrap_or_default())
+        let what = format!("Deployment {SYSTEM_NAMESPACE}/{CONTROLLER}");
+        match deployments.get_opt(CONTROLLER).await {
+            Ok(Some(deployment)) => Ok(Ok(Self::of(&deployment))),
+            Ok(None) => Ok(Err(format!("{what} is not there"))),
+            Err(kube::Error::Api(status)) if status.is_forbidden() => Ok(Err(format!("{what} is not for you to see"))),
+            Err(error) => Err(error).context("the API server does not answer"),
+        }
     }
 
     fn of(deployment: &Deployment) -> Self {

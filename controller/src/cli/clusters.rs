@@ -23,7 +23,7 @@ use mcwan_core::snapshot::change::Change;
 use mcwan_core::translate::{FrontEnds, Options, RouteOptions, Steering, Translator, Trust};
 use serde::Serialize;
 
-use super::cluster::Cluster;
+use super::cluster::{Cluster, World};
 use super::input::Findings;
 use super::table;
 use crate::{files, steering_secret};
@@ -108,9 +108,8 @@ impl Clusters {
     async fn live(&self) -> anyhow::Result<Option<Known>> {
         let client = self.cluster.client().await?;
         let world = self.cluster.world(&client).await?;
-        let own = world.options.cluster;
-        let is_live = own.is_some();
-        Ok(Some(Known { snapshot: world.live.snapshot, translator: world.translator, own, is_live }))
+        let World { live, is_judged, options, translator, .. } = world;
+        Ok(Some(Known { snapshot: live.snapshot, translator, own: options.cluster, is_live: is_judged }))
     }
 
     /// What files say; none if something of it cannot be read.

@@ -11,7 +11,6 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use http::Uri;
-use kube::config::KubeConfigOptions;
 use kube::{Client, Config as KubeConfig};
 use mcwan_core::api::{RouteSelector, is_secret_name};
 use mcwan_core::emit::kubernetes::AccessLog;
@@ -24,7 +23,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use super::cluster::SYSTEM_NAMESPACE;
-use super::connection::{from_file, until_changed};
+use super::connection::{from_file, until_changed, usual};
 use super::render::{DataPlane, FilterKind};
 use crate::controller::{self, Config, Timing};
 use crate::gateways::STATS_PORT;
@@ -177,13 +176,12 @@ impl Controller {
         let runtime =
             Builder::new_multi_thread().worker_threads(2).enable_all().build().context("there is no runtime")?;
         runtime.block_on(async {
-            let mut kube = KubeConfig::infer().await.context("there is no cluster: set KUBECONFIG, or run in a pod")?;
+            let mut kube = usual(None).await?;
             kube.read_timeout = Some(OWN_SILENCE);
             let (mut registry, mut before) = (None, Vec::new());
             if let Some(file) = &self.registry_kubeconfig {
                 before = fs::read(file).with_context(|| format!("--registry-kubeconfig {}", file.display()))?;
-                let options = KubeConfigOptions::default();
-                let mut config = from_file(file, &options).await.context("--registry-kubeconfig")?;
+                let mut config = from_file(file, None).await.context("--registry-kubeconfig")?;
                 config.connect_timeout = Some(CONNECT_TIMEOUT);
                 config.read_timeout = Some(SILENCE);
                 registry = Some(config);

@@ -71,7 +71,7 @@ impl Diff {
             writeln!(log, "nothing is compared: the objects that cannot be read might matter")?;
             return Ok(ExitCode::from(super::UNKNOWN));
         }
-        let World { live, options, translator: now, environment } = self.cluster.world(&client).await?;
+        let World { live, is_judged: _, options, translator: now, environment } = self.cluster.world(&client).await?;
         let settings = Settings {
             cluster: options.cluster.clone(),
             wan_cluster: None,

@@ -4,6 +4,7 @@ mod chain;
 mod found;
 mod import;
 mod leader;
+mod verdicts;
 
 use std::io::{self, Write};
 use std::process::ExitCode;

@@ -66,9 +66,20 @@ impl fmt::Display for ServerUrl {
 impl ServerUrl {
     /// Whether it means another host from wherever it is used.
     pub fn is_local(&self) -> bool {
-        let host = self.0.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
-        host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+        let host = self.0.host().unwrap_or_default();
+        is_local(&self.0) || OWN_HOSTS.iter().any(|own| host.eq_ignore_ascii_case(own))
     }
+}
+
+/// What a pod calls the API server of the cluster that it is in (Kubernetes, "Accessing the Kubernetes API from a Pod").
+const OWN_HOSTS: [&str; 4] =
+    ["kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"];
+
+/// Whether a URL leads to the machine that it is used on.
+pub fn is_local(url: &Uri) -> bool {
+    let host = url.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+    let is_own = |address: IpAddr| address.is_loopback() || address.is_unspecified();
+    host == "localhost" || host.parse().is_ok_and(is_own)
 }
 
 impl Endpoint {
@@ -170,6 +181,8 @@ mod tests {
             ("https://127.8.9.1", true),
             ("https://[::1]:6443", true),
             ("https://localhost:6443", true),
+            ("https://0.0.0.0:6443", true),
+            ("https://kubernetes.default.svc", true),
             ("https://10.20.0.1:6443", false),
             ("https://localhost.example.com", false),
         ] {

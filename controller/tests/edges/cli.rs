@@ -51,6 +51,36 @@ fn mk_manifests(rules: &str) -> String {
 const TO_HIGH: &str = "backendRefs: [{group: mc-wan.l7mp.io, kind: WANPolicy, name: high}]";
 
 #[test]
+fn a_reader_who_has_seen_enough_is_no_success() -> Result {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mcwan"));
+    let (reader, writer) = std::io::pipe()?;
+    drop(reader);
+    let status = command.args(["validate", &example("payment")]).stdout(writer).status()?;
+    assert_eq!(status.code(), Some(141), "as of a program that SIGPIPE ends");
+    Ok(())
+}
+
+#[test]
+fn a_kubeconfig_that_is_broken_leads_to_no_other_cluster() -> Result {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("kubeconfig");
+    fs::write(&file, "{")?;
+    for (variable, complaint) in [
+        (file.as_os_str(), "the kubeconfig cannot be used"),
+        (folder.path().join("missing").as_os_str(), "there is no cluster to ask: give --kubeconfig or set KUBECONFIG"),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mcwan"));
+        // Inside a pod there would be another one to ask.
+        command.env("KUBECONFIG", variable).env_remove("KUBERNETES_SERVICE_HOST");
+        let Output { status, stderr, .. } = command.args(["registry", "init"]).output()?;
+        let log = String::from_utf8(stderr)?;
+        assert_eq!(status.code(), Some(1), "{log}");
+        assert!(log.contains(complaint), "{log}");
+    }
+    Ok(())
+}
+
+#[test]
 fn the_examples_are_valid() -> Result {
     for name in ["payment", "routes", "canary", "split", "rewrite", "export", "sla"] {
         let ran = mcwan(&["validate", &example(name)], "")?;

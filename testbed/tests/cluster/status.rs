@@ -86,6 +86,7 @@ async fn status_leads_from_an_empty_cluster_to_one_that_works() -> Result<()> {
     let ran = mcwan(&cluster, &["status", "-A"], "").await?;
     assert_eq!((ran.status, ran.out.as_str()), (Some(1), ""), "{ran:?}");
     assert!(ran.log.contains("warning: there is no controller"), "{}", ran.log);
+    assert!(ran.log.contains("warning: Deployment mc-wan-system/mcwan is not there: its settings"), "{}", ran.log);
     assert!(ran.log.contains("nothing is imported"), "{}", ran.log);
 
     cluster.apply(WORLD).await?;
@@ -237,7 +238,7 @@ async fn diff_shows_what_applying_files_would_change() -> Result<()> {
     let ran = mcwan(&cluster, &["diff", "-"], IMPORT).await?;
     let warning = "warning: ExportedService mc-wan-registry/c9.secure.odd: it cannot be read, and is not used: \
         spec.properties.labels.bad key!: ";
-    assert!(ran.status == Some(0) && ran.log.starts_with(warning), "{ran:?}");
+    assert!(ran.status == Some(0) && ran.log.contains(warning), "{ran:?}");
 
     let new = IMPORT.replace("name: payment,", "name: other,").replace(", namespace: secure", "");
     let ran = mcwan(&cluster, &["diff", "-", "-n", "secure"], &new).await?;

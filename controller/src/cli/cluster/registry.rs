@@ -5,6 +5,8 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use k8s_openapi::api::coordination::v1::Lease as KubernetesLease;
 use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::Timestamp;
 use kube::{Api, Client};
 use mcwan_core::api::REGISTRY_NAMESPACE;
 use mcwan_core::liveness::Lease;
@@ -12,6 +14,7 @@ use mcwan_core::liveness::Lease;
 use super::SYSTEM_NAMESPACE;
 use super::deployment::Pod;
 use crate::cli::connection::from_text;
+use crate::cli::lease::is_renewed;
 
 /// The variable that names the file of the registry's kubeconfig to the controller.
 const VARIABLE: &str = "MCWAN_REGISTRY_KUBECONFIG";
@@ -91,14 +94,17 @@ fn secrets(pod: &Pod) -> impl Iterator<Item = (&str, &str)> {
     pod.volumes.iter().filter_map(|volume| Some((&*volume.name, &*volume.secret.as_ref()?.secret_name)))
 }
 
-/// What the Lease of a cluster says, as its controller renews it: nothing where nobody says, or it is not for us to see.
-pub(super) async fn lease(registry: &Client, cluster: &str) -> anyhow::Result<Lease> {
+/// What the Lease of a cluster says, as its controller renews it; none where nobody says anything any more, or it is not for us
+/// to see.
+pub(super) async fn lease(registry: &Client, cluster: &str) -> anyhow::Result<Option<Lease>> {
     let leases: Api<KubernetesLease> = Api::namespaced(registry.clone(), REGISTRY_NAMESPACE);
-    match leases.get_opt(cluster).await {
-        Ok(lease) => Ok(Lease::of(&serde_json::to_value(lease)?)),
-        Err(kube::Error::Api(status)) if status.is_forbidden() => Ok(Lease::default()),
-        Err(error) => Err(error).with_context(|| format!("the Lease of {cluster} in the registry cannot be read")),
-    }
+    let lease = match leases.get_opt(cluster).await {
+        Err(kube::Error::Api(status)) if status.is_forbidden() => None,
+        answer => answer.with_context(|| format!("the Lease of {cluster} in the registry cannot be read"))?,
+    };
+    let now = Time(Timestamp::now());
+    let is_told = |lease: &KubernetesLease| lease.spec.as_ref().is_some_and(|spec| is_renewed(spec, &now));
+    Ok(lease.filter(is_told).map(serde_json::to_value).transpose()?.map(|lease| Lease::of(&lease)))
 }
 
 #[cfg(test)]

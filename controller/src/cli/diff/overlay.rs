@@ -1,5 +1,7 @@
 //! A cluster as it would be if files were applied.
 
+use std::mem;
+
 use anyhow::{Context, bail};
 use kube::Resource;
 use mcwan_core::api::RouteKind;
@@ -7,7 +9,7 @@ use mcwan_core::json::put;
 use mcwan_core::snapshot::change::{Input, InputKind};
 use mcwan_core::snapshot::{Key, Objects, Snapshot, input};
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::change::{By, Change};
 use crate::listing::Live;
@@ -109,17 +111,17 @@ impl Overlay {
 }
 
 impl Merge {
-    fn apply(self, live: Option<&Value>, file: Value) -> Value {
+    fn apply(self, live: Option<&Value>, mut file: Value) -> Value {
         let Some(mut merged) = live.cloned() else { return file };
-        match self {
-            Self::Fields => patch(&mut merged, file),
-            Self::Whole => {
-                let metadata = file.get("metadata").and_then(Value::as_object).into_iter().flatten();
-                let own = metadata.filter(|(field, _)| matches!(field.as_str(), "labels" | "annotations"));
-                let own: Map<String, Value> = own.map(|(field, value)| (field.clone(), value.clone())).collect();
-                patch(&mut merged, json!({"metadata": own}));
-                put(&mut merged, "spec", file.get("spec").cloned().unwrap_or_default());
-            }
+        if let Some(Value::Object(metadata)) = file.get_mut("metadata") {
+            metadata.retain(|field, _| !NOT_WRITTEN.contains(&field.as_str()));
+        }
+        let spec = file.get("spec").cloned().unwrap_or_default();
+        let applied = merged.pointer("/metadata/annotations").and_then(|all| all.get(LAST_APPLIED)?.as_str());
+        let applied = applied.and_then(|text| serde_json::from_str(text).ok()).unwrap_or(Value::Null);
+        lay(&mut merged, &applied, file);
+        if matches!(self, Self::Whole) {
+            put(&mut merged, "spec", spec);
         }
         merged
     }
@@ -133,15 +135,51 @@ fn manifest<T: Resource + Serialize>(object: &T, version: &T::DynamicType) -> an
     Ok(value)
 }
 
-/// Lays one value over another: maps field by field, everything else as a whole.
-fn patch(value: &mut Value, over: Value) {
-    match (value, over) {
-        (Value::Object(fields), Value::Object(over)) => {
-            for (field, over) in over {
-                patch(fields.entry(field).or_insert(Value::Null), over);
+/// Lays what a file says over what is live, as `kubectl apply` does: what was applied before and the file leaves out goes, what
+/// others or the API server filled in stays.
+fn lay(live: &mut Value, applied: &Value, file: Value) {
+    match (live, file) {
+        (Value::Object(fields), Value::Object(mut file)) => {
+            fields.retain(|field, live| match applied.get(field) {
+                None | Some(Value::Null) => true,
+                Some(Value::Object(_)) if live.is_object() => {
+                    // Others may have put something in it.
+                    file.entry(field).or_insert_with(|| Map::new().into());
+                    true
+                }
+                Some(_) => file.contains_key(field),
+            });
+            for (field, file) in file {
+                let applied = applied.get(&field).unwrap_or(&Value::Null);
+                lay(fields.entry(field).or_insert(Value::Null), applied, file);
             }
         }
-        (value, over) => *value = over,
+        (Value::Array(items), Value::Array(file)) => {
+            let live = mem::take(items);
+            let one = |(place, file)| match live.get(place).filter(|live| is_within(&file, live)) {
+                Some(live) => {
+                    let mut item = live.clone();
+                    lay(&mut item, applied.get(place).unwrap_or(&Value::Null), file);
+                    item
+                }
+                None => file,
+            };
+            *items = file.into_iter().enumerate().map(one).collect();
+        }
+        (live, file) => *live = file,
+    }
+}
+
+/// Whether all that a file says is live: an API server fills in what an item of a list leaves out.
+fn is_within(file: &Value, live: &Value) -> bool {
+    match (file, live) {
+        (Value::Object(file), Value::Object(live)) => {
+            file.iter().all(|(field, file)| live.get(field).is_some_and(|live| is_within(file, live)))
+        }
+        (Value::Array(file), Value::Array(live)) => {
+            file.len() == live.len() && file.iter().zip(live).all(|(file, live)| is_within(file, live))
+        }
+        (file, live) => file == live,
     }
 }
 
@@ -178,6 +216,26 @@ mod tests {
         let fields = Merge::Fields.apply(Some(&live), file.clone());
         assert_eq!(fields, json!({"metadata": metadata, "spec": {"http": {"rules": []}, "x": 2}}));
         assert_eq!(Merge::Whole.apply(None, file.clone()), file, "nothing is live");
+    }
+
+    #[test]
+    fn what_kubectl_applied_before_and_a_file_leaves_out_goes() {
+        let applied = json!({
+            "metadata": {"annotations": {"a": "1"}, "creationTimestamp": null},
+            "spec": {"list": [{"name": "x", "weight": 5}]},
+        });
+        let annotations = json!({"a": "1", "b": "2", LAST_APPLIED: applied.to_string()});
+        let live = |item| {
+            let metadata = json!({"annotations": annotations, "creationTimestamp": "2026-11-27T08:00:00Z"});
+            json!({"metadata": metadata, "spec": {"list": [item]}})
+        };
+        let file = json!({"metadata": {}, "spec": {"list": [{"name": "x"}]}});
+        let merged = Merge::Fields.apply(Some(&live(json!({"name": "x", "weight": 5, "kind": "Y"}))), file.clone());
+        let mut expected = live(json!({"name": "x", "kind": "Y"}));
+        expected["metadata"]["annotations"].as_object_mut().unwrap().remove("a");
+        assert_eq!(merged, expected, "what others wrote and what the API server filled in stays");
+        let merged = Merge::Fields.apply(Some(&live(json!({"name": "y", "weight": 1}))), file);
+        assert_eq!(merged["spec"]["list"], json!([{"name": "x"}]), "another item");
     }
 
     #[test]

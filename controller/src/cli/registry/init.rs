@@ -41,7 +41,8 @@ impl Init {
         let server = self.hub.server(&self.hub.config().await?)?;
         for manifest in &manifests {
             let outcome = server.apply(manifest).await?;
-            writeln!(io::stdout(), "{} {}", manifest.object(), Word(&outcome))?;
+            // Whoever listened may have gone; what is begun is brought to its end.
+            let _ = writeln!(io::stdout(), "{} {}", manifest.object(), Word(&outcome));
             if let Applied::Left { to } = outcome {
                 writeln!(
                     anstream::stderr(),

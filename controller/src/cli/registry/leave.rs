@@ -1,5 +1,6 @@
 //! `mcwan registry leave`.
 
+use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -45,7 +46,7 @@ impl Leave {
         }
         for (kind, count) in server.delete_exports(cluster).await? {
             if count > 0 {
-                writeln!(io::stdout(), "{count} {}.{} deleted", kind.plural, kind.group)?;
+                say(format_args!("{count} {}.{} deleted", kind.plural, kind.group));
             }
             deleted += count;
         }
@@ -67,8 +68,12 @@ impl Leave {
 async fn delete(server: &Server, object: &ObjectName) -> Result<usize, RegistryError> {
     let is_deleted = server.delete(object).await?;
     if is_deleted {
-        // Whoever listened may have gone; what is begun is brought to its end.
-        let _ = writeln!(io::stdout(), "{object} deleted");
+        say(format_args!("{object} deleted"));
     }
     Ok(usize::from(is_deleted))
+}
+
+/// Whoever listened may have gone; what is begun is brought to its end.
+fn say(what: fmt::Arguments<'_>) {
+    let _ = writeln!(io::stdout(), "{what}");
 }

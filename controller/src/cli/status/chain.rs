@@ -4,31 +4,27 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::Client;
-use mcwan_core::api::{ParentRef, REGISTRY_NAMESPACE, Route, ServiceExport, TIER_NAMESPACE};
+use mcwan_core::api::{REGISTRY_NAMESPACE, TIER_NAMESPACE};
 use mcwan_core::emit::kubernetes::FilterKind;
 use mcwan_core::emit::kubernetes::names::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, clusterset_service};
 use mcwan_core::liveness::Liveness;
 use mcwan_core::problem::Reason;
-use mcwan_core::snapshot::{Key, viewed};
-use mcwan_core::status::Subject;
+use mcwan_core::snapshot::Key;
 use mcwan_core::translate::gateway_pods::{gateway_of, is_over, is_ready};
-use mcwan_core::translate::{Attachment, Destination, Import, Origin, Source};
+use mcwan_core::translate::{Destination, Import, Origin, Source};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::found::Found;
 use super::import;
 use super::leader::Leader;
+use super::verdicts::{self, Step};
 use crate::cli::cluster::{SYSTEM_NAMESPACE, World};
 use crate::cli::report::printable;
 
 const OK: Style = AnsiColor::Green.on_default();
 const BROKEN: Style = AnsiColor::Red.on_default().bold();
-
-/// The conditions that are bad news where they are true.
-const WHERE_BAD: [&str; 3] = ["PartiallyInvalid", "Stale", ServiceExport::CONFLICT];
 
 /// What to do where something that the controller makes is not there.
 const SEE_THE_LOG: &str = "the controller makes it: see its log, and the condition Programmed";
@@ -41,16 +37,6 @@ pub(super) struct Chain {
     /// Whether no step is broken.
     pub(super) ok: bool,
     steps: Vec<Step>,
-}
-
-/// One step.
-#[derive(Debug, Serialize)]
-struct Step {
-    stage: &'static str,
-    ok: bool,
-    message: String,
-    /// What to do.
-    hint: Option<String>,
 }
 
 impl Chain {
@@ -68,14 +54,19 @@ impl Chain {
             steps.push(tier_service(&found, &tier.service, tier.port));
             steps.push(endpoints(&found, &tier.service));
         }
-        steps.extend(routes(&found));
-        if !is_native {
-            steps.push(plugin(&found, filter, import));
+        let direct = import.direct.iter().map(|direct| direct.port.to_string());
+        steps.extend(direct.map(|port| Step::ok("port", format!("{port} leads straight to pods"))));
+        // Without HTTP, no request goes through a gateway.
+        if !import.ports.is_empty() || import.direct.is_empty() {
+            steps.extend(routes(&found));
+            if !is_native {
+                steps.push(plugin(&found, filter, import));
+            }
+            steps.push(pods(world, &found, namespace, gateway));
         }
-        steps.push(pods(world, &found, namespace, gateway));
         steps.extend(name_and_address(world, &found, import));
         steps.extend(Origin::places(&import.rules).into_iter().map(|place| Step::ok("rules", place)));
-        steps.extend(conditions(world, import));
+        steps.extend(verdicts::of(world, import));
         let ok = steps.iter().all(|step| step.ok);
         Ok(Self { namespace: namespace.to_string(), name: name.to_string(), ok, steps })
     }
@@ -94,16 +85,6 @@ impl Chain {
             0 => writeln!(out, "{}/{} works", self.namespace, self.name),
             _ => writeln!(out, "{}/{}: {broken} of {} steps broken", self.namespace, self.name, self.steps.len()),
         }
-    }
-}
-
-impl Step {
-    fn ok(stage: &'static str, message: impl Into<String>) -> Self {
-        Self { stage, ok: true, message: message.into(), hint: None }
-    }
-
-    fn broken(stage: &'static str, message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { stage, ok: false, message: message.into(), hint: Some(hint.into()) }
     }
 }
 
@@ -290,67 +271,8 @@ fn name_and_address(world: &World, found: &Found, import: &Import) -> Vec<Step> 
         let ips: Vec<_> = shown.spec.ips.iter().map(ToString::to_string).collect();
         let host = mcwan_policy::clusterset_host(namespace, name);
         steps.push(Step::ok("name", format!("{host} is {}", ips.join(", "))));
-        steps.extend(status("name", "ServiceImport", Subject::mcs_service_import(shown)));
     }
     steps
-}
-
-/// What the controller says of it, and of the export that this cluster has of the name.
-fn conditions(world: &World, import: &Import) -> Vec<Step> {
-    let Key { namespace, name } = &import.key;
-    let export = world.live.snapshot.service_exports.get(namespace, name);
-    let of_export = export.map(|export| status("export", "ServiceExport", Subject::service_export(export)));
-    let of_import = if let Some(written) = world.live.snapshot.service_imports.get(namespace, name) {
-        status("status", "ServiceImport", Subject::service_import(written))
-    } else {
-        let problems = import::problems(import).into_iter();
-        problems.map(|problem| Step { stage: "rules", ok: false, message: problem, hint: None }).collect()
-    };
-    let routes = &world.live.snapshot.routes;
-    let service = viewed(&import.key);
-    let of_routes = routes.all_below(&service).filter(|route| route.key.namespace == import.key.namespace);
-    let of_routes = of_routes.filter_map(|route| routes.get(route)).flat_map(|route| of_route(route, import));
-    let from_elsewhere = import.attachments.iter().filter_map(|attached| not_admitted(attached, import));
-    of_export.into_iter().flatten().chain(of_import).chain(of_routes).chain(from_elsewhere).collect()
-}
-
-/// Why the rules of a route of another namespace hold nowhere, if they do not. The import is none the worse for it: its
-/// owners admit whom they like.
-fn not_admitted(Attachment { route, parent: _, verdict }: &Attachment, import: &Import) -> Option<Step> {
-    let (reason, message) = verdict.as_ref().err().filter(|_| route.key.namespace != import.key.namespace)?;
-    let kind = route.kind.info().name;
-    Some(Step::ok("route", format!("{kind} {}, which is refused: {message} ({reason})", route.key)))
-}
-
-/// What the controller says of a route that has the import as its parent.
-fn of_route(route: &Route, import: &Import) -> Vec<Step> {
-    let own = route.metadata.namespace.as_deref().unwrap_or_default();
-    let is_import =
-        |parent: &&ParentRef| parent.import(own) == Some((import.wire.namespace.as_str(), import.wire.name.as_str()));
-    let of_parent = |parent: &ParentRef| {
-        let conditions = route.conditions_of(parent);
-        status("route", route.kind.info().name, Subject { metadata: &route.metadata, conditions: &conditions })
-    };
-    let name = route.object();
-    let named = |step: Step| Step { message: format!("{name}: {}", step.message), ..step };
-    route.parents.iter().filter(is_import).flat_map(of_parent).map(named).collect()
-}
-
-/// What the controller says of an object.
-fn status(stage: &'static str, kind: &str, subject: Subject<'_>) -> Vec<Step> {
-    if subject.conditions.is_empty() {
-        let hint = "the controller writes it: see its log";
-        return vec![Step::broken(stage, format!("the {kind} has no status"), hint)];
-    }
-    let step = |condition: &Condition| {
-        let is_bad = (condition.status == "True") == WHERE_BAD.contains(&condition.type_.as_str());
-        let is_old = condition.observed_generation != subject.metadata.generation;
-        let old = if is_old { ", of an earlier generation" } else { "" };
-        let message =
-            format!("{} is {} ({}{old}): {}", condition.type_, condition.status, condition.reason, condition.message);
-        Step { stage, ok: !is_bad && !is_old, message, hint: None }
-    };
-    subject.conditions.iter().map(step).collect()
 }
 
 fn name_of(object: &Value) -> &str {

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta, Time};
-use mcwan_core::api::DataPlane;
+use mcwan_core::api::{DataPlane, McsServiceImport};
 use mcwan_core::liveness::Liveness;
-use mcwan_core::problem::{Problem, Severity};
 use mcwan_core::snapshot::Key;
 use mcwan_core::status::Subject;
 use mcwan_core::translate::Import;
 use serde::Serialize;
 
+use super::verdicts::{self, Step};
 use crate::cli::age;
 use crate::cli::cluster::World;
 
@@ -40,11 +40,12 @@ pub(super) struct ImportStatus {
     data_plane: &'static str,
     /// Of its `ServiceImport`.
     conditions: Vec<Condition>,
-    /// What is wrong where there is no `ServiceImport` to say so.
+    /// What is wrong beside them.
     problems: Vec<String>,
     created_at: Option<Time>,
+    /// The conditions of [`SHOWN`], each in one word.
     #[serde(skip)]
-    generation: Option<i64>,
+    cells: [String; 3],
 }
 
 impl ImportStatus {
@@ -59,10 +60,13 @@ impl ImportStatus {
         let clusters: BTreeSet<_> = sources().map(|source| source.cluster.clone()).collect();
         let stale = sources().filter(|source| source.liveness == Liveness::Stale);
         let stale: BTreeSet<_> = stale.map(|source| source.cluster.clone()).collect();
-        let mut status = Self {
+        let verdicts = verdicts::of(world, import);
+        let broken = verdicts.iter().filter(|step| !step.ok && step.stage != verdicts::WRITTEN);
+        let shown = world.live.snapshot.mcs_service_imports.get(namespace, name).map(Subject::mcs_service_import);
+        Self {
             namespace: namespace.to_string(),
             name: name.to_string(),
-            ok: true,
+            ok: stale.is_empty() && verdicts.iter().all(|step| step.ok),
             tiers: import.own_tiers().map(|tier| tier.name.clone()).collect(),
             sources: clusters.into_iter().collect(),
             stale_sources: stale.into_iter().collect(),
@@ -72,15 +76,13 @@ impl ImportStatus {
             rules: has_rules.then_some(import.rules.len()),
             data_plane: data_plane(import, world),
             conditions: subject.map(|subject| subject.conditions.to_vec()).unwrap_or_default(),
-            problems: problems(import),
+            problems: broken.map(|step| step.message.clone()).collect(),
             created_at: metadata.creation_timestamp.clone(),
-            generation: metadata.generation,
-        };
-        let is_well = SHOWN.iter().all(|shown| matches!(status.cell(shown), "True" | "-"));
-        status.ok = is_well
-            && !status.conditions.iter().any(|condition| condition.type_ == "Stale")
-            && status.stale_sources.is_empty();
-        status
+            cells: match subject {
+                Some(subject) => SHOWN.map(|shown| cell(shown, subject)),
+                None => unwritten(&verdicts, shown),
+            },
+        }
     }
 
     pub(super) fn head(namespaces: bool, wide: bool) -> Vec<String> {
@@ -96,7 +98,7 @@ impl ImportStatus {
 
     pub(super) fn row(&self, namespaces: bool, wide: bool, now: &Time) -> Vec<String> {
         let mut row = vec![self.name.clone(), listed(&self.tiers), listed(&self.marked_sources())];
-        row.extend(SHOWN.iter().map(|shown| self.cell(shown).to_owned()));
+        row.extend(self.cells.clone());
         row.push(self.created_at.as_ref().map_or_else(|| "-".to_owned(), |created| age::age(created, now)));
         if namespaces {
             row.insert(0, self.namespace.clone());
@@ -117,21 +119,29 @@ impl ImportStatus {
         };
         self.sources.iter().map(marked).collect()
     }
+}
 
-    /// A condition in one word: `Unknown` where it tells of an earlier state, `-` where there is nothing to tell of.
-    fn cell(&self, shown: &str) -> &str {
-        if self.created_at.is_none() && self.generation.is_none() {
-            return if shown == "ResolvedRefs" && !self.problems.is_empty() { "False" } else { "-" };
+/// A condition in one word: `Unknown` where it tells of an earlier state.
+fn cell(shown: &str, Subject { metadata, conditions }: Subject<'_>) -> String {
+    let condition = |kind: &str| conditions.iter().find(|condition| condition.type_ == kind);
+    let is_partial = condition("PartiallyInvalid").is_some_and(|partial| partial.status == "True");
+    let word = match condition(shown) {
+        Some(condition) if condition.observed_generation == metadata.generation => {
+            if shown == "Accepted" && is_partial { "Partial" } else { &condition.status }
         }
-        let condition = |kind: &str| self.conditions.iter().find(|condition| condition.type_ == kind);
-        let is_partial = condition("PartiallyInvalid").is_some_and(|partial| partial.status == "True");
-        match condition(shown) {
-            Some(condition) if condition.observed_generation == self.generation => {
-                if shown == "Accepted" && is_partial { "Partial" } else { &condition.status }
-            }
-            Some(_) | None => "Unknown",
-        }
-    }
+        Some(_) | None => "Unknown",
+    };
+    word.to_owned()
+}
+
+/// The same where nobody wrote a `ServiceImport`: `-` where there is nothing to tell of. Clients are told whether it answers.
+fn unwritten(verdicts: &[Step], shown: Option<Subject<'_>>) -> [String; 3] {
+    let has_problems = verdicts.iter().any(|step| !step.ok && step.stage == verdicts::UNWRITTEN);
+    let resolved = if has_problems { "False" } else { "-" };
+    let conditions = shown.map(|shown| shown.conditions).unwrap_or_default();
+    let ready = conditions.iter().find(|condition| condition.type_ == McsServiceImport::READY);
+    let programmed = ready.map_or("-", |ready| &ready.status);
+    ["-", resolved, programmed].map(str::to_owned)
 }
 
 /// Who applies the rules of an import.
@@ -140,16 +150,6 @@ pub(super) fn data_plane(import: &Import, world: &World) -> &'static str {
         DataPlane::Wasm => "Wasm",
         DataPlane::Native => "Native",
     }
-}
-
-/// What is wrong with an import that nobody wrote rules for.
-pub(super) fn problems(import: &Import) -> Vec<String> {
-    if import.age.is_some() {
-        return Vec::new();
-    }
-    let all = import.problems.iter().chain(&import.export_problems);
-    let errors = all.filter(|problem| problem.severity == Severity::Error);
-    errors.map(|Problem { reason, message, .. }| format!("{message} ({reason})")).collect()
 }
 
 fn listed(items: &[String]) -> String {

@@ -7,9 +7,7 @@ use kube::{Api, Client};
 
 use crate::cli::age;
 use crate::cli::cluster::{CONTROLLER, SYSTEM_NAMESPACE};
-
-/// A lease that is older than this many times its duration is not renewed any more: clocks differ.
-const PATIENCE: i64 = 4;
+use crate::cli::lease::is_renewed;
 
 /// Who leads the controllers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,12 +44,10 @@ impl Leader {
         let (Some(holder), Some(renewed)) = (holder, &spec.renew_time) else {
             return Self::Nobody("the controller has stopped".to_owned());
         };
-        let renewed = Time(renewed.0);
-        let patience = PATIENCE * i64::from(spec.lease_duration_seconds.unwrap_or_default());
-        if now.0.as_second() - renewed.0.as_second() <= patience {
+        if is_renewed(spec, now) {
             Self::Is(holder.to_owned())
         } else {
-            Self::Nobody(format!("the controller {holder} was last seen {} ago", age::age(&renewed, now)))
+            Self::Nobody(format!("the controller {holder} was last seen {} ago", age::age(&Time(renewed.0), now)))
         }
     }
 
