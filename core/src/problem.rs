@@ -14,6 +14,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_core::Resource;
 use serde::Serialize;
 
+/// So many faults that the filter and routes have with an import are told: each is compared with the others, and nobody reads
+/// more.
+pub(crate) const MOST_TOLD: usize = 1_000;
+
 /// One thing that is wrong with one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {

@@ -31,10 +31,10 @@ impl Budget {
         let mut patterns = PatternPool::default();
         let compiled = Compiled::new(import.clone(), &mut patterns, &mut |_| ()).ok_or(Excess::Alone)?;
         let rules = compiled.actions.len();
-        if rules > limits::RULES || patterns.len() > limits::PATTERNS {
+        if rules > limits::RULES || patterns.is_over() {
             return Err(Excess::Alone);
         }
-        if self.rules + rules > limits::RULES || self.patterns.len_with(&patterns) > limits::PATTERNS {
+        if self.rules + rules > limits::RULES || !self.patterns.has_room_for(&patterns) {
             return Err(Excess::Together);
         }
         self.rules += rules;

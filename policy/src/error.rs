@@ -215,6 +215,12 @@ pub enum Part {
         /// How many it may have.
         max: usize,
     },
+    /// A regular expression for which there is no room.
+    #[error(
+        "there are over {} different regular expressions, or they take over {} MiB once compiled",
+        limits::PATTERNS, limits::PATTERNS_COMPILED_BYTES >> 20
+    )]
+    Patterns,
     /// A text over its bound.
     #[error("{what} has {bytes} bytes, over the bound of {max}")]
     TooLong {
@@ -271,7 +277,7 @@ impl Part {
     /// What a request that meets it is answered with.
     pub fn reason(&self) -> Reason {
         match self {
-            Self::TooMany { .. } | Self::TooLong { .. } => Reason::TooLarge,
+            Self::TooMany { .. } | Self::Patterns | Self::TooLong { .. } => Reason::TooLarge,
             Self::Hostname(_) | Self::Path(_) | Self::Pattern(_) | Self::Name(_) => Reason::InvalidMatch,
             Self::Target(_) => Reason::BackendNotFound,
             Self::Choice(_) | Self::Rewrite(_) | Self::Redirect(_) => Reason::InvalidFilter,

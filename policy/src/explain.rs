@@ -8,6 +8,7 @@ use crate::action::{self, Effect};
 use crate::decision::{Decision, RuleMatch};
 use crate::host::request_host;
 use crate::path::RequestPath;
+use crate::query::Query;
 use crate::request::Request;
 use crate::rule::{Alternative, Mismatch};
 use crate::sla::Levels;
@@ -101,10 +102,11 @@ impl RouteTable {
         taken: Option<&Alternative>,
     ) -> Result<Vec<Considered<'t>>, R::Error> {
         let taken = taken.map(Alternative::matched);
+        let query = Query::new(path.query);
         let mut considered = Vec::new();
         for (alternative, on_path) in self.imports.alternatives(import, path) {
             let matched = alternative.matched();
-            let verdict = match alternative.mismatch(request, path.query)? {
+            let verdict = match alternative.mismatch(request, &query)? {
                 _ if !on_path => Verdict::Path,
                 Some(mismatch) => mismatch.into(),
                 None if taken == Some(matched) => Verdict::Taken,

@@ -41,7 +41,7 @@ impl HostIndex {
         in_several_namespaces.extend(imports.iter().map(|_| false));
         let by_name = Index::new(
             imports.len(),
-            &|number| standard(number).map(|import| name_hash(import.name())),
+            &|number| import(number).filter(|import| import.has_bare_name()).map(|import| name_hash(import.name())),
             &mut |new, old| {
                 let (new, oldest) = (import(new), import(old));
                 let known = new.map(Import::name) == oldest.map(Import::name);

@@ -54,7 +54,7 @@ impl Compiled {
     ) -> Option<Self> {
         let wire::Import { namespace, name, serves, hostnames, no_match, targets, rules } = import;
         let is_name = match serves {
-            wire::Serves::Service => host::is_label(&name),
+            wire::Serves::Service | wire::Serves::View => host::is_label(&name),
             wire::Serves::Hosts => name.split('.').all(host::is_label),
         };
         if !host::is_label(&namespace) || !is_name {
@@ -129,7 +129,7 @@ fn check_targets(targets: &[wire::Target]) -> Result<(), Part> {
 }
 
 fn compile_hostnames(hostnames: &[String], report: &mut dyn FnMut(ImportError)) -> Box<[HostPattern]> {
-    if let Err(part) = Part::bound("hostnames", hostnames.len(), limits::IMPORT_HOSTNAMES) {
+    if let Err(part) = Part::bound("hostnames", hostnames.len(), limits::WIRE_HOSTNAMES) {
         // They stay claimed: an import that answers 500 must not leave its hosts to another.
         report(ImportError { at: At::Import, part });
     }

@@ -12,6 +12,7 @@ use crate::import::Compiled;
 use crate::path::RequestPath;
 use crate::path_index::{Found, PathIndex};
 use crate::pattern_pool::PatternPool;
+use crate::query::Query;
 use crate::request::Request;
 use crate::rule::Alternative;
 use crate::store::{Import, Store};
@@ -53,7 +54,11 @@ enum Refusal {
     Imports,
     #[error("over {} rules", limits::RULES)]
     Rules,
-    #[error("over {} different regular expressions", limits::PATTERNS)]
+    #[error(
+        "over {} different regular expressions, or over {} bytes of them, compiled",
+        limits::PATTERNS,
+        limits::PATTERNS_COMPILED_BYTES
+    )]
     Patterns,
     #[error("import {0:?}: want DNS labels for namespace and name")]
     Name(String),
@@ -64,7 +69,7 @@ impl Imports {
         let label = format!("{}/{}", import.namespace, import.name);
         self.look_far(&import, &label);
         let mut import = Compiled::new(import, patterns, &mut |_| ()).ok_or(Refusal::Name(label))?;
-        if patterns.len() > limits::PATTERNS {
+        if patterns.is_over() {
             return Err(Refusal::Patterns);
         }
         let by_path: Vec<_> = import.scopes.iter_mut().map(|scope| std::mem::take(&mut scope.by_path)).collect();
@@ -127,14 +132,15 @@ impl Imports {
         request: &R,
         path: RequestPath<'_>,
     ) -> Result<Option<Found<'t>>, R::Error> {
+        let query = Query::new(path.query);
         let found = self
             .paths
-            .find(import.number(), path, |alternative| Ok(alternative.mismatch(request, path.query)?.is_none()))?;
+            .find(import.number(), path, |alternative| Ok(alternative.mismatch(request, &query)?.is_none()))?;
         if found.is_some() {
             return Ok(found);
         }
         for (pattern, alternative) in import.by_regex() {
-            if pattern.matches(path.path) && alternative.mismatch(request, path.query)?.is_none() {
+            if pattern.matches(path.path) && alternative.mismatch(request, &query)?.is_none() {
                 return Ok(Some(Found { alternative, prefix: 0 }));
             }
         }
@@ -158,6 +164,7 @@ impl Imports {
         let scopes = store.scopes(place);
         for import in scopes.clone().filter(|import| import.has_standard_hosts()) {
             let standard = standard_hosts(import.namespace(), import.name()).into_iter();
+            let standard = standard.filter(|host| import.has_bare_name() || host.contains('.'));
             claims.extend(standard.map(|host| (hosts.find(&host, store), host)));
         }
         let written: BTreeMap<_, _> = scopes

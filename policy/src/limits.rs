@@ -25,8 +25,10 @@ pub const TIERS: usize = 16;
 pub const TARGET_BYTES: usize = 512;
 /// Rules of one import.
 pub const IMPORT_RULES: usize = 10_000;
-/// Hostnames of one import beside the ones that follow from its name.
+/// Hostnames of one import beside the ones that follow from its name, as users write them.
 pub const IMPORT_HOSTNAMES: usize = 64;
+/// The same with those of the Service that clients of another namespace call.
+pub const WIRE_HOSTNAMES: usize = IMPORT_HOSTNAMES + 4;
 /// Ports of one rule: as many as a Gateway has listeners (Gateway API, `GatewaySpec.listeners`).
 pub const RULE_PORTS: usize = 64;
 /// Matches of one rule.
@@ -50,6 +52,9 @@ pub const PATTERN_BYTES: usize = 1_024;
 /// Bytes that one compiled regular expression may take; also a bound on the time that it needs for a byte.
 /// What is over it does not compile.
 pub const PATTERN_COMPILED_BYTES: usize = 256 << 10;
+/// Bytes that the regular expressions of a configuration may take together, once compiled: so much of a gateway's memory, and
+/// of the controller's, which compiles them to see what is wrong with them.
+pub const PATTERNS_COMPILED_BYTES: usize = 32 << 20;
 /// Bytes of a path in a match, a rewrite or a redirect.
 pub const PATH_BYTES: usize = 1_024;
 /// Bytes of the name of a header or query parameter (Gateway API, `HTTPHeaderName`).

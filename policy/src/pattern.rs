@@ -8,6 +8,11 @@ use regex_lite::{Regex, RegexBuilder};
 
 use crate::limits;
 
+/// The sizes that compiled patterns are counted by, in bytes: as many of the least as a configuration has patterns take what
+/// all may take together.
+const SIZES: [usize; 3] =
+    [limits::PATTERNS_COMPILED_BYTES / limits::PATTERNS, 32 << 10, limits::PATTERN_COMPILED_BYTES];
+
 /// A regular expression that must match a whole value (Envoy's `RegexMatcher`). As in Envoy, each byte is
 /// a character (Latin-1), so that a value need not be UTF-8, and `.` takes one byte of those of an `é`.
 #[derive(Clone, Debug)]
@@ -32,18 +37,20 @@ pub enum PatternError {
 }
 
 impl Pattern {
-    /// Compiles a pattern of at most [`limits::PATTERN_BYTES`], which the caller checks.
-    pub(crate) fn new(pattern: &str) -> Result<Self, PatternError> {
+    /// Compiles a pattern of at most [`limits::PATTERN_BYTES`], which the caller checks. Gives the bytes that it may take at
+    /// most, too: one of [`SIZES`].
+    pub(crate) fn new(pattern: &str) -> Result<(Self, usize), PatternError> {
         dialect::check(pattern).map_err(|(at, what)| PatternError::Dialect {
             pattern: pattern.to_owned(),
             at,
             what,
         })?;
-        RegexBuilder::new(&format!("^(?:{})$", latin1(pattern.as_bytes())))
-            .size_limit(limits::PATTERN_COMPILED_BYTES)
-            .build()
-            .map(Self)
-            .map_err(|error| PatternError::Compile(pattern.to_owned(), error.to_string()))
+        let mut builder = RegexBuilder::new(&format!("^(?:{})$", latin1(pattern.as_bytes())));
+        let mut compile = |size: usize| builder.size_limit(size).build().map(|regex| (Self(regex), size));
+        // What it takes is known only by what it does not exceed.
+        let [small, middle, most] = SIZES;
+        let compiled = compile(small).or_else(|_| compile(middle)).or_else(|_| compile(most));
+        compiled.map_err(|error| PatternError::Compile(pattern.to_owned(), error.to_string()))
     }
 
     /// Whether the pattern matches the whole value.
@@ -78,7 +85,7 @@ mod tests {
             (".", "\n", false),
         ];
         for (pattern, value, matches) in rows {
-            assert_eq!(Pattern::new(pattern).unwrap().matches(value.as_bytes()), matches, "{pattern:?} on {value:?}");
+            assert_eq!(Pattern::new(pattern).unwrap().0.matches(value.as_bytes()), matches, "{pattern:?} on {value:?}");
         }
     }
 
@@ -95,7 +102,7 @@ mod tests {
         ];
         for (pattern, value, matches) in rows {
             let message = format!("{pattern:?} on {}", value.escape_ascii());
-            assert_eq!(Pattern::new(pattern).unwrap().matches(value), matches, "{message}");
+            assert_eq!(Pattern::new(pattern).unwrap().0.matches(value), matches, "{message}");
         }
         assert!(Pattern::new(r"\x{100}").is_err(), "no byte");
     }

@@ -1,16 +1,39 @@
 //! Query parameters, as Envoy's route matcher reads them: undecoded, the first value of a name.
 
-/// The first value of a parameter; a parameter without `=` has the empty one.
-pub(crate) fn first_value<'r>(query: &'r [u8], name: &[u8]) -> Option<&'r [u8]> {
-    let query = query.strip_prefix(b"?")?;
-    query.split(|byte| *byte == b'&').find_map(|parameter| {
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+
+/// The query of a request, taken apart once somebody asks: it may be long, and so may be the list of rules that ask.
+pub(crate) struct Query<'r> {
+    /// From the `?` on.
+    text: &'r [u8],
+    first_values: OnceCell<BTreeMap<&'r [u8], &'r [u8]>>,
+}
+
+impl<'r> Query<'r> {
+    /// What begins with a `?`, or is empty.
+    pub(crate) fn new(text: &'r [u8]) -> Self {
+        Self { text, first_values: OnceCell::new() }
+    }
+
+    /// The first value of a parameter; a parameter without `=` has the empty one.
+    pub(crate) fn first_value(&self, name: &[u8]) -> Option<&'r [u8]> {
+        self.first_values.get_or_init(|| first_values(self.text)).get(name).copied()
+    }
+}
+
+fn first_values(query: &[u8]) -> BTreeMap<&[u8], &[u8]> {
+    let mut first = BTreeMap::new();
+    let Some(query) = query.strip_prefix(b"?") else { return first };
+    for parameter in query.split(|byte| *byte == b'&') {
         let equals = parameter.iter().position(|byte| *byte == b'=');
-        let (key, value) = match equals.and_then(|at| parameter.split_at_checked(at)) {
-            Some((key, value)) => (key, value.strip_prefix(b"=").unwrap_or(value)),
+        let (name, value) = match equals.and_then(|at| parameter.split_at_checked(at)) {
+            Some((name, value)) => (name, value.strip_prefix(b"=").unwrap_or(value)),
             None => (parameter, &b""[..]),
         };
-        (key == name).then_some(value)
-    })
+        first.entry(name).or_insert(value);
+    }
+    first
 }
 
 #[cfg(test)]
@@ -30,7 +53,7 @@ mod tests {
             (b"?aa=1&A=2", None),
         ];
         for (query, value) in rows {
-            assert_eq!(first_value(query, b"a"), value, "{}", query.escape_ascii());
+            assert_eq!(Query::new(query).first_value(b"a"), value, "{}", query.escape_ascii());
         }
     }
 }

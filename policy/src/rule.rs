@@ -6,7 +6,7 @@ use crate::decision::RuleMatch;
 use crate::header::{HeaderMatch, ValueMatch};
 use crate::listener::client_port;
 use crate::path::trim_prefix;
-use crate::query;
+use crate::query::Query;
 use crate::request::Request;
 use crate::wire;
 
@@ -114,7 +114,11 @@ impl Alternative {
     }
 
     /// The first thing beside the path that does not hold, what costs the least to look at first.
-    pub(crate) fn mismatch<R: Request>(&self, request: &R, query: &[u8]) -> Result<Option<Mismatch<'_>>, R::Error> {
+    pub(crate) fn mismatch<R: Request>(
+        &self,
+        request: &R,
+        query: &Query<'_>,
+    ) -> Result<Option<Mismatch<'_>>, R::Error> {
         if let Some(method) = self.method
             && request.method()?.as_deref() != Some(method.as_str().as_bytes())
         {
@@ -127,7 +131,7 @@ impl Alternative {
             return Ok(Some(Mismatch::Port));
         }
         for parameter in &values.query_params {
-            let value = query::first_value(query, parameter.name.as_bytes());
+            let value = query.first_value(parameter.name.as_bytes());
             if !value.is_some_and(|value| parameter.value.matches(value)) {
                 return Ok(Some(Mismatch::QueryParam(&parameter.name)));
             }

@@ -99,7 +99,7 @@ impl Store {
                 name_bytes: u8::try_from(name_bytes).ok()?,
                 namespace_bytes: u8::try_from(namespace_bytes).ok()?,
                 place: *kept,
-                has_standard_hosts: index == last && serves == Serves::Service,
+                has_standard_hosts: index == last && serves != Serves::Hosts,
                 serves,
                 no_match,
                 broken,
@@ -161,7 +161,7 @@ impl<'t> Import<'t> {
 
     /// What the upstream sees as `:authority`; none: what the client used.
     pub fn authority(self) -> Option<&'t str> {
-        (self.record.serves == Serves::Service).then(|| self.canonical_host())
+        (self.record.serves != Serves::Hosts).then(|| self.canonical_host())
     }
 
     /// The one of its hosts that it has in every cluster, if it is a service.
@@ -177,6 +177,11 @@ impl<'t> Import<'t> {
     /// Whether it has the hosts that follow from its name.
     pub(crate) fn has_standard_hosts(self) -> bool {
         self.record.has_standard_hosts
+    }
+
+    /// Whether the bare name is one of them.
+    pub(crate) fn has_bare_name(self) -> bool {
+        self.record.has_standard_hosts && self.record.serves == Serves::Service
     }
 
     /// The number of its scope in the table.

@@ -95,6 +95,8 @@ pub enum Serves {
     /// A service, which has hosts by its name, and one that upstreams know it by.
     #[default]
     Service,
+    /// A service of another namespace than the gateway's: the bare name is for one of the gateway's own.
+    View,
     /// Hosts that somebody chose: it has no others, and upstreams see the one that the client used.
     Hosts,
 }

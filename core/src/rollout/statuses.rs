@@ -110,16 +110,19 @@ impl Rollout {
                 let written = snapshot.mcs_service_imports.get(&key.namespace, &key.name)?;
                 let import = translator.imports().get(&key.namespace, &key.name)?;
                 let delivery = self.delivery_to_clients(import);
-                let shape = Shape {
-                    is_native: self.model.settings.data_plane(import) == DataPlane::Native,
-                    has_slices: self
-                        .objects
-                        .observed
-                        .of_import(Kind::EndpointSlice, &key.namespace, key)
-                        .next()
-                        .is_some(),
-                };
-                status::mcs_service_import(written, self.conditions.mcs_version, import, &delivery, shape, clock)
+                let is_native = self.model.settings.data_plane(import) == DataPlane::Native;
+                let mut slices = self.objects.observed.of_import(Kind::EndpointSlice, &key.namespace, key);
+                let shape = Shape { is_native, has_slices: slices.next().is_some() };
+                let emitted = self.problems_of(key);
+                status::mcs_service_import(
+                    written,
+                    self.conditions.mcs_version,
+                    import,
+                    emitted,
+                    &delivery,
+                    shape,
+                    clock,
+                )
             }
             StatusKey::Pod(key) => {
                 let pod = snapshot.gateway_pods.get(&key.namespace, &key.name)?;

@@ -10,7 +10,7 @@ use super::condition::{News, NewsType, Saying, Subject};
 use super::{Delivery, GatewayState, StatusKind, StatusPatch, message};
 use crate::api::{ClusterStatus, McsServiceImport, McsVersion};
 use crate::json::put_at;
-use crate::problem::{Problem, Reason, Severity};
+use crate::problem::{Effect, Problem, Reason, Severity};
 use crate::snapshot::Key;
 use crate::translate::Import;
 
@@ -23,11 +23,13 @@ pub struct Shape {
     pub has_slices: bool,
 }
 
-/// What changes in the status: which clusters export the service, and whether clients reach it.
-pub fn mcs_service_import(
+/// What changes in the status: which clusters export the service, and whether clients reach it. `emitted`: what was found wrong
+/// when its objects were made.
+pub fn mcs_service_import<'p>(
     written: &McsServiceImport,
     version: McsVersion,
     import: &Import,
+    emitted: impl IntoIterator<Item = &'p Problem>,
     delivery: &Delivery,
     shape: Shape,
     now: &Time,
@@ -35,7 +37,7 @@ pub fn mcs_service_import(
     let clusters = import.clusterset.iter().flat_map(|clusterset| &clusterset.clusters);
     let clusters: Vec<_> = clusters.map(|cluster| ClusterStatus { cluster: cluster.clone() }).collect();
     let slices = if shape.has_slices { "Present" } else { "Absent" };
-    let ready = vec![ready(import, delivery, shape.is_native)];
+    let ready = vec![ready(import, emitted, delivery, shape.is_native)];
     let kind = StatusKind::McsServiceImport(version);
     let subject = Subject::mcs_service_import(written);
     let (mut patch, is_same) = subject.said(kind, &[McsServiceImport::READY], ready, now);
@@ -58,11 +60,18 @@ pub fn address_taken(written: &McsServiceImport, version: McsVersion, address: I
     StatusPatch { kind, key, uid, body: Value::Null, news: vec![news] }
 }
 
-fn ready(import: &Import, delivery: &Delivery, is_native: bool) -> Saying {
+fn ready<'p>(
+    import: &Import,
+    emitted: impl IntoIterator<Item = &'p Problem>,
+    delivery: &Delivery,
+    is_native: bool,
+) -> Saying {
     let not = |reason, message| Saying::new(McsServiceImport::READY, false, reason, message);
     // What is wrong with rules that somebody wrote, his ServiceImport tells.
     let is_bad = |problem: &&Problem| problem.severity == Severity::Error && import.rules.is_empty();
-    if let Some(problem) = import.problems.iter().find(is_bad) {
+    let is_refusal = |problem: &&Problem| problem.object == import.object && problem.reason.effect() == Effect::Refused;
+    let bad = import.problems.iter().find(is_bad).or_else(|| emitted.into_iter().find(is_refusal));
+    if let Some(problem) = bad {
         not(problem.reason, message::of_problems([problem], &import.object))
     } else if let Some((reason, message)) = delivery.failure() {
         not(reason, message)
@@ -163,7 +172,7 @@ spec: {port: 31111}
     fn patch(written: &McsServiceImport, import: &Import, delivery: &Delivery, is_native: bool) -> Option<StatusPatch> {
         let now = Time(Timestamp::UNIX_EPOCH);
         let shape = Shape { is_native, has_slices: false };
-        mcs_service_import(written, McsVersion::V1Beta1, import, delivery, shape, &now)
+        mcs_service_import(written, McsVersion::V1Beta1, import, [], delivery, shape, &now)
     }
 
     #[test]
@@ -193,6 +202,14 @@ spec: {port: 31111}
     }
 
     #[test]
+    fn what_its_gateway_has_no_room_for_is_not_ready() {
+        let import = mk_import(&["c1"], "defaultTier: high, gateways: [10.20.0.7]");
+        let full = Problem::error(import.object.clone(), Reason::TooLarge, "the config of its gateway is full");
+        let ready = ready(&import, [&full], &Delivery::default(), false);
+        assert_eq!((ready.status, ready.reason), (false, Reason::TooLarge));
+    }
+
+    #[test]
     fn what_is_so_already_is_not_said_again() {
         let import = mk_import(&["c1"], "defaultTier: high, gateways: [10.20.0.7]");
         let said = patch(&McsServiceImport::default(), &import, &Delivery::default(), false).unwrap();
@@ -210,7 +227,8 @@ spec: {port: 31111}
         let import = mk_import(&["c1"], "defaultTier: high, gateways: [10.20.0.7]");
         let say = |written: &McsServiceImport, has_slices| {
             let (shape, now) = (Shape { is_native: false, has_slices }, Time(Timestamp::UNIX_EPOCH));
-            let patch = mcs_service_import(written, McsVersion::V1Beta1, &import, &Delivery::default(), shape, &now);
+            let patch =
+                mcs_service_import(written, McsVersion::V1Beta1, &import, [], &Delivery::default(), shape, &now);
             patch.map(|patch| patch.body["status"].clone())
         };
         let said = say(&McsServiceImport::default(), true).unwrap();

@@ -143,9 +143,10 @@ fn sayings(route: &Route, index: usize, key: &Key, parent: Option<RouteParent<'_
         Some(first) => Saying::new(RESOLVED_REFS, false, first.reason, told(&unresolved)),
         None => Saying::new(RESOLVED_REFS, true, Reason::ResolvedRefs, "everything that the rules name is there"),
     });
-    // What cannot be read of another route spoils the import for all of them.
-    let is_spoilt = import.problems.iter().any(|problem| problem.reason.effect() == Effect::Refused);
-    sayings.push(delivery.programmed(!is_spoilt));
+    // What cannot be read of another route spoils the import for all of them, and so does what its gateway has no room for.
+    let of_import = emitted.iter().copied().filter(|problem| problem.object == import.object);
+    let mut all = import.problems.iter().chain(of_import);
+    sayings.push(delivery.programmed(!all.any(|problem| problem.reason.effect() == Effect::Refused)));
     sayings
 }
 

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use mcwan_policy::wire::{self, RefuseReason, Serves, WanPath};
-use mcwan_policy::{At, ImportError};
+use mcwan_policy::{At, ImportError, limits};
 
 use crate::api::{DataPlane, ImportFields};
-use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
+use crate::problem::{FieldPath, MOST_TOLD, ObjectRef, Problem, Reason};
 use crate::snapshot::{Age, Key, Snapshot, is_from_elsewhere, is_of_hosts};
 
 use super::backend::{self, Referrer};
@@ -18,6 +18,9 @@ use super::families::Families;
 use super::front_end::{Admission, Attachment, FrontEnd};
 use super::rule::{Rules, Targets};
 use super::{Destination, Options, Origin, Target, ports, tier_service};
+
+/// Rules of routes behind the filter that an import may have, of some kilobytes each while they are written.
+const ROUTES: usize = 8_192;
 
 /// An imported service as this cluster sees it.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,7 +97,7 @@ impl Import {
             mut problems,
         } = front_end;
         let mut export_problems: Vec<_> = exports.problems_of(namespace, name).cloned().collect();
-        let is_service = serves == Serves::Service;
+        let is_service = serves != Serves::Hosts;
         let mut ports = ports.unwrap_or_else(|| ports::exported(exports, namespace, name, &mut export_problems));
         if ports.is_empty() && is_service {
             ports =
@@ -132,7 +135,7 @@ impl Import {
         let addresses = clusterset::addresses(snapshot, &key.namespace, &key.name);
         let hostnames = [hostnames, &clusterset::client_hosts(key)].concat();
         // The hosts that users name come first, and too many of them are told as they are.
-        let most_hosts = mcwan_policy::limits::IMPORT_HOSTNAMES.max(hostnames.len());
+        let most_hosts = limits::IMPORT_HOSTNAMES.max(hostnames.len());
         let called = if is_service { &*addresses } else { &[] };
         for address in called.iter().skip(most_hosts - hostnames.len()) {
             let message = format!("{address} is no host of it, as it has {most_hosts} others: call it by its name");
@@ -171,13 +174,30 @@ impl Import {
             export_problems,
             services,
         };
-        import.report_errors();
+        import.check();
         import
     }
 
-    /// Reports what the filter would find wrong with it: it is what the filter compiles.
-    fn report_errors(&mut self) {
-        for ImportError { at, part } in mcwan_policy::check(&self.wire) {
+    /// Refuses it where its rules lead to too many places: each is a rule of a route, on each port.
+    fn bound_routes(&mut self) {
+        let routes = self.targets.len().saturating_mul(self.ports.len());
+        if routes <= ROUTES {
+            return;
+        }
+        let message = format!(
+            "its rules lead to {} different targets, on each of {} ports: {ROUTES} may be had together",
+            self.targets.len(),
+            self.ports.len()
+        );
+        self.problems.push(Problem::error(self.object.clone(), Reason::TooLarge, message));
+        self.wire = self.wire.too_large();
+        self.targets.clear();
+        self.paths.clear();
+    }
+
+    /// Reports what the filter would find wrong with it, as it is what the filter compiles, and bounds its routes.
+    fn check(&mut self) {
+        for ImportError { at, part } in mcwan_policy::check(&self.wire).into_iter().take(MOST_TOLD) {
             let (reason, message) = (part.reason().into(), part.to_string());
             let own = |field: FieldPath| Problem::error(self.object.clone(), reason, &*message).at(field);
             let problem = match at {
@@ -194,6 +214,7 @@ impl Import {
                 self.problems.push(problem);
             }
         }
+        self.bound_routes();
     }
 
     /// The name of one of its rules, where it has one. Rules of several objects may have the same.
@@ -308,7 +329,7 @@ impl Import {
 
     /// Whether it is a service, and has hosts by its name.
     pub fn is_service(&self) -> bool {
-        self.wire.serves == Serves::Service
+        self.wire.serves != Serves::Hosts
     }
 
     /// What upstreams see as `:authority` of a service, unless a rule says otherwise.

@@ -18,7 +18,21 @@ const FORMER_HASH_DIGITS: usize = 8;
 /// The name of the tier service of a service over a tier. Where the joined name is too long, or an export that is
 /// older joins to the same, it ends in a hash.
 pub(super) fn name(exports: &Exports, namespace: &str, name: &str, tier: &str) -> String {
-    named(exports, namespace, name, tier, HASH_DIGITS)
+    let joined = join(namespace, name, tier);
+    let is_taken = || {
+        let own = age(exports, namespace, name);
+        let mut others =
+            alike(exports, &joined).filter(|(namespace, name)| exports.first_exported(namespace, name).is_some());
+        others.any(|(namespace, name)| age(exports, namespace, name) < own)
+    };
+    if joined.len() <= limits::LABEL_BYTES && !is_taken() {
+        return joined;
+    }
+    with_hash(namespace, name, tier, HASH_DIGITS)
+}
+
+fn with_hash(namespace: &str, name: &str, tier: &str, digits: usize) -> String {
+    hashed(&join(namespace, name, tier), &format!("{namespace}/{name}/{tier}"), digits)
 }
 
 /// The name of the tier service of a service over a tier that rules of another import lead to: nobody writes it.
@@ -56,9 +70,10 @@ fn label(parts: &[&str]) -> String {
     hashed(&parts.join("-"), &parts.join("/"), HASH_DIGITS)
 }
 
-/// Whether a rule means this tier service by what it says.
+/// Whether a rule means this tier service by what it says. A name with its hash is nobody else's, whoever has the joined one.
 pub(super) fn is_named(exports: &Exports, namespace: &str, name: &str, tier: &str, said: &str) -> bool {
-    [HASH_DIGITS, FORMER_HASH_DIGITS].iter().any(|digits| named(exports, namespace, name, tier, *digits) == said)
+    let is_hashed = |digits: &usize| with_hash(namespace, name, tier, *digits) == said;
+    [HASH_DIGITS, FORMER_HASH_DIGITS].iter().any(is_hashed) || self::name(exports, namespace, name, tier) == said
 }
 
 /// The service of a namespace, and the tier, whose tier service a name is.
@@ -80,20 +95,6 @@ pub(super) fn find<'e>(exports: &'e Exports, namespace: &str, said: &str) -> Opt
 
 fn is_hash(text: &str) -> bool {
     [HASH_DIGITS, FORMER_HASH_DIGITS].contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
-fn named(exports: &Exports, namespace: &str, name: &str, tier: &str, digits: usize) -> String {
-    let joined = join(namespace, name, tier);
-    let is_taken = || {
-        let own = age(exports, namespace, name);
-        let mut others =
-            alike(exports, &joined).filter(|(namespace, name)| exports.first_exported(namespace, name).is_some());
-        others.any(|(namespace, name)| age(exports, namespace, name) < own)
-    };
-    if joined.len() <= limits::LABEL_BYTES && !is_taken() {
-        return joined;
-    }
-    hashed(&joined, &format!("{namespace}/{name}/{tier}"), digits)
 }
 
 /// Namespace and name of the services, there or not, whose tier services could have one of these names.

@@ -77,10 +77,10 @@ fn patterns_of_1024_bytes() {
 }
 
 #[test]
-fn sixty_four_hostnames_an_import() {
-    let names: Vec<String> = (0..65).map(|index| format!("h{index}.example.com")).collect();
+fn sixty_eight_hostnames_an_import() {
+    let names: Vec<String> = (0..69).map(|index| format!("h{index}.example.com")).collect();
     let with = |names: &[String]| Import { hostnames: names.to_vec(), ..mk_open_import("secure/payment", &[]) };
-    check("hostnames", with(&names[..64]), with(&names));
+    check("hostnames", with(&names[..68]), with(&names));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::emit::object::{Kind, Object};
 use crate::json::put;
-use crate::problem::{FieldPath, Problem, Reason};
+use crate::problem::{FieldPath, MOST_TOLD, Problem, Reason};
 use crate::translate::{HeaderChanges, Import, Target, in_turn};
 
 use super::backend::{self, Backend};
@@ -145,7 +145,7 @@ fn rules_of(import: &Import, target: usize) -> impl Iterator<Item = usize> {
 pub(super) fn report(import: &Import, rule: usize, unsayable: &Unsayable, problems: &mut Vec<Problem>) {
     let Unsayable { message } = unsayable;
     let problem = import.rule_error(rule, FieldPath::root(), Reason::UnsupportedFilter, message.as_ref());
-    if !problems.contains(&problem) {
+    if problems.len() < MOST_TOLD && !problems.contains(&problem) {
         problems.push(problem);
     }
 }

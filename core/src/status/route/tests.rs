@@ -2,6 +2,7 @@ use k8s_openapi::jiff::Timestamp;
 
 use super::*;
 use crate::api::RouteKind;
+use crate::problem::ObjectRef;
 use crate::snapshot::change::{Change, InputKind};
 use crate::snapshot::input;
 use crate::snapshot::{Gathered, Snapshot};
@@ -57,9 +58,15 @@ impl Scene {
     }
 
     fn patch(&self, delivery: &Delivery) -> Option<StatusPatch> {
+        self.patch_with(&[], delivery)
+    }
+
+    /// The same where this was found wrong when objects were made.
+    fn patch_with(&self, emitted: &[Problem], delivery: &Delivery) -> Option<StatusPatch> {
         let import = |key: &Key| self.translator.imports().get(&key.namespace, &key.name);
         let parent = |key: &Key| {
-            import(key).map(|import| RouteParent { import, emitted: Vec::new(), delivery: delivery.clone() })
+            let emitted = || emitted.iter().collect();
+            import(key).map(|import| RouteParent { import, emitted: emitted(), delivery: delivery.clone() })
         };
         let is_exported = |key: &Key| &*key.name == "exported";
         route(&self.route, parent, is_exported, &Time(Timestamp::UNIX_EPOCH))
@@ -170,6 +177,19 @@ fn a_route_that_another_spoils_is_not_in_force() {
     let told = scene.told();
     assert_eq!(summary(&told[0])[0], "Accepted True Accepted");
     assert_eq!(summary(&told[0])[2], "Programmed False Invalid", "all requests are answered with 500");
+}
+
+#[test]
+fn a_route_of_what_a_gateway_has_no_room_for_is_not_in_force() {
+    let scene = Scene::new(&json!([parent("payment")]), &rule(&high()), &json!([]));
+    let of = |name| {
+        let object = ObjectRef::namespaced("ServiceImport", "secure", name);
+        Problem::error(object, Reason::TooLarge, "the config of its gateway is full")
+    };
+    for (name, expected) in [("payment", "Programmed False Invalid"), ("other", "Programmed True Programmed")] {
+        let patch = scene.patch_with(&[of(name)], &Delivery::default()).unwrap();
+        assert_eq!(summary(&patch.body["status"]["parents"][0])[2], expected, "{name}");
+    }
 }
 
 #[test]

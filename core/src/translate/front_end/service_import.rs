@@ -9,7 +9,7 @@ use super::http_match::wire_match;
 use super::{Deed, FrontEnd, FrontRule};
 use crate::api::{GROUP, HttpRule, NoMatchStatus, ServiceImport};
 use crate::problem::{ObjectRef, Problem, Reason};
-use crate::snapshot::{Age, Key, Unreadable};
+use crate::snapshot::{Age, Key, Unreadable, is_from_elsewhere};
 use crate::translate::Origin;
 
 impl<'s> FrontEnd<'s> {
@@ -70,7 +70,7 @@ impl<'s> FrontEnd<'s> {
             fields: &ServiceImport::FIELDS,
             namespace,
             name,
-            serves: Serves::Service,
+            serves: if is_from_elsewhere(key) { Serves::View } else { Serves::Service },
             hostnames: &[],
             ports: None,
             certificates: Vec::new(),

@@ -97,3 +97,17 @@ fn a_service_of_more_ports_than_an_export_may_have_is_not_exported() {
         assert_eq!(reasons, Vec::from_iter((!exported).then_some(Reason::TooLarge)), "{count} ports");
     }
 }
+
+#[test]
+fn an_import_that_leads_to_too_many_places_is_refused_before_any_is_made() {
+    for (rules, is_refused) in [(128, false), (129, true)] {
+        let timeout = |number| to_high(&format!("timeouts: {{request: {number}ms}}"));
+        let rules: Vec<_> = (1..=rules).map(timeout).collect();
+        let world = World::new(&[mk_export("c1", &mk_ports(101..=164)), mk_import("payment", &rules)]);
+        let told: Vec<_> = problems(&world).into_iter().map(|(reason, _, _)| reason).collect();
+        assert_eq!(told, Vec::from_iter(is_refused.then_some(Reason::TooLarge)), "{} rules", rules.len());
+        assert_eq!(world.payment().targets.is_empty(), is_refused);
+        let refused = mcwan_policy::check(&world.payment().wire);
+        assert_eq!(!refused.is_empty(), is_refused, "what the gateway is told answers 500: {refused:?}");
+    }
+}

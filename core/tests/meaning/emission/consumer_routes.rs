@@ -1,14 +1,16 @@
 //! Rules that routes of another namespace than the import's give, for clients there.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use mcwan_core::api::{DataPlane, RouteKind};
 use mcwan_core::emit::kubernetes::Provenance;
 use mcwan_core::emit::object::Kind;
+use mcwan_core::emit::plugin::Plugin;
 use mcwan_core::snapshot::change::InputKind;
 use mcwan_core::snapshot::{Key, Objects, input};
 use mcwan_core::translate::Import;
-use mcwan_policy::wire::NoMatch;
+use mcwan_policy::limits::IMPORT_HOSTNAMES;
+use mcwan_policy::wire::{NoMatch, UnknownHosts};
 use serde_json::{Value, json};
 
 use super::routes::{PARENT, mk_route, on, rules, verdicts};
@@ -258,6 +260,17 @@ fn consumers_call_an_import_by_the_hosts_that_users_chose() {
 }
 
 #[test]
+fn consumers_are_served_though_an_import_has_all_the_hosts_that_it_may_have() {
+    let hosts: Vec<_> = (0..IMPORT_HOSTNAMES).map(|number| format!("pay-{number}.example.com")).collect();
+    let hosts = format!("spec:\n  hostnames: [{}]\n", hosts.join(", "));
+    let own = mk_import("payment", &[on("/own")]).replace("spec:\n", &hosts);
+    let world = World::new(&[mk_ports(), own, mk_consumer("", &[on("/pay")]), mk_grant("HTTPRoute", IMPORT)]);
+    for import in [world.payment(), seen(&world).unwrap()] {
+        assert_eq!(mcwan_policy::check(&import.wire), [], "{}", import.key);
+    }
+}
+
+#[test]
 fn a_match_that_cannot_be_read_answers_500_to_consumers_alone() {
     let mut world = World::new(&[mk_ports(), mk_consumer("", &[on("/pay")]), mk_grant("HTTPRoute", IMPORT)]);
     let parent = json!({"group": "multicluster.x-k8s.io", "kind": "ServiceImport", "name": "payment", "namespace": "secure",
@@ -278,7 +291,16 @@ fn what_the_gateways_own_namespace_imports_has_its_hosts_first() {
     let world =
         World::new(&[mk_ports(), own.to_owned(), mk_consumer("", &[on("/pay")]), mk_grant("HTTPRoute", IMPORT)]);
     let keys: Vec<_> = world.translator.imports_of("shop").iter().map(|import| import.key.to_string()).collect();
-    assert_eq!(keys, ["shop/payment", "shop/payment.secure"], "`payment` is its own there");
+    assert_eq!(keys, ["shop/payment", "shop/payment.secure"]);
+    let imports = world.translator.imports_of("shop");
+    let imports: Vec<&Import> = imports.iter().map(|import| &***import).collect();
+    let plugin = Plugin::new(&imports, UnknownHosts::Refuse).unwrap();
+    let hosts = |import| plugin.table.claims(import).into_iter().map(|claim| (claim.host, claim.owner));
+    let [own, far] = [0, 1].map(|import| hosts(import).collect::<BTreeMap<_, _>>());
+    for host in ["payment", "payment-clusterset", "payment.shop"] {
+        assert_eq!((own[host], far.contains_key(host)), (Some(0), false), "{host} is its own there");
+    }
+    assert_eq!(far["payment.secure"], Some(1));
 }
 
 #[test]

@@ -8,6 +8,11 @@ use super::world::{World, mk_export, mk_plain_export};
 /// `a` of namespace `b-c` and `a-b` of `c` join to the same name; the first is exported by the older. A rule of the second
 /// names this tier service.
 fn mk_world(backend: &str) -> World {
+    let [older, younger, import] = mk_documents(backend);
+    World::new(&[older, younger, import])
+}
+
+fn mk_documents(backend: &str) -> [String; 3] {
     let older = mk_plain_export()
         .replace("c1.secure.payment", "c1.b-c.a")
         .replace("namespace: secure, name: payment", "namespace: b-c, name: a")
@@ -19,7 +24,7 @@ fn mk_world(backend: &str) -> World {
         "apiVersion: mc-wan.l7mp.io/v1alpha1\nkind: ServiceImport\nmetadata: {{name: a-b, namespace: c}}\n\
          spec: {{http: {{rules: [{{backendRefs: [{{name: {backend}, namespace: mc-wan}}]}}]}}}}\n"
     );
-    World::new(&[older, younger, import])
+    [older, younger, import]
 }
 
 fn import(world: &World) -> &Import {
@@ -49,5 +54,15 @@ fn a_rule_may_name_a_tier_service_as_it_was_called() {
         let targets: Vec<_> = import(&world).targets.iter().map(|target| target.destination.clone()).collect();
         let expected = Vec::from_iter(resolves.then(|| Destination::Tier { name: "high".to_owned(), cluster: None }));
         assert_eq!(targets, expected, "{message}");
+    }
+}
+
+#[test]
+fn a_rule_keeps_its_tier_service_though_who_had_the_joined_name_is_gone() {
+    for name in [hashed(20), hashed(8), "a-b-c-high".to_owned()] {
+        let [_, younger, of_rule] = mk_documents(&name);
+        let world = World::new(&[younger, of_rule]);
+        assert_eq!(import(&world).tiers[0].service, "a-b-c-high");
+        assert_eq!(import(&world).targets.len(), 1, "{name}");
     }
 }

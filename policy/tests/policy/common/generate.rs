@@ -76,7 +76,7 @@ fn sound_import(namespace: &'static str, name: &'static str) -> impl Strategy<Va
     const NO_MATCH: &[NoMatch] =
         &[NoMatch::Forbidden, NoMatch::NotFound, NoMatch::TooManyRequests, NoMatch::ServiceUnavailable];
     let rules = prop_oneof![4 => vec(rule::rule(), 1..6), 1 => vec(rule::rule(), 0..20)];
-    let serves = prop_oneof![4 => Just(Serves::Service), 1 => Just(Serves::Hosts)];
+    let serves = prop_oneof![4 => Just(Serves::Service), 1 => Just(Serves::View), 1 => Just(Serves::Hosts)];
     let parts = (serves, subsequence(HOSTNAMES, 0..3), select(NO_MATCH), rules);
     parts.prop_map(move |(serves, hostnames, no_match, rules)| Import {
         namespace: namespace.to_owned(),

@@ -151,7 +151,7 @@ fn an_import_over_a_bound_breaks_alone() {
     let values = |count: usize| -> Vec<_> {
         (0..count).map(|n| json!({"name": format!("n{n}"), "value": {"exact": "1"}})).collect()
     };
-    let hosts: Vec<_> = (0..=limits::IMPORT_HOSTNAMES).map(|n| format!("h{n}.example.com")).collect();
+    let hosts: Vec<_> = (0..=limits::WIRE_HOSTNAMES).map(|n| format!("h{n}.example.com")).collect();
     let long_path = format!("/{}", "a".repeat(limits::PATH_BYTES));
     for (what, broken) in [
         ("rules", with(with_match(prefix("/")), "rules", json!(vec![json!({}); limits::IMPORT_RULES + 1]))),

@@ -107,7 +107,7 @@ fn forward(import: &Import, at: RuleMatch, request: &Asked, target: u32, path: O
         import: key(import),
         matched: at,
         authority: match import.serves {
-            Serves::Service => format!("{}.{}.svc.cluster.local", import.name, import.namespace),
+            Serves::Service | Serves::View => format!("{}.{}.svc.cluster.local", import.name, import.namespace),
             Serves::Hosts => String::new(),
         },
         steering: format!("{}.{}", target.name, target.digest),

@@ -62,18 +62,18 @@ pub(crate) fn hosts_of(import: &Import) -> Vec<String> {
     if import.serves == Serves::Hosts {
         return hosts;
     }
-    for name in bare_names(import) {
+    for name in [import.name.clone(), format!("{}-clusterset", import.name)] {
         hosts.push(format!("{name}.{namespace}"));
         hosts.push(format!("{name}.{namespace}.svc"));
         hosts.push(format!("{name}.{namespace}.svc.cluster.local"));
-        hosts.push(name);
     }
+    hosts.extend(bare_names(import));
     hosts.push(format!("{}.{namespace}.svc.clusterset.local", import.name));
     hosts
 }
 
 fn bare_names(import: &Import) -> Vec<String> {
-    if import.serves == Serves::Hosts {
+    if import.serves != Serves::Service {
         return Vec::new();
     }
     vec![import.name.clone(), format!("{}-clusterset", import.name)]
