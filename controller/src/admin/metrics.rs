@@ -61,7 +61,11 @@ impl Default for Metrics {
         );
         Self {
             reconcile_duration,
-            reconcile_errors: registered(all, "reconcile_errors", "Attempts to bring an object to what is wanted that failed"),
+            reconcile_errors: registered(
+                all,
+                "reconcile_errors",
+                "Attempts to bring an object to what is wanted that failed",
+            ),
             objects_applied: registered(all, "objects_applied", "Objects that were written"),
             objects_pruned: registered(all, "objects_pruned", "Objects that were deleted"),
             imports: registered(all, "imports", "Imports by the status of their conditions"),

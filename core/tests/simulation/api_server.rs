@@ -154,6 +154,11 @@ impl ApiServer {
         told
     }
 
+    /// The version of what was written or deleted last.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
     /// Somebody deletes an object; what it owns is garbage by then.
     pub(crate) fn remove(&mut self, kind: Watched, key: &Key) -> bool {
         let Some(gone) = self.objects.get_mut(&kind).and_then(|objects| objects.remove(key)) else { return false };

@@ -37,7 +37,7 @@ pub(crate) struct Check {
     are_routes_due: bool,
     /// The filter in the API server, by namespace.
     live: BTreeMap<Arc<str>, Live>,
-    /// Which version of each import filters carry, by namespace and the filter's version.
+    /// Which version of each import filters carry, by namespace and the filter's version; where one was deleted, none.
     carried: BTreeMap<(Arc<str>, u64), BTreeMap<Key, usize>>,
     /// The version of each import that has held everywhere, or a later one has.
     held: BTreeMap<Key, usize>,
@@ -164,10 +164,11 @@ impl Check {
         self.are_routes_due |= matches!(kind, Kind::HttpRoute | Kind::WasmPlugin);
     }
 
-    /// A filter was written, or deleted. One that is deposed tells again what was told before.
+    /// A filter was written, or deleted, in this version. One that is deposed tells again what was told
+    /// before.
     pub(crate) fn written(
         &mut self,
-        namespace: &Arc<str>,
+        (namespace, version): (&Arc<str>, u64),
         plugin: Option<&Plugin>,
         told: &Told,
         (leads, at): (bool, Moment),
@@ -193,9 +194,7 @@ impl Check {
             carried.insert(key.clone(), now);
         }
         *known = Live { imports, carried: carried.clone(), is_last_word: !leads };
-        if let Some(plugin) = plugin {
-            self.carried.insert((Arc::clone(namespace), plugin.version), carried);
-        }
+        self.carried.insert((Arc::clone(namespace), version), carried);
     }
 
     /// The filter in the API server must carry an import as it is wanted.

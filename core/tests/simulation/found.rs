@@ -9,7 +9,7 @@ use mcwan_core::emit::object::Kind;
 
 use crate::replica::Lack;
 use crate::runs::{run, tell};
-use crate::script::{Backend, ExportWish, Extra, ImportWish, Pace, PolicyWish, RuleWish, Script, Side, Step};
+use crate::script::{Backend, ExportWish, Extra, ImportWish, Module, Pace, PolicyWish, RuleWish, Script, Side, Step};
 
 const SECOND: Duration = Duration::from_secs(1);
 const SOON: Duration = Duration::from_millis(600);
@@ -213,4 +213,17 @@ fn istiod_is_heard_of_a_route_that_is_there() {
         (Duration::from_millis(1_093), import(1, &[rule(1, Backend::Tier(0), Extra::Nothing)])),
     ];
     holds(Pace::Smooth, &steps);
+}
+
+/// A filter that goes before all gateways have it leaves them one after the other, and comes so again, long after its kind is
+/// back.
+#[test]
+fn a_filter_that_went_is_looked_for_once_every_gateway_has_it_again() {
+    let steps = [
+        (Duration::ZERO, export(0)),
+        (Duration::from_millis(4_900), Step::Undefine(Kind::WasmPlugin, 21 * SECOND)),
+        (2 * SECOND, Step::Module(Module::Unsound)),
+        (108 * SECOND, Step::Outage(9 * SECOND)),
+    ];
+    holds(Pace::Kept, &steps);
 }

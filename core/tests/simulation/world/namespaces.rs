@@ -70,7 +70,7 @@ impl World {
                 if is_last || self.rng.bool() {
                     self.remove(kind, &key);
                     if kind == Watched::Emitted(Kind::WasmPlugin) {
-                        self.check.written(&key.namespace, None, &self.told, (true, self.now));
+                        self.check.written((&key.namespace, self.api.version()), None, &self.told, (true, self.now));
                     }
                 }
             }

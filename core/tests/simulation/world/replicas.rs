@@ -347,7 +347,8 @@ impl World {
         if let Some(plugin) = plugin.as_ref().filter(|_| leads) {
             self.check.must_keep_routed(namespace, plugin, &self.told, || all_addresses(&self.api, namespace));
         }
-        self.check.written(namespace, plugin.as_ref(), &self.told, (leads, self.now));
+        let version = plugin.as_ref().map_or_else(|| self.api.version(), |plugin| plugin.version);
+        self.check.written((namespace, version), plugin.as_ref(), &self.told, (leads, self.now));
     }
 }
 

@@ -234,7 +234,7 @@ impl World {
         for key in keys {
             self.remove(watched, &key);
             if kind == Kind::WasmPlugin {
-                self.check.written(&key.namespace, None, &self.told, (true, self.now));
+                self.check.written((&key.namespace, self.api.version()), None, &self.told, (true, self.now));
             }
         }
     }
