@@ -4,7 +4,7 @@ mod health;
 mod metrics;
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -45,7 +45,14 @@ impl Admin {
             .route("/readyz", get(readyz))
             .route("/metrics", get(serve_metrics))
             .with_state(Shared { health, metrics });
-        Ok(Self { listener: TcpListener::bind(address).await?, router })
+        let listener = match TcpListener::bind(address).await {
+            // Where the kernel has no IPv6, every address is one of IPv4.
+            Err(_) if address.ip() == Ipv6Addr::UNSPECIFIED => {
+                TcpListener::bind((Ipv4Addr::UNSPECIFIED, address.port())).await?
+            }
+            listener => listener?,
+        };
+        Ok(Self { listener, router })
     }
 
     /// The address, with the port that the system chose where it was asked to.

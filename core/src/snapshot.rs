@@ -97,6 +97,8 @@ pub struct Unreadable {
     pub metadata: ObjectMeta,
     /// Its conditions.
     pub conditions: Vec<Condition>,
+    /// The hosts of a `ServiceImport`, which it keeps: what is wrong with it must not leave them to another's rules.
+    pub hostnames: Vec<String>,
     /// What is wrong with it.
     pub error: String,
 }

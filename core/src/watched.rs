@@ -166,6 +166,8 @@ impl Watched {
             | Self::Emitted(Kind::WasmPlugin | Kind::TrafficExtension | Kind::ExportedEndpoints | Kind::ConfigMap) => {
                 20
             }
+            // Of 1.5 MB, which is what etcd takes, each.
+            Self::ServiceImport | Self::Emitted(Kind::ExportedService | Kind::WanCluster) => 50,
             _ => 500,
         }
     }

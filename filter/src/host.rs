@@ -20,6 +20,8 @@ pub(crate) struct HostError(u32);
 impl HostError {
     /// What was asked for does not exist (ABI: `NOT_FOUND`).
     const NOT_FOUND: Self = Self(1);
+    /// It cannot be what was asked for: no cluster has such a name (ABI: `BAD_ARGUMENT`).
+    pub(crate) const BAD_ARGUMENT: Self = Self(2);
     /// The host's answer is not in the form that the ABI says (ABI: `PARSE_FAILURE`).
     const PARSE_FAILURE: Self = Self(4);
 }

@@ -4,6 +4,7 @@ use crate::arena::Arena;
 use crate::hash::Hash;
 use crate::host::{HostKind, HostPattern, StandardHost};
 use crate::index::Index;
+use crate::limits;
 use crate::store::{Import, Store};
 
 /// Which import has which host. Imports are numbered in the order of age; of several that claim a host
@@ -64,6 +65,10 @@ impl HostIndex {
 
     /// The number of the import that has a host: exact before wildcard, the longest wildcard first.
     pub(crate) fn find(&self, host: &str, imports: &Store) -> Option<u32> {
+        if host.len() > limits::HOST_BYTES {
+            // Nobody can have it, and each of its dots would cost a look at all that follows.
+            return None;
+        }
         let standard = StandardHost::parse(host).and_then(|host| self.standard(host, imports));
         let exact = self.hostname(&HostKind::Exact(host)).into_iter().chain(standard).min();
         exact.or_else(|| {

@@ -11,6 +11,7 @@ use crate::host_index::HostIndex;
 use crate::import::Compiled;
 use crate::path::RequestPath;
 use crate::path_index::{Found, PathIndex};
+use crate::pattern::latin1;
 use crate::pattern_pool::PatternPool;
 use crate::query::Query;
 use crate::request::Request;
@@ -80,7 +81,7 @@ impl Imports {
             }
         }
         let over = |count: u32, bound: usize| usize::try_from(count).is_ok_and(|count| count > bound);
-        if over(self.store.len(), limits::IMPORTS) {
+        if over(self.store.kept(), limits::IMPORTS) {
             return Err(Refusal::Imports);
         }
         if over(self.store.rules(), limits::RULES) {
@@ -139,8 +140,9 @@ impl Imports {
         if found.is_some() {
             return Ok(found);
         }
+        let text = latin1(path.path);
         for (pattern, alternative) in import.by_regex() {
-            if pattern.matches(path.path) && alternative.mismatch(request, &query)?.is_none() {
+            if pattern.matches_text(&text) && alternative.mismatch(request, &query)?.is_none() {
                 return Ok(Some(Found { alternative, prefix: 0 }));
             }
         }

@@ -52,8 +52,9 @@ pub const PATTERN_BYTES: usize = 1_024;
 /// Bytes that one compiled regular expression may take; also a bound on the time that it needs for a byte.
 /// What is over it does not compile.
 pub const PATTERN_COMPILED_BYTES: usize = 256 << 10;
-/// Bytes that the regular expressions of a configuration may take together, once compiled: so much of a gateway's memory, and
-/// of the controller's, which compiles them to see what is wrong with them.
+/// Bytes that the regular expressions of a configuration may take together, once compiled, each counted by the next power of
+/// two from 8 KiB on: so much of a gateway's memory, and of the controller's, which compiles them to see what is wrong with
+/// them.
 pub const PATTERNS_COMPILED_BYTES: usize = 32 << 20;
 /// Bytes of a path in a match, a rewrite or a redirect.
 pub const PATH_BYTES: usize = 1_024;

@@ -8,10 +8,9 @@ use regex_lite::{Regex, RegexBuilder};
 
 use crate::limits;
 
-/// The sizes that compiled patterns are counted by, in bytes: as many of the least as a configuration has patterns take what
-/// all may take together.
-const SIZES: [usize; 3] =
-    [limits::PATTERNS_COMPILED_BYTES / limits::PATTERNS, 32 << 10, limits::PATTERN_COMPILED_BYTES];
+/// The least size that a compiled pattern is counted by, in bytes: as many as a configuration may have take all that they may
+/// take together.
+const LEAST: usize = limits::PATTERNS_COMPILED_BYTES / limits::PATTERNS;
 
 /// A regular expression that must match a whole value (Envoy's `RegexMatcher`). As in Envoy, each byte is
 /// a character (Latin-1), so that a value need not be UTF-8, and `.` takes one byte of those of an `é`.
@@ -37,30 +36,35 @@ pub enum PatternError {
 }
 
 impl Pattern {
-    /// Compiles a pattern of at most [`limits::PATTERN_BYTES`], which the caller checks. Gives the bytes that it may take at
-    /// most, too: one of [`SIZES`].
+    /// Compiles a pattern of at most [`limits::PATTERN_BYTES`], which the caller checks. Gives the bytes that it is
+    /// counted by, too: what it takes is known only by what it does not exceed, which is tried in powers of two.
     pub(crate) fn new(pattern: &str) -> Result<(Self, usize), PatternError> {
-        dialect::check(pattern).map_err(|(at, what)| PatternError::Dialect {
-            pattern: pattern.to_owned(),
-            at,
-            what,
-        })?;
-        let mut builder = RegexBuilder::new(&format!("^(?:{})$", latin1(pattern.as_bytes())));
-        let mut compile = |size: usize| builder.size_limit(size).build().map(|regex| (Self(regex), size));
-        // What it takes is known only by what it does not exceed.
-        let [small, middle, most] = SIZES;
-        let compiled = compile(small).or_else(|_| compile(middle)).or_else(|_| compile(most));
-        compiled.map_err(|error| PatternError::Compile(pattern.to_owned(), error.to_string()))
+        let refused = |(at, what)| PatternError::Dialect { pattern: pattern.to_owned(), at, what };
+        let plain = dialect::without_captures(pattern).map_err(refused)?;
+        let mut builder = RegexBuilder::new(&format!("^(?:{})$", latin1(plain.as_bytes())));
+        let mut size = LEAST;
+        loop {
+            match builder.size_limit(size).build() {
+                Ok(regex) => return Ok((Self(regex), size)),
+                Err(_) if size < limits::PATTERN_COMPILED_BYTES => size *= 2,
+                Err(error) => return Err(PatternError::Compile(pattern.to_owned(), error.to_string())),
+            }
+        }
     }
 
     /// Whether the pattern matches the whole value.
     pub(crate) fn matches(&self, value: &[u8]) -> bool {
-        self.0.is_match(&latin1(value))
+        self.matches_text(&latin1(value))
+    }
+
+    /// The same of what is [`latin1`] already.
+    pub(crate) fn matches_text(&self, value: &str) -> bool {
+        self.0.is_match(value)
     }
 }
 
 /// Bytes as characters of the same numbers.
-fn latin1(bytes: &[u8]) -> Cow<'_, str> {
+pub(crate) fn latin1(bytes: &[u8]) -> Cow<'_, str> {
     match str::from_utf8(bytes) {
         Ok(text) if text.is_ascii() => Cow::Borrowed(text),
         _ => bytes.iter().copied().map(char::from).collect(),
@@ -87,6 +91,19 @@ mod tests {
         for (pattern, value, matches) in rows {
             assert_eq!(Pattern::new(pattern).unwrap().0.matches(value.as_bytes()), matches, "{pattern:?} on {value:?}");
         }
+    }
+
+    #[test]
+    fn groups_capture_nothing() {
+        for (pattern, plain) in [
+            ("a(b)(?P<c>d)(?<e>(f))", "a(?:b)(?:d)(?:(?:f))"),
+            (r"\((?:a)[(](?i)(?i:b)", r"\((?:a)[(](?i)(?i:b)"),
+            ("é(é)", "é(?:é)"),
+        ] {
+            assert_eq!(dialect::without_captures(pattern).as_deref(), Ok(plain));
+        }
+        let many = format!("/(?:{}){{5}}", "()".repeat(500));
+        assert!(Pattern::new(&many).unwrap().1 < limits::PATTERN_COMPILED_BYTES, "they take nothing");
     }
 
     #[test]
@@ -124,6 +141,7 @@ mod tests {
             "(?i)é",
             r"(?i)\xe9",
             "(?x) a",
+            "(?P<a>b)(?<a>c)",
             "(?=a)",
             r"\pL",
             r"\Qa\E",

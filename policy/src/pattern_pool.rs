@@ -24,13 +24,13 @@ impl PatternPool {
             return Ok(Arc::clone(pattern));
         }
         Part::length("the regular expression", text, limits::PATTERN_BYTES)?;
-        self.is_over = self.is_over || self.patterns.len() >= limits::PATTERNS;
         if self.is_over {
-            return Err(self.refuse());
+            return Err(Part::Patterns);
         }
         let (pattern, bytes) = Pattern::new(text)?;
-        if self.bytes + bytes > limits::PATTERNS_COMPILED_BYTES {
-            return Err(self.refuse());
+        self.is_over = self.patterns.len() >= limits::PATTERNS || self.bytes + bytes > limits::PATTERNS_COMPILED_BYTES;
+        if self.is_over {
+            return Err(Part::Patterns);
         }
         let pattern = Arc::new(pattern);
         self.bytes += bytes;
@@ -58,11 +58,6 @@ impl PatternPool {
             }
         }
     }
-
-    fn refuse(&mut self) -> Part {
-        self.is_over = true;
-        Part::Patterns
-    }
 }
 
 #[cfg(test)]
@@ -72,8 +67,8 @@ mod tests {
     #[test]
     fn patterns_are_compiled_as_long_as_there_is_room() {
         let mut pool = PatternPool::default();
-        // Each takes more than 32 KiB, and so counts as the most that one may take.
-        let large = |number: usize| format!("[ac]{{999}}[ac]{{999}}{number}");
+        // Each takes more than half of what one may take, and counts as all of that.
+        let large = |number: usize| format!("[ac]{{999}}[ac]{{999}}[ac]{{999}}{number}");
         let room = limits::PATTERNS_COMPILED_BYTES / limits::PATTERN_COMPILED_BYTES;
         for number in 0..room {
             pool.get(&large(number)).unwrap();
@@ -92,6 +87,7 @@ mod tests {
         }
         other.get("/items/[0-9a-f]{8}-0").unwrap();
         assert!(pool.has_room_for(&other), "an equal one");
+        assert!(pool.get("(").is_err() && !pool.is_over(), "what is no pattern takes no room");
         other.get("new").unwrap();
         assert!(!pool.has_room_for(&other));
         assert!(pool.get("new").is_err() && pool.is_over());

@@ -135,6 +135,11 @@ impl Store {
         self.imports.len()
     }
 
+    /// How many imports there are.
+    pub(crate) fn kept(&self) -> u32 {
+        self.kept
+    }
+
     /// How many rules they have together.
     pub(crate) fn rules(&self) -> u32 {
         self.rules.len()

@@ -78,33 +78,43 @@ pub(super) async fn from_text(text: &str) -> anyhow::Result<Config> {
     of_kubeconfig(kubeconfig, None).await
 }
 
-/// What several files say together, of which each thing's first holds, as kubectl has it; none, where none is there.
+/// What several files say together, of which each thing's first holds, as kubectl has it; none, where none is there, or nothing in
+/// them.
 fn merged(files: impl IntoIterator<Item = PathBuf>) -> Result<Option<Kubeconfig>, KubeconfigError> {
     let mut merged: Option<Kubeconfig> = None;
-    for file in files.into_iter().filter(|file| file.exists()) {
+    // One that cannot be looked for is an error, too.
+    for file in files.into_iter().filter(|file| file.try_exists().unwrap_or(true)) {
         let next = Kubeconfig::read_from(file)?;
         merged = Some(match merged {
             Some(before) => before.merge(next)?,
             None => next,
         });
     }
-    Ok(merged)
+    let is_empty =
+        |merged: &Kubeconfig| merged.clusters.is_empty() && merged.contexts.is_empty() && merged.auth_infos.is_empty();
+    Ok(merged.filter(|merged| !is_empty(merged)))
 }
 
 async fn of_kubeconfig(kubeconfig: Kubeconfig, context: Option<&str>) -> anyhow::Result<Config> {
-    let proxies =
-        kubeconfig.clusters.iter().filter_map(|named| named.cluster.as_ref()?.proxy_url.as_ref()?.parse().ok());
-    let proxies: Vec<Uri> = proxies.collect();
+    let has_own_proxy = has_own_proxy(&kubeconfig, context);
     let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
-    let mut config =
-        Config::from_custom_kubeconfig(kubeconfig, &options).await.context("the kubeconfig cannot be used")?;
+    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
+    let mut config = config.context("the kubeconfig cannot be used")?;
     // kube takes the proxy of the environment for every server.
-    if config.proxy_url.as_ref().is_some_and(|proxy| !proxies.contains(proxy))
-        && !is_proxied(&config.cluster_url, &Matcher::from_env())
-    {
+    if !has_own_proxy && !is_proxied(&config.cluster_url, &Matcher::from_env()) {
         config.proxy_url = None;
     }
     Ok(with_bounds(config))
+}
+
+/// Whether the kubeconfig itself says through which proxy the cluster of a context is asked.
+fn has_own_proxy(kubeconfig: &Kubeconfig, context: Option<&str>) -> bool {
+    let name = context.or(kubeconfig.current_context.as_deref());
+    let context = kubeconfig.contexts.iter().find(|named| Some(&*named.name) == name);
+    let cluster = context.and_then(|named| named.context.as_ref()).map(|context| &*context.cluster);
+    let cluster = kubeconfig.clusters.iter().find(|named| Some(&*named.name) == cluster);
+    let proxy = cluster.and_then(|named| named.cluster.as_ref()?.proxy_url.as_deref());
+    proxy.is_some_and(|proxy| !proxy.is_empty())
 }
 
 /// Whether a server is asked through the proxy of the environment: not one that `NO_PROXY` names, nor one of this machine.
@@ -172,8 +182,22 @@ mod tests {
         assert!(merged([missing.clone()]).unwrap().is_none());
         let found = merged([missing.clone(), good.clone()]).unwrap().unwrap();
         assert_eq!(found.current_context.as_deref(), Some("x"));
+        let empty = folder.path().join("empty");
+        fs::write(&empty, "").unwrap();
+        assert!(merged([empty]).unwrap().is_none(), "as KUBECONFIG=/dev/null");
         merged([good, broken.clone()]).unwrap_err();
         merged([missing, broken]).unwrap_err();
+    }
+
+    #[test]
+    fn a_proxy_is_that_of_the_cluster_that_is_asked() {
+        let clusters = "{name: d, cluster: {server: 'https://d', proxy-url: 'http://proxy:3128'}}";
+        let text = mk_kubeconfig(&format!("{SERVER}, {clusters}"), TOKEN);
+        let mut kubeconfig = Kubeconfig::from_yaml(&text).unwrap();
+        assert!(!has_own_proxy(&kubeconfig, None), "another cluster has one");
+        kubeconfig.contexts[0].context.as_mut().unwrap().cluster = "d".to_owned();
+        assert!(has_own_proxy(&kubeconfig, None) && has_own_proxy(&kubeconfig, Some("x")));
+        assert!(!has_own_proxy(&kubeconfig, Some("y")), "there is no such context");
     }
 
     #[test]

@@ -120,8 +120,8 @@ pub(super) struct Controller {
     /// tells of all others
     #[arg(long, env = "MCWAN_ACCESS_LOG", value_name = "PROVIDER", default_value_t)]
     access_log: AccessLog,
-    /// Where /livez, /readyz and /metrics are served
-    #[arg(long, env = "MCWAN_ADMIN_ADDRESS", value_name = "ADDRESS:PORT", default_value = "0.0.0.0:8080")]
+    /// Where /livez, /readyz and /metrics are served; [::] is every address, by IPv4 alone where there is no IPv6
+    #[arg(long, env = "MCWAN_ADMIN_ADDRESS", value_name = "ADDRESS:PORT", default_value = "[::]:8080")]
     admin_address: SocketAddr,
     /// The controller's own namespace
     #[arg(long, env = "POD_NAMESPACE", value_name = "NAME", default_value = SYSTEM_NAMESPACE)]

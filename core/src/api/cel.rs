@@ -3,8 +3,8 @@
 //! As far as rules of HTTP go, these are the slips that the CRD of `HTTPRoute` refuses, too. What a request is answered
 //! with 500 for, and a condition tells (an extension, a retry, an expression that cannot be read), is admitted. An API
 //! server estimates what a rule may cost from the bounds of the lists around it, here 10,000 rules of 64 matches: too
-//! dear are unique names of rules, what a backend's filters are to each other, and a lone `*` in a CORS filter; the
-//! controller tells these.
+//! dear are unique names of rules, of which `mcwan validate` warns, what a backend's filters are to each other, and a lone `*`
+//! in a CORS filter, which the controller tells.
 
 use serde_json::{Value, json};
 

@@ -99,7 +99,9 @@ pub fn service_import(import: &ServiceImport) -> Vec<Problem> {
     for (index, rule) in rules.enumerate() {
         let field = ServiceImport::FIELDS.rule(index);
         if let Some(name) = rule.name.as_deref().filter(|name| !names.insert(*name)) {
-            check.error(field.field("name"), Reason::Duplicate, format!("an earlier rule is named `{name}`"));
+            let message = format!("an earlier rule is named `{name}`: logs do not tell which one took a request");
+            let problem = Problem::warning(check.object.clone(), Reason::Duplicate, message);
+            check.problems.push(problem.at(field.field("name")));
         }
         http_rule::check(&mut check, &field, rule);
     }

@@ -117,10 +117,11 @@ impl Plugin {
     /// What is wrong with the imports that it was made of, as they share a gateway.
     pub fn problems(&self, imports: &[impl Borrow<Import>]) -> Vec<Problem> {
         let hint = format!(
-            "write fewer or shorter rules: the imports of a gateway have at most {} rules, {} different regular expressions, \
-             {} paths over the WAN that `sla` measures and, in Kubernetes, {} bytes",
+            "write fewer or shorter rules: the imports of a gateway have at most {} rules, {} different regular expressions \
+             that take at most {} MiB once compiled, {} paths over the WAN that `sla` measures and, in Kubernetes, {} bytes",
             limits::RULES,
             limits::PATTERNS,
+            limits::PATTERNS_COMPILED_BYTES >> 20,
             limits::PATHS,
             limits::WASM_PLUGIN_CONFIG_BYTES
         );

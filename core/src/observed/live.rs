@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::digest::Digest;
 use super::fields::without_additions;
+use crate::api::REGISTRY_NAMESPACE;
 use crate::emit::kubernetes::{CLUSTER_LABEL, IMPORT_LABEL, MANAGED_BY_LABEL, MANAGER, NAMESPACE_LABEL, live_revision};
 use crate::snapshot::Key;
 
@@ -118,9 +119,10 @@ fn import(object: &Value) -> Option<Key> {
     Some(Key::new(namespace, name))
 }
 
-/// The cluster that wrote an object of the registry.
+/// The cluster that wrote an object of the registry: none has an empty name, and one that does not say who wrote it is nobody's.
 pub fn registry_writer(object: &Value) -> Option<&str> {
-    label(object, CLUSTER_LABEL)
+    let is_there = || metadata(object, "namespace").is_some_and(|namespace| *namespace == REGISTRY_NAMESPACE);
+    label(object, CLUSTER_LABEL).or_else(|| is_there().then_some(""))
 }
 
 fn metadata<'a>(object: &'a Value, field: &str) -> Option<&'a Value> {
@@ -149,5 +151,27 @@ mod tests {
         let live = Live::of(&json!({"status": {"listeners": listeners}}));
         assert_eq!(live.unresolved, ["tls-a".into()].into());
         assert_eq!(Live::of(&json!({})).unresolved, [].into(), "of no Gateway");
+    }
+
+    #[test]
+    fn an_object_of_the_registry_is_that_of_the_cluster_that_it_names() {
+        let object = |namespace, cluster: Option<&str>| {
+            let mut object = json!({"metadata": {"namespace": namespace, "labels": {MANAGED_BY_LABEL: MANAGER}}});
+            if let Some(cluster) = cluster {
+                object["metadata"]["labels"][CLUSTER_LABEL] = cluster.into();
+            }
+            object
+        };
+        for (object, expected) in [
+            (object("mc-wan-registry", Some("c1")), Some("c1")),
+            (object("mc-wan-registry", None), Some("")),
+            (object("secure", None), None),
+        ] {
+            assert_eq!(registry_writer(&object), expected, "{object}");
+        }
+        let ours = Live { owner: Owner::Ours(Digest::of_desired(&json!({}))), ..Live::of(&json!({})) };
+        let is_ours = |writer| ours.clone().seen_from("c1", writer).is_ours();
+        assert!(is_ours(Some("c1")) && is_ours(None), "what is in no registry, its label alone tells");
+        assert!(!is_ours(Some("c2")) && !is_ours(Some("")), "another's, and nobody's");
     }
 }

@@ -184,7 +184,7 @@ impl Collected {
                 let ObjectRef { kind: _, namespace, name } = object.clone();
                 let metadata = ObjectMeta { namespace, name: Some(name), ..ObjectMeta::default() };
                 let error = faults.iter().map(|fault| fault.message.clone()).next().unwrap_or_default();
-                let unreadable = Unreadable { metadata, conditions: Vec::new(), error };
+                let unreadable = Unreadable { metadata, conditions: Vec::new(), hostnames: Vec::new(), error };
                 self.snapshot.put(Input::UnreadablePolicy(unreadable));
                 faults.into_iter().map(|fault| submariner::hinted(fault, &json)).collect()
             }

@@ -10,7 +10,7 @@ use super::change::{Input, InputKind};
 use super::{ClientService, Key, Unreadable, typed};
 use crate::api::{IMPORT_LABEL, Route, TIER_NAMESPACE, validate};
 use crate::kind;
-use crate::problem::{ObjectRef, Problem};
+use crate::problem::{ObjectRef, Problem, Severity};
 
 /// Reads an object. A `ServiceImport`, and a policy, that cannot be read is an input, too: what it should forbid must not
 /// be open.
@@ -71,7 +71,7 @@ fn sound<T: DeserializeOwned + kube_core::Resource>(
     validate: fn(&T) -> Vec<Problem>,
 ) -> Result<T, Box<Unreadable>> {
     let typed: T = typed(object)?;
-    match validate(&typed).into_iter().next() {
+    match validate(&typed).into_iter().find(|problem| problem.severity == Severity::Error) {
         None => Ok(typed),
         Some(Problem { field, message, .. }) => Err(unreadable(object, format!("{field}: {message}"))),
     }
@@ -95,6 +95,7 @@ fn unreadable(object: &Value, error: String) -> Box<Unreadable> {
     Box::new(Unreadable {
         metadata: part(object, "/metadata").unwrap_or_default(),
         conditions: part(object, "/status/conditions").unwrap_or_default(),
+        hostnames: part(object, "/spec/hostnames").unwrap_or_default(),
         error,
     })
 }

@@ -178,17 +178,16 @@ impl Import {
         import
     }
 
-    /// Refuses it where its rules lead to too many places: each is a rule of a route, on each port.
-    fn bound_routes(&mut self) {
-        let routes = self.targets.len().saturating_mul(self.ports.len());
-        if routes <= ROUTES {
+    /// Refuses it where it has too many hosts, or its rules lead to too many places: each is a rule of a route, on each port.
+    fn bound(&mut self) {
+        let (targets, ports, hosts) = (self.targets.len(), self.ports.len(), self.wire.hostnames.len());
+        let message = if hosts > limits::IMPORT_HOSTNAMES && !is_from_elsewhere(&self.key) {
+            format!("it has {hosts} hostnames, over the bound of {}", limits::IMPORT_HOSTNAMES)
+        } else if targets.saturating_mul(ports) > ROUTES {
+            format!("its rules lead to {targets} targets on each of {ports} ports: {ROUTES} may be had together")
+        } else {
             return;
-        }
-        let message = format!(
-            "its rules lead to {} different targets, on each of {} ports: {ROUTES} may be had together",
-            self.targets.len(),
-            self.ports.len()
-        );
+        };
         self.problems.push(Problem::error(self.object.clone(), Reason::TooLarge, message));
         self.wire = self.wire.too_large();
         self.targets.clear();
@@ -214,7 +213,7 @@ impl Import {
                 self.problems.push(problem);
             }
         }
-        self.bound_routes();
+        self.bound();
     }
 
     /// The name of one of its rules, where it has one. Rules of several objects may have the same.

@@ -61,7 +61,7 @@ pub(super) fn local(
     let refused: Vec<_> = named.map(|port| port.to_string()).collect();
     if !refused.is_empty() {
         let message = format!("not served: {}, as a service has at most {} ports", refused.join(", "), limits::PORTS);
-        problems.push(Problem::error(object.clone(), Reason::TooLarge, message));
+        problems.push(Problem::error(object.clone(), Reason::PortConflict, message));
     }
     ports
 }

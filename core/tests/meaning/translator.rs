@@ -383,3 +383,21 @@ fn an_input_of_each_kind_is_read() {
         "one that cannot be read is there all the same"
     );
 }
+
+#[test]
+fn an_import_that_cannot_be_read_keeps_its_hosts() {
+    let spec = json!({"hostnames": ["pay.example.com"], "http": {"rules": [{"matches": "all"}]}});
+    let mut snapshot = Snapshot::default();
+    let changes = happen(&mut snapshot, &Event::Put(InputKind::ServiceImport, mk("ServiceImport", "c", "a", &spec)));
+    let mut translator = mk_translator();
+    translator.update(&snapshot, &changes);
+    let import = translator.imports().get("c", "a").unwrap();
+    assert_eq!((&*import.wire.hostnames, import.wire.rules.len()), (&["pay.example.com".to_owned()][..], 0));
+}
+
+#[test]
+fn two_rules_of_one_name_hold() {
+    let spec = json!({"http": {"rules": [{"name": "twice"}, {"name": "twice"}]}});
+    let object = mk("ServiceImport", "c", "a", &spec);
+    assert!(matches!(input::read(InputKind::ServiceImport, &object), Ok(Input::ServiceImport(_))));
+}

@@ -6,7 +6,7 @@ use std::time::Duration;
 use mcwan_policy::sla::{Event, Judge, Judgement, Moment, PathId, PathName, Promise, Shown, Standing};
 use mcwan_policy::{HeaderLine, WanPath};
 
-use crate::host;
+use crate::host::{self, HostError};
 use crate::plugin::Plugin;
 
 /// The host that probes ask for: no gateway has it, so it is the gateway itself that answers.
@@ -132,8 +132,12 @@ impl Probes {
             path.due = (path.due + path.interval).max(now + path.interval / 2);
             match host::http_call(&target.envoy_cluster, &headers(), path.promise.timeout()) {
                 Ok(token) => self.under_way.push(Probe { token, path: place, sent: now }),
-                Err(_) => {
+                Err(HostError::BAD_ARGUMENT) => {
                     path.step(now, Event::Unsent);
+                }
+                // It ended before it began, as one does for which there is no healthy far gateway (Envoy, `AsyncClient::send`).
+                Err(_) => {
+                    path.step(now, Event::Missed);
                 }
             }
         }

@@ -17,8 +17,12 @@ enum Before {
     Repetition,
 }
 
-/// Finds the first byte from which on the two engines may differ, and says what stands there.
-pub(super) fn check(pattern: &str) -> Result<(), (usize, &'static str)> {
+/// The same expression with groups that capture nothing: nobody reads what they capture, and for each the engine would keep two
+/// words in each of its states.
+///
+/// # Errors
+/// The first byte from which on the two engines may differ, and what stands there.
+pub(super) fn without_captures(pattern: &str) -> Result<String, (usize, &'static str)> {
     let mut scan = Scan {
         pattern,
         at: 0,
@@ -27,6 +31,9 @@ pub(super) fn check(pattern: &str) -> Result<(), (usize, &'static str)> {
         groups: Vec::new(),
         folds: false,
         beyond_ascii: !pattern.is_ascii(),
+        names: Vec::new(),
+        plain: String::new(),
+        copied: 0,
     };
     while let Some(next) = scan.next() {
         let at = scan.at - next.len_utf8();
@@ -37,7 +44,10 @@ pub(super) fn check(pattern: &str) -> Result<(), (usize, &'static str)> {
             Err((0, "flag `i` beside a character beyond ASCII, of which RE2 folds some and mcwan none"))
         }
         Scan { groups, .. } if !groups.is_empty() => Err((pattern.len(), "a group without its `)`")),
-        _ => Ok(()),
+        Scan { mut plain, copied, .. } => {
+            plain.push_str(pattern.get(copied..).unwrap_or_default());
+            Ok(plain)
+        }
     }
 }
 
@@ -53,6 +63,11 @@ struct Scan<'p> {
     folds: bool,
     /// Whether a character beyond ASCII stands somewhere, or an escape of one.
     beyond_ascii: bool,
+    /// The names of groups.
+    names: Vec<String>,
+    /// The expression without captures, as far as it was copied.
+    plain: String,
+    copied: usize,
 }
 
 type Step = Result<(), &'static str>;
@@ -170,7 +185,10 @@ impl Scan<'_> {
 
     fn open(&mut self) -> Step {
         let outer = self.widest;
-        if self.skip("?") && !self.skip(":") {
+        let begin = self.at;
+        if !self.skip("?") {
+            self.forget(begin);
+        } else if !self.skip(":") {
             if self.skip("P<")
                 || (self.rest().starts_with('<') && !self.rest().starts_with("<=") && !self.rest().starts_with("<!"))
             {
@@ -181,7 +199,12 @@ impl Scan<'_> {
                 if !name.bytes().all(in_names) || !name.starts_with(|first: char| !first.is_ascii_digit()) {
                     return Err("a group's name that RE2 does not take");
                 }
+                if self.names.contains(&name) {
+                    return Err("a group's name that is there twice");
+                }
+                self.names.push(name);
                 self.at += length + 1;
+                self.forget(begin);
             } else {
                 let flags = self.rest().find(|flag| !matches!(flag, 'i' | 's' | 'm' | 'U' | '-')).unwrap_or_default();
                 self.folds |= self.rest().get(..flags).is_some_and(|flags| flags.contains('i'));
@@ -200,6 +223,13 @@ impl Scan<'_> {
         self.widest = 1;
         self.before = Before::Nothing;
         Ok(())
+    }
+
+    /// Copies all before the place where a group begins, and makes it capture nothing, whatever stands from there up to here.
+    fn forget(&mut self, begin: usize) {
+        self.plain.push_str(self.pattern.get(self.copied..begin).unwrap_or_default());
+        self.plain.push_str("?:");
+        self.copied = self.at;
     }
 
     fn close(&mut self) -> Step {

@@ -64,6 +64,8 @@ impl Judge {
     /// the whole hold.
     pub fn taking_over(promise: Promise, interval: Duration, now: Moment, standing: Standing) -> Self {
         let Standing { judgement, since, hold } = standing;
+        // Nobody has answered since then.
+        let (missed, answered) = if judgement == Judgement::NoAnswer { (IN_A_ROW, since.min(now)) } else { (0, now) };
         Self {
             promise,
             allowance: promise.loss.map(|loss| Allowance::new(loss, Floor::Three)),
@@ -71,9 +73,9 @@ impl Judge {
             answers: Answers::NONE,
             jitter: Jitter::NONE,
             outcomes: Outcomes::NONE,
-            missed: 0,
+            missed,
             unsent: 0,
-            answered: now,
+            answered,
             measured: None,
             judgement,
             since,

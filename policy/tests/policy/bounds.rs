@@ -169,7 +169,14 @@ fn a_budget_takes_what_a_config_takes() {
     let bare = |key: &str, count: usize| mk_import(key, &vec![Rule::default(); count]);
     let four = |count| ["secure/a", "secure/b", "secure/c", "secure/d"].map(|key| bare(key, count));
     let [a, b] = ["secure/a", "secure/b"];
+    // Each counts as all that one may take.
+    let large = |number: usize| mk_rule(&[on_regex(&format!("[ac]{{999}}[ac]{{999}}[ac]{{999}}{number}"))], &[]);
+    let large = |count: usize| mk_import(a, &(0..count).map(large).collect::<Vec<_>>());
+    let unreadable = mk_import(b, &[mk_rule(&[on_regex("(")], &[])]);
     let table = [
+        (vec![mk_patterned(a, 4_096, "r"), unreadable], Ok(()), "what is no expression takes no room"),
+        (vec![large(128)], Ok(()), "the most bytes of expressions"),
+        (vec![large(129)], Err(Excess::Alone), "one more of these"),
         (vec![mk_patterned(a, 4_096, "r")], Ok(()), "the most expressions"),
         (vec![mk_patterned(a, 4_097, "r")], Err(Excess::Alone), "one more"),
         (vec![mk_patterned(a, 4_096, "r"), mk_patterned(b, 4_096, "r")], Ok(()), "the same twice"),

@@ -1,7 +1,5 @@
 //! A cluster as it would be if files were applied.
 
-use std::mem;
-
 use anyhow::{Context, bail};
 use kube::Resource;
 use mcwan_core::api::RouteKind;
@@ -9,7 +7,7 @@ use mcwan_core::json::put;
 use mcwan_core::snapshot::change::{Input, InputKind};
 use mcwan_core::snapshot::{Key, Objects, Snapshot, input};
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::change::{By, Change};
 use crate::listing::Live;
@@ -136,14 +134,14 @@ fn manifest<T: Resource + Serialize>(object: &T, version: &T::DynamicType) -> an
 }
 
 /// Lays what a file says over what is live, as `kubectl apply` does: what was applied before and the file leaves out goes, what
-/// others or the API server filled in stays.
+/// others or the API server filled in stays. Lists are replaced, but for the defaults that the API server fills in.
 fn lay(live: &mut Value, applied: &Value, file: Value) {
     match (live, file) {
         (Value::Object(fields), Value::Object(mut file)) => {
-            fields.retain(|field, live| match applied.get(field) {
+            fields.retain(|field, _| match applied.get(field) {
                 None | Some(Value::Null) => true,
-                Some(Value::Object(_)) if live.is_object() => {
-                    // Others may have put something in it.
+                // kubectl keeps one there itself, so that it is never left out as a whole.
+                Some(_) if field == "annotations" => {
                     file.entry(field).or_insert_with(|| Map::new().into());
                     true
                 }
@@ -154,33 +152,48 @@ fn lay(live: &mut Value, applied: &Value, file: Value) {
                 lay(fields.entry(field).or_insert(Value::Null), applied, file);
             }
         }
-        (Value::Array(items), Value::Array(file)) => {
-            let live = mem::take(items);
-            let one = |(place, file)| match live.get(place).filter(|live| is_within(&file, live)) {
-                Some(live) => {
-                    let mut item = live.clone();
-                    lay(&mut item, applied.get(place).unwrap_or(&Value::Null), file);
-                    item
-                }
-                None => file,
-            };
-            *items = file.into_iter().enumerate().map(one).collect();
+        (live, mut file) => {
+            fill(&mut file, live);
+            *live = file;
         }
-        (live, file) => *live = file,
     }
 }
 
-/// Whether all that a file says is live: an API server fills in what an item of a list leaves out.
-fn is_within(file: &Value, live: &Value) -> bool {
+/// Gives what stands in lists the defaults that the API server has filled in at the same place.
+fn fill(file: &mut Value, live: &Value) {
     match (file, live) {
         (Value::Object(file), Value::Object(live)) => {
-            file.iter().all(|(field, file)| live.get(field).is_some_and(|live| is_within(file, live)))
+            for (field, live) in live {
+                let is_filled_in = is_default(field, live) || field == "targetPort" && file.get("port") == Some(live);
+                match file.get_mut(field) {
+                    Some(file) => fill(file, live),
+                    None if is_filled_in => {
+                        file.insert(field.clone(), live.clone());
+                    }
+                    None => {}
+                }
+            }
         }
-        (Value::Array(file), Value::Array(live)) => {
-            file.len() == live.len() && file.iter().zip(live).all(|(file, live)| is_within(file, live))
-        }
-        (file, live) => file == live,
+        (Value::Array(file), Value::Array(live)) => file.iter_mut().zip(live).for_each(|(file, live)| fill(file, live)),
+        _ => {}
     }
+}
+
+/// Whether a field of what stands in lists has the value that an API server gives it where nobody says one (Kubernetes,
+/// `ServicePort`; Gateway API, `HTTPRouteSpec` and `GRPCRouteSpec`).
+fn is_default(field: &str, value: &Value) -> bool {
+    let defaults: &[Value] = match field {
+        "group" => &[json!(""), json!("gateway.networking.k8s.io")],
+        "kind" => &[json!("Service"), json!("Gateway")],
+        "weight" => &[json!(1)],
+        "protocol" => &[json!("TCP")],
+        "type" => &[json!("Exact"), json!("PathPrefix")],
+        "value" => &[json!("/")],
+        "path" => &[json!({"type": "PathPrefix", "value": "/"})],
+        "matches" => &[json!([{"path": {"type": "PathPrefix", "value": "/"}}])],
+        _ => &[],
+    };
+    defaults.contains(value)
 }
 
 /// An object without what users do not write.
@@ -221,21 +234,42 @@ mod tests {
     #[test]
     fn what_kubectl_applied_before_and_a_file_leaves_out_goes() {
         let applied = json!({
-            "metadata": {"annotations": {"a": "1"}, "creationTimestamp": null},
-            "spec": {"list": [{"name": "x", "weight": 5}]},
+            "metadata": {"annotations": {"a": "1"}, "labels": {"a": "1"}, "creationTimestamp": null},
+            "spec": {"timeouts": {"request": "1s"}},
         });
-        let annotations = json!({"a": "1", "b": "2", LAST_APPLIED: applied.to_string()});
-        let live = |item| {
+        let live = |annotations, spec| {
             let metadata = json!({"annotations": annotations, "creationTimestamp": "2026-11-27T08:00:00Z"});
-            json!({"metadata": metadata, "spec": {"list": [item]}})
+            json!({"metadata": metadata, "spec": spec})
         };
-        let file = json!({"metadata": {}, "spec": {"list": [{"name": "x"}]}});
-        let merged = Merge::Fields.apply(Some(&live(json!({"name": "x", "weight": 5, "kind": "Y"}))), file.clone());
-        let mut expected = live(json!({"name": "x", "kind": "Y"}));
-        expected["metadata"]["annotations"].as_object_mut().unwrap().remove("a");
-        assert_eq!(merged, expected, "what others wrote and what the API server filled in stays");
-        let merged = Merge::Fields.apply(Some(&live(json!({"name": "y", "weight": 1}))), file);
-        assert_eq!(merged["spec"]["list"], json!([{"name": "x"}]), "another item");
+        let mut before = live(
+            json!({"a": "1", "b": "2", LAST_APPLIED: applied.to_string()}),
+            json!({"timeouts": {"request": "1s"}, "others": 1}),
+        );
+        before["metadata"]["labels"] = json!({"a": "1", "b": "2"});
+        let merged = Merge::Fields.apply(Some(&before), json!({"metadata": {}, "spec": {}}));
+        let annotations = json!({"b": "2", LAST_APPLIED: applied.to_string()});
+        assert_eq!(merged, live(annotations, json!({"others": 1})), "what others wrote stays");
+    }
+
+    #[test]
+    fn of_lists_only_defaults_are_kept() {
+        let route = |backend, rule: &Value| {
+            let mut rule = rule.clone();
+            put(&mut rule, "backendRefs", json!([backend]));
+            json!({"spec": {"rules": [rule]}})
+        };
+        let everything = json!({"matches": [{"path": {"type": "PathPrefix", "value": "/"}}]});
+        let live = route(json!({"name": "x", "group": "", "kind": "Service", "weight": 1}), &everything);
+        let file = route(json!({"name": "x"}), &json!({}));
+        assert_eq!(Merge::Fields.apply(Some(&live), file.clone()), live, "nobody wrote these");
+        let pay = json!({"matches": [{"path": {"type": "Exact", "value": "/pay"}}]});
+        for live in [route(json!({"name": "x", "weight": 5}), &json!({})), route(json!({"name": "x"}), &pay)] {
+            assert_eq!(Merge::Fields.apply(Some(&live), file.clone()), file, "somebody wrote {live}");
+        }
+        let grant = |to| json!({"spec": {"to": [to]}});
+        let live = grant(json!({"group": "", "kind": "Service", "name": "x"}));
+        let file = grant(json!({"group": "", "kind": "Service"}));
+        assert_eq!(Merge::Fields.apply(Some(&live), file.clone()), file, "a wider grant");
     }
 
     #[test]

@@ -44,11 +44,11 @@ impl Init {
             // Whoever listened may have gone; what is begun is brought to its end.
             let _ = writeln!(io::stdout(), "{} {}", manifest.object(), Word(&outcome));
             if let Applied::Left { to } = outcome {
-                writeln!(
+                let _ = writeln!(
                     anstream::stderr(),
                     "warning: {} is not as this mcwan knows it, and not ours to change: upgrade what {to} installed",
                     manifest.object()
-                )?;
+                );
             }
         }
         for kind in manifests.iter().filter(|manifest| manifest.defines_a_kind()) {

@@ -100,9 +100,10 @@ pub(super) fn listeners<'i>(
                 unserved.insert(port);
             }
         }
+        let reason = if unserved.len() < import.ports.len() { Reason::PortConflict } else { Reason::TooLarge };
         problems.extend(unserved.into_iter().map(|port| {
             let message = format!("no listener is left for port {port}: a Gateway has at most {LISTENERS}");
-            Problem::error(import.object.clone(), Reason::TooLarge, message)
+            Problem::error(import.object.clone(), reason, message)
         }));
     }
     listeners

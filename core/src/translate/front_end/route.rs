@@ -67,9 +67,10 @@ impl<'s> FrontEnd<'s> {
         if !is_there || !has_namespaces || !routes.any(counts) {
             return None;
         }
+        let kept = || snapshot.unreadable_imports.get(namespace, name).map(|unreadable| &*unreadable.hostnames);
         let nothing = Self::without_rules(key, namespace, name);
         let view = Self {
-            hostnames: written.map(|written| &*written.spec.hostnames).unwrap_or_default(),
+            hostnames: written.map(|written| &*written.spec.hostnames).or_else(kept).unwrap_or_default(),
             rules: Some(Vec::new()),
             is_direct: false,
             no_match: NoMatch::NotFound,

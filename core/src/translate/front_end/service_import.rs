@@ -50,10 +50,11 @@ impl<'s> FrontEnd<'s> {
     }
 
     /// A resource that cannot be read: everything is refused, for its rules may forbid what nobody knows.
-    pub(super) fn of_unreadable(key: &'s Key, unreadable: &Unreadable) -> Self {
+    pub(super) fn of_unreadable(key: &'s Key, unreadable: &'s Unreadable) -> Self {
         let nothing = Self::without_rules(key, &key.namespace, &key.name);
         let error = Problem::error(nothing.object.clone(), Reason::Unreadable, unreadable.error.as_str());
         Self {
+            hostnames: &unreadable.hostnames,
             rules: Some(Vec::new()),
             is_direct: false,
             age: Some(Age::of(&unreadable.metadata, 0)),

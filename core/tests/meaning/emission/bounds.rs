@@ -60,7 +60,9 @@ fn no_route_is_without_a_listener() {
     assert_eq!(attached, listeners, "every listener has a route, and every route a listener");
     let refused: Vec<_> = problems(&world);
     assert_eq!(refused.len(), 6, "{refused:?}");
-    assert!(refused.iter().all(|(reason, object, _)| *reason == Reason::TooLarge && object.ends_with("secure/other")));
+    assert!(
+        refused.iter().all(|(reason, object, _)| *reason == Reason::PortConflict && object.ends_with("secure/other"))
+    );
 }
 
 #[test]
@@ -74,7 +76,7 @@ fn a_local_service_of_many_ports_is_served_on_as_many_as_there_are_listeners() {
     let world = World::new(&[service, import]);
     assert_eq!(world.payment().ports.len(), 64);
     let [(reason, object, message)] = &problems(&world)[..] else { panic!("{:?}", problems(&world)) };
-    assert_eq!((*reason, object.as_str()), (Reason::TooLarge, "ServiceImport secure/payment"));
+    assert_eq!((*reason, object.as_str()), (Reason::PortConflict, "ServiceImport secure/payment"));
     assert!(message.contains("65"), "{message}");
 }
 

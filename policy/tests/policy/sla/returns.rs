@@ -162,6 +162,10 @@ fn after_down_at_least_as_long_as_that_was_at_most_two_minutes() {
         let seconds = path.until_in();
         assert!((expected..=expected + 1).contains(&seconds), "{message}: {seconds} s");
     }
+    let path = mk_usual().missed(200);
+    let judge = Judge::taking_over(mk_promise(), INTERVAL, path.now, path.judge.standing());
+    let seconds = Probed { judge, now: path.now }.until_in();
+    assert!((39..=41).contains(&seconds), "whoever probes then: {seconds} s");
     let mut path = mk_usual().missed(200);
     path.until_in();
     assert_eq!(path.missed(3).hold(), 20, "the next one is the doubled one");

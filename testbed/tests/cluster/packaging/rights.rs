@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
 use kube::Api;
 use kube::api::PostParams;
+use mcwan_core::emit::kubernetes::names::clusterset_service;
 use mcwan_testbed::cluster::{Crds, TestCluster};
 use mcwan_testbed::tools;
 use mcwan_testbed::wait::until;
@@ -148,9 +149,9 @@ async fn what_the_controller_has_not_made_it_may_not_write() -> Result<()> {
     let apply = "apply --server-side --force-conflicts --filename";
     let (plain, marked) = (file("plain", &service("new", "somebody"))?, file("marked", &service("new", "mcwan"))?);
     let taken = file("taken", &service("theirs", "mcwan"))?;
-    let slice = |name: &str, of: &str| {
+    let slice = |name: &str, import: &str, of: &str| {
         let labels = format!(
-            "{{app.kubernetes.io/managed-by: mcwan, mc-wan.l7mp.io/import: payment, kubernetes.io/service-name: {of}}}"
+            "{{app.kubernetes.io/managed-by: mcwan, mc-wan.l7mp.io/import: {import}, kubernetes.io/service-name: {of}}}"
         );
         let kind = "apiVersion: discovery.k8s.io/v1\nkind: EndpointSlice";
         file(
@@ -160,8 +161,12 @@ async fn what_the_controller_has_not_made_it_may_not_write() -> Result<()> {
             ),
         )
     };
-    let (told, leading) = (slice("told", "clusterset.mcwan")?, slice("leading", "theirs")?);
-    let own = slice("own", "payment-clusterset")?;
+    let (told, leading) = (slice("told", "payment", "clusterset.mcwan")?, slice("leading", "payment", "theirs")?);
+    let own = slice("own", "payment", "payment-clusterset")?;
+    // The beginning is another's name.
+    let long = "n".repeat(60);
+    let (own_long, alike) =
+        (slice("own-long", &long, &clusterset_service(&long))?, slice("alike", &long, &long[..41])?);
     let given = file("given", &service("ours", "somebody"))?;
     for (name, gateway) in [("egress", "mcwan-egress"), ("ingress", "mcwan-ingress")] {
         let labels =
@@ -193,7 +198,9 @@ async fn what_the_controller_has_not_made_it_may_not_write() -> Result<()> {
         ("delete service theirs".to_owned(), false, "deletes another's"),
         (format!("{apply} {told}"), true, "tells DNS of endpoints"),
         (format!("{apply} {own}"), true, "leads its own Service's clients to them"),
+        (format!("{apply} {own_long}"), true, "of a long name, too"),
         (format!("{apply} {leading}"), false, "leads to other endpoints"),
+        (format!("{apply} {alike}"), false, "leads to endpoints of a name like it"),
         (say_of("egress")?, true, "says something of an egress gateway's pod"),
         (say_of("ingress")?, false, "says something of another pod"),
     ] {
@@ -201,7 +208,9 @@ async fn what_the_controller_has_not_made_it_may_not_write() -> Result<()> {
         assert_eq!(done.is_ok(), expected, "{message}: {done:?}");
         if let Err(refusal) = done {
             let why = match message {
-                "leads to other endpoints" => "mcwan's controller leads no clients but those of its own Services",
+                "leads to other endpoints" | "leads to endpoints of a name like it" => {
+                    "mcwan's controller leads no clients but those of its own Services"
+                }
                 "says something of another pod" => "mcwan's controller says of the pods of its egress gateways",
                 _ => "mcwan's controller writes what has the label app.kubernetes.io/managed-by: mcwan",
             };

@@ -77,7 +77,9 @@ impl<'i> ImportHosts<'i> {
             let wire = &import.wire;
             let is_view = is_from_elsewhere(&import.key);
             let standard = is_view.then(|| standard_hosts(&wire.namespace, &wire.name));
-            let hosts = wire.hostnames.iter().cloned().chain(standard.into_iter().flatten());
+            // Bare names are for imports of the namespace itself.
+            let standard = standard.into_iter().flatten().filter(|host| host.contains('.'));
+            let hosts = wire.hostnames.iter().cloned().chain(standard);
             others.extend(hosts.map(|host| (host, import)));
         }
         Self { namespace, imports, others }
