@@ -167,7 +167,10 @@ impl Watched {
                 20
             }
             // Of 1.5 MB, which is what etcd takes, each.
-            Self::ServiceImport | Self::Emitted(Kind::ExportedService | Kind::WanCluster) => 50,
+            Self::ServiceImport
+            | Self::GrpcRoute
+            | Self::OpenshiftRoute
+            | Self::Emitted(Kind::HttpRoute | Kind::ExportedService | Kind::WanCluster) => 50,
             _ => 500,
         }
     }

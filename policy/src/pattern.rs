@@ -41,10 +41,12 @@ impl Pattern {
     pub(crate) fn new(pattern: &str) -> Result<(Self, usize), PatternError> {
         let refused = |(at, what)| PatternError::Dialect { pattern: pattern.to_owned(), at, what };
         let plain = dialect::without_captures(pattern).map_err(refused)?;
-        let mut builder = RegexBuilder::new(&format!("^(?:{})$", latin1(plain.as_bytes())));
+        // With its captures: RE2 keeps them, and must not be given more than it takes.
+        compile(pattern, limits::PATTERN_COMPILED_BYTES)
+            .map_err(|error| PatternError::Compile(pattern.to_owned(), error.to_string()))?;
         let mut size = LEAST;
         loop {
-            match builder.size_limit(size).build() {
+            match compile(&plain, size) {
                 Ok(regex) => return Ok((Self(regex), size)),
                 Err(_) if size < limits::PATTERN_COMPILED_BYTES => size *= 2,
                 Err(error) => return Err(PatternError::Compile(pattern.to_owned(), error.to_string())),
@@ -61,6 +63,11 @@ impl Pattern {
     pub(crate) fn matches_text(&self, value: &str) -> bool {
         self.0.is_match(value)
     }
+}
+
+/// Compiles what must match a whole value, if it takes at most so many bytes.
+fn compile(pattern: &str, most: usize) -> Result<Regex, regex_lite::Error> {
+    RegexBuilder::new(&format!("^(?:{})$", latin1(pattern.as_bytes()))).size_limit(most).build()
 }
 
 /// Bytes as characters of the same numbers.
@@ -104,6 +111,8 @@ mod tests {
         }
         let many = format!("/(?:{}){{5}}", "()".repeat(500));
         assert!(Pattern::new(&many).unwrap().1 < limits::PATTERN_COMPILED_BYTES, "they take nothing");
+        let deep = format!("{}a{}{{1000}}", "(".repeat(16), ")".repeat(16));
+        assert!(Pattern::new(&deep).is_err(), "RE2 keeps captures in each repetition");
     }
 
     #[test]
@@ -142,6 +151,7 @@ mod tests {
             r"(?i)\xe9",
             "(?x) a",
             "(?P<a>b)(?<a>c)",
+            "(?P<<a>b)",
             "(?=a)",
             r"\pL",
             r"\Qa\E",

@@ -84,16 +84,25 @@ const TOO_DEEP: &str = "it is nested more than 128 levels deep";
 
 /// Of an object that is nested deeper than `serde_json` reads, and an API server takes: which one it is.
 fn outline(text: &str) -> serde_json::Result<Value> {
-    let Outline { metadata, status } = serde_json::from_str(text)?;
+    let Outline { metadata, spec, status } = serde_json::from_str(text)?;
     let status: Option<Value> = status.and_then(|status| serde_json::from_str(status.get()).ok());
-    Ok(json!({"metadata": metadata, "spec": TOO_DEEP, "status": status}))
+    let hosts = spec.and_then(|spec| serde_json::from_str(spec.get()).ok()).and_then(|Hosts { hostnames }| hostnames);
+    let spec = hosts.map_or_else(|| TOO_DEEP.into(), |hostnames| json!({"hostnames": hostnames, "http": TOO_DEEP}));
+    Ok(json!({"metadata": metadata, "spec": spec, "status": status}))
 }
 
 /// All else is passed over, however deep it is.
 #[derive(Deserialize)]
 struct Outline {
     metadata: Identity,
+    spec: Option<Box<RawValue>>,
     status: Option<Box<RawValue>>,
+}
+
+/// The hosts of a `ServiceImport`, which it keeps.
+#[derive(Deserialize)]
+struct Hosts {
+    hostnames: Option<Vec<String>>,
 }
 
 /// The fields of an object's metadata that tell it from others.
@@ -121,7 +130,7 @@ mod tests {
         let retry = format!("{}1{}", r#"{"a":"#.repeat(depth), "}".repeat(depth));
         format!(
             r#"{{"metadata": {{"name": "{name}", "namespace": "secure", "resourceVersion": "7", "managedFields": {retry}}},
-                "spec": {{"http": {{"rules": [{{"retry": {retry}}}]}}}}, "status": {{"conditions": []}}}}"#
+                "spec": {{"hostnames": ["pay.example.com"], "http": {{"rules": [{{"retry": {retry}}}]}}}}, "status": {{"conditions": []}}}}"#
         )
     }
 
@@ -140,6 +149,7 @@ mod tests {
         assert_eq!((key, version), (Key::new("secure", "deep"), 7));
         let Some(Input::UnreadableImport(unreadable)) = input else { panic!("{input:?}") };
         assert!(unreadable.error.contains(TOO_DEEP), "{}", unreadable.error);
+        assert_eq!(unreadable.hostnames, ["pay.example.com"], "it keeps them");
         assert!(matches!(told(sound).2, Some(Input::ServiceImport(_))));
         let event = format!(r#"{{"type": "MODIFIED", "object": {}}}"#, import("deep", 126));
         let event: WatchEvent<Reading<false>> = serde_json::from_str(&event).unwrap();

@@ -119,10 +119,12 @@ fn import(object: &Value) -> Option<Key> {
     Some(Key::new(namespace, name))
 }
 
-/// The cluster that wrote an object of the registry: none has an empty name, and one that does not say who wrote it is nobody's.
+/// The cluster that wrote an object of the registry, which is called `CLUSTER` or `CLUSTER.NAMESPACE.NAME`: its label says so, and
+/// where somebody has taken that away its name.
 pub fn registry_writer(object: &Value) -> Option<&str> {
     let is_there = || metadata(object, "namespace").is_some_and(|namespace| *namespace == REGISTRY_NAMESPACE);
-    label(object, CLUSTER_LABEL).or_else(|| is_there().then_some(""))
+    let by_name = || metadata(object, "name")?.as_str()?.split('.').next();
+    label(object, CLUSTER_LABEL).or_else(|| if is_there() { by_name() } else { None })
 }
 
 fn metadata<'a>(object: &'a Value, field: &str) -> Option<&'a Value> {
@@ -156,7 +158,9 @@ mod tests {
     #[test]
     fn an_object_of_the_registry_is_that_of_the_cluster_that_it_names() {
         let object = |namespace, cluster: Option<&str>| {
-            let mut object = json!({"metadata": {"namespace": namespace, "labels": {MANAGED_BY_LABEL: MANAGER}}});
+            let metadata =
+                json!({"name": "c2.secure.payment", "namespace": namespace, "labels": {MANAGED_BY_LABEL: MANAGER}});
+            let mut object = json!({"metadata": metadata});
             if let Some(cluster) = cluster {
                 object["metadata"]["labels"][CLUSTER_LABEL] = cluster.into();
             }
@@ -164,7 +168,7 @@ mod tests {
         };
         for (object, expected) in [
             (object("mc-wan-registry", Some("c1")), Some("c1")),
-            (object("mc-wan-registry", None), Some("")),
+            (object("mc-wan-registry", None), Some("c2")),
             (object("secure", None), None),
         ] {
             assert_eq!(registry_writer(&object), expected, "{object}");
@@ -172,6 +176,6 @@ mod tests {
         let ours = Live { owner: Owner::Ours(Digest::of_desired(&json!({}))), ..Live::of(&json!({})) };
         let is_ours = |writer| ours.clone().seen_from("c1", writer).is_ours();
         assert!(is_ours(Some("c1")) && is_ours(None), "what is in no registry, its label alone tells");
-        assert!(!is_ours(Some("c2")) && !is_ours(Some("")), "another's, and nobody's");
+        assert!(!is_ours(Some("c2")), "another's");
     }
 }

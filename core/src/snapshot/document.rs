@@ -153,7 +153,7 @@ impl Collected {
         }
     }
 
-    /// Adds an object of ours to its list, if nothing is wrong with it.
+    /// Adds an object of ours to its list, if nothing in it must be put right.
     fn add_ours<T: DeserializeOwned + Resource>(
         &mut self,
         object: &ObjectRef,
@@ -162,7 +162,7 @@ impl Collected {
     ) {
         if let Some(typed) = self.typed(object, typed::read_ours) {
             let problems = validate(&typed);
-            if problems.is_empty() {
+            if problems.iter().all(|problem| problem.severity < Severity::Error) {
                 list(&mut self.snapshot).insert(typed);
             }
             self.findings.extend(problems.into_iter().map(|problem| self.places.locate(problem)));

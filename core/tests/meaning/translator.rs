@@ -6,9 +6,9 @@ use mcwan_core::api::{DataPlane, McsVersion, RouteKind, WanClusterSpec};
 use mcwan_core::connection::Connection;
 use mcwan_core::emit::kubernetes::{AccessLog, FilterKind, Module, Settings, everything};
 use mcwan_core::emit::object::{Kind, Object};
-use mcwan_core::problem::Problem;
+use mcwan_core::problem::{Problem, Reason, Severity};
 use mcwan_core::snapshot::change::{Change, Input, InputKind};
-use mcwan_core::snapshot::{Key, Snapshot, input};
+use mcwan_core::snapshot::{Gathered, Key, Snapshot, input};
 use mcwan_core::translate::{FrontEnds, Import, Options, RouteOptions, Source, Steering, Translator, Trust};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -400,4 +400,8 @@ fn two_rules_of_one_name_hold() {
     let spec = json!({"http": {"rules": [{"name": "twice"}, {"name": "twice"}]}});
     let object = mk("ServiceImport", "c", "a", &spec);
     assert!(matches!(input::read(InputKind::ServiceImport, &object), Ok(Input::ServiceImport(_))));
+    let gathered = Gathered::from_text("import.yaml", &object.to_string());
+    let found: Vec<_> = gathered.findings.iter().map(|finding| (finding.severity, finding.reason)).collect();
+    assert_eq!(found, [(Severity::Warning, Reason::Duplicate)]);
+    assert!(gathered.snapshot.service_imports.get("c", "a").is_some(), "else what it forbids would be open");
 }

@@ -31,7 +31,6 @@ pub(super) fn without_captures(pattern: &str) -> Result<String, (usize, &'static
         groups: Vec::new(),
         folds: false,
         beyond_ascii: !pattern.is_ascii(),
-        names: Vec::new(),
         plain: String::new(),
         copied: 0,
     };
@@ -63,8 +62,6 @@ struct Scan<'p> {
     folds: bool,
     /// Whether a character beyond ASCII stands somewhere, or an escape of one.
     beyond_ascii: bool,
-    /// The names of groups.
-    names: Vec<String>,
     /// The expression without captures, as far as it was copied.
     plain: String,
     copied: usize,
@@ -199,10 +196,6 @@ impl Scan<'_> {
                 if !name.bytes().all(in_names) || !name.starts_with(|first: char| !first.is_ascii_digit()) {
                     return Err("a group's name that RE2 does not take");
                 }
-                if self.names.contains(&name) {
-                    return Err("a group's name that is there twice");
-                }
-                self.names.push(name);
                 self.at += length + 1;
                 self.forget(begin);
             } else {

@@ -147,53 +147,68 @@ fn lay(live: &mut Value, applied: &Value, file: Value) {
                 }
                 Some(_) => file.contains_key(field),
             });
-            for (field, file) in file {
+            for (field, mut file) in file {
                 let applied = applied.get(&field).unwrap_or(&Value::Null);
-                lay(fields.entry(field).or_insert(Value::Null), applied, file);
+                let live = fields.entry(field.clone()).or_insert(Value::Null);
+                if file.is_array() {
+                    fill(&field, &mut file, live);
+                }
+                lay(live, applied, file);
             }
         }
-        (live, mut file) => {
-            fill(&mut file, live);
-            *live = file;
-        }
+        (live, file) => *live = file,
     }
 }
 
-/// Gives what stands in lists the defaults that the API server has filled in at the same place.
-fn fill(file: &mut Value, live: &Value) {
+/// Gives what stands in a list, or in a field, of this name the defaults that the API server has filled in at the same place.
+fn fill(parent: &str, file: &mut Value, live: &Value) {
     match (file, live) {
         (Value::Object(file), Value::Object(live)) => {
+            let has_same_port = file.get("port") == live.get("port");
             for (field, live) in live {
-                let is_filled_in = is_default(field, live) || field == "targetPort" && file.get("port") == Some(live);
+                let is_of_port = match field.as_str() {
+                    "targetPort" => file.get("port") == Some(live),
+                    // One that a Service was given, it keeps.
+                    "nodePort" => has_same_port,
+                    _ => false,
+                };
                 match file.get_mut(field) {
-                    Some(file) => fill(file, live),
-                    None if is_filled_in => {
+                    Some(file) => fill(field, file, live),
+                    None if is_of_port || is_default(parent, field, live) => {
                         file.insert(field.clone(), live.clone());
                     }
                     None => {}
                 }
             }
         }
-        (Value::Array(file), Value::Array(live)) => file.iter_mut().zip(live).for_each(|(file, live)| fill(file, live)),
+        (Value::Array(file), Value::Array(live)) => {
+            file.iter_mut().zip(live).for_each(|(file, live)| fill(parent, file, live));
+        }
         _ => {}
     }
 }
 
-/// Whether a field of what stands in lists has the value that an API server gives it where nobody says one (Kubernetes,
+/// Whether a field of what stands in a list has the value that an API server gives it where nobody says one (Kubernetes,
 /// `ServicePort`; Gateway API, `HTTPRouteSpec` and `GRPCRouteSpec`).
-fn is_default(field: &str, value: &Value) -> bool {
-    let defaults: &[Value] = match field {
-        "group" => &[json!(""), json!("gateway.networking.k8s.io")],
-        "kind" => &[json!("Service"), json!("Gateway")],
-        "weight" => &[json!(1)],
-        "protocol" => &[json!("TCP")],
-        "type" => &[json!("Exact"), json!("PathPrefix")],
-        "value" => &[json!("/")],
-        "path" => &[json!({"type": "PathPrefix", "value": "/"})],
-        "matches" => &[json!([{"path": {"type": "PathPrefix", "value": "/"}}])],
-        _ => &[],
+fn is_default(parent: &str, field: &str, value: &Value) -> bool {
+    let default = match (parent, field) {
+        ("parentRefs", "group") => json!("gateway.networking.k8s.io"),
+        ("parentRefs", "kind") => json!("Gateway"),
+        ("backendRefs" | "backendRef", "group") => json!(""),
+        ("backendRefs" | "backendRef", "kind") => json!("Service"),
+        ("backendRefs", "weight") => json!(1),
+        ("path", "type") => json!("PathPrefix"),
+        ("path", "value") => json!("/"),
+        ("headers" | "queryParams" | "method", "type") => json!("Exact"),
+        ("matches", "path") => json!({"type": "PathPrefix", "value": "/"}),
+        ("rules", "matches") => json!([{"path": {"type": "PathPrefix", "value": "/"}}]),
+        ("requestRedirect", "statusCode") => json!(302),
+        ("fraction", "denominator") => json!(100),
+        ("cors", "maxAge") => json!(5),
+        ("ports", "protocol") => json!("TCP"),
+        _ => return false,
     };
-    defaults.contains(value)
+    *value == default
 }
 
 /// An object without what users do not write.
@@ -266,6 +281,12 @@ mod tests {
         for live in [route(json!({"name": "x", "weight": 5}), &json!({})), route(json!({"name": "x"}), &pay)] {
             assert_eq!(Merge::Fields.apply(Some(&live), file.clone()), file, "somebody wrote {live}");
         }
+        let on = |path| json!({"spec": {"rules": [{"matches": [{"path": path}]}]}});
+        let exact = on(json!({"type": "Exact", "value": "/pay"}));
+        let file = on(json!({"value": "/pay"}));
+        assert_eq!(Merge::Fields.apply(Some(&exact), file.clone()), file, "a wider path");
+        let prefix = on(json!({"type": "PathPrefix", "value": "/pay"}));
+        assert_eq!(Merge::Fields.apply(Some(&prefix), file), prefix);
         let grant = |to| json!({"spec": {"to": [to]}});
         let live = grant(json!({"group": "", "kind": "Service", "name": "x"}));
         let file = grant(json!({"group": "", "kind": "Service"}));

@@ -100,7 +100,8 @@ pub(super) fn listeners<'i>(
                 unserved.insert(port);
             }
         }
-        let reason = if unserved.len() < import.ports.len() { Reason::PortConflict } else { Reason::TooLarge };
+        let has_others = import.is_service() && unserved.len() < import.ports.len();
+        let reason = if has_others { Reason::PortConflict } else { Reason::TooLarge };
         problems.extend(unserved.into_iter().map(|port| {
             let message = format!("no listener is left for port {port}: a Gateway has at most {LISTENERS}");
             Problem::error(import.object.clone(), reason, message)

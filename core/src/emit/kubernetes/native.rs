@@ -1,5 +1,7 @@
 //! The same rules as an `HTTPRoute`'s own, for the native data plane.
 
+use std::collections::BTreeSet;
+
 use mcwan_policy::wire::{Action, HeaderModifier, PathRewrite, Redirect, RefuseStatus, Rule, Scheme};
 use mcwan_policy::{ImportError, trim_prefix};
 use serde_json::{Value, json};
@@ -23,7 +25,7 @@ pub(super) fn routes(
     problems: &mut Vec<Problem>,
 ) {
     let is_broken = native_match::report(import, problems) || errors.iter().any(ImportError::breaks_import);
-    let native = Native { import, errors, has_names: import.has_one_source() };
+    let native = Native { import, errors, names: names_of_one(import) };
     for (port, listener) in gateway::served_ports(import, &mut Vec::new()) {
         let rules = if is_broken {
             vec![json!({"name": "broken", "matches": [native_match::everything()]})]
@@ -36,6 +38,20 @@ pub(super) fn routes(
     if !is_broken {
         no_match(import, problems);
     }
+}
+
+/// The names that one rule has, where all were written in one object.
+fn names_of_one(import: &Import) -> BTreeSet<&str> {
+    let (mut once, mut known) = (BTreeSet::new(), BTreeSet::new());
+    let rules = if import.has_one_source() { import.rules.len() } else { 0 };
+    for name in (0..rules).filter_map(|rule| import.rule_name(rule)) {
+        if known.insert(name) {
+            once.insert(name);
+        } else {
+            once.remove(name);
+        }
+    }
+    once
 }
 
 /// Gateway API answers 404 where no rule matches.
@@ -53,8 +69,8 @@ struct Native<'n> {
     import: &'n Import,
     /// What the filter would find wrong with the import.
     errors: Vec<ImportError>,
-    /// Whether rules may have their own names: no other of an `HTTPRoute` may have it.
-    has_names: bool,
+    /// The names that rules may have: no other of an `HTTPRoute` may have it.
+    names: BTreeSet<&'n str>,
 }
 
 impl Native<'_> {
@@ -68,8 +84,8 @@ impl Native<'_> {
         } else {
             vec![(matches, "")]
         };
-        let name =
-            self.import.rule_name(index).filter(|name| self.has_names && forwarding::precise_hostname(name).is_ok());
+        let name = self.import.rule_name(index);
+        let name = name.filter(|name| self.names.contains(name) && forwarding::precise_hostname(name).is_ok());
         let name = name.map_or_else(|| index.to_string(), str::to_owned);
         let rendered = parts.into_iter().map(|(matches, prefix)| {
             let mut rendered = self.action(index, rule, prefix, port).unwrap_or_else(|unsayable| {
