@@ -26,6 +26,15 @@ async fn crane(arguments: &[&str]) -> Result<String> {
     run(Command::new(tools::program("crane")?).args(arguments).arg("--insecure")).await
 }
 
+/// As whom an image runs: `USER:GROUP`, of which a kubelet wants the numbers where nobody may be root.
+pub(super) async fn user(reference: &str) -> Result<String> {
+    let config: Value = serde_json::from_str(&crane(&["config", reference]).await?)?;
+    let user = config["config"]["User"].as_str().context("the image names no user")?;
+    let is_nobody_special = |id: &str| id.parse::<u32>().is_ok_and(|id| id > 0);
+    assert!(user.split(':').all(is_nobody_special), "{user}");
+    Ok(user.to_owned())
+}
+
 /// Pulls an image and unpacks it into a folder that is open to all users.
 pub(super) async fn unpack(reference: &str) -> Result<TempDir> {
     let folder = tempfile::tempdir()?;

@@ -41,15 +41,18 @@ async fn the_image_runs_as_the_deployment_says() -> Result<()> {
 
     let mut registry = OciRegistry::new()?;
     registry.start().await?;
-    let root = images::unpack(&images::push(&registry, "controller").await?).await?;
+    let reference = images::push(&registry, "controller").await?;
+    let root = images::unpack(&reference).await?;
     let account = spec.service_account_name.as_deref().context("no service account")?;
     mount_account(root.path(), &cluster.kubeconfig(SYSTEM, account).await?)?;
-    let user = spec.security_context.and_then(|context| context.run_as_user).context("no user")?;
+    let context = spec.security_context.context("no security context")?;
+    assert_eq!((context.run_as_non_root, context.run_as_user), (Some(true), None), "clusters may choose the user");
+    let user = images::user(&reference).await?;
     let log = tempfile::NamedTempFile::new()?;
     // A process namespace of its own: what becomes another user no longer ends with us by itself.
     let mut command = mortal("unshare");
     command.args(["--pid", "--fork", "--kill-child"]).args(STAY);
-    command.arg("chroot").arg(format!("--userspec={user}:{user}")).arg(root.path());
+    command.arg("chroot").arg(format!("--userspec={user}")).arg(root.path());
     command.arg("/mcwan").args(container.args.iter().flatten()).env_clear().envs(environment(container, &pod)?);
     command.stdout(log.reopen()?).stderr(log.reopen()?);
     cluster.namespace().spawn(command).await?;
