@@ -170,7 +170,7 @@ impl Watched {
             Self::ServiceImport
             | Self::GrpcRoute
             | Self::OpenshiftRoute
-            | Self::Emitted(Kind::HttpRoute | Kind::ExportedService | Kind::WanCluster) => 50,
+            | Self::Emitted(Kind::HttpRoute | Kind::ExportedService | Kind::WanCluster) => 100,
             _ => 500,
         }
     }
