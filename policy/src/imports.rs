@@ -1,5 +1,6 @@
 //! The imports of a table, and what finds them.
 
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -140,7 +141,7 @@ impl Imports {
         if found.is_some() {
             return Ok(found);
         }
-        let text = latin1(path.path);
+        let text = LazyCell::new(|| latin1(path.path));
         for (pattern, alternative) in import.by_regex() {
             if pattern.matches_text(&text) && alternative.mismatch(request, &query)?.is_none() {
                 return Ok(Some(Found { alternative, prefix: 0 }));

@@ -61,15 +61,7 @@ impl Rollout {
                 status::cluster_connection(written, exports.connection(&key.name)?, liveness, measured, clock)
             }
             StatusKey::Import(key) => {
-                let unreadable = snapshot.unreadable_imports.get(&key.namespace, &key.name);
-                let readable = snapshot.service_imports.get(&key.namespace, &key.name);
-                let subject = match (readable, unreadable) {
-                    (Some(import), _) => Subject::service_import(import),
-                    (None, Some(unreadable)) => {
-                        Subject { metadata: &unreadable.metadata, conditions: &unreadable.conditions }
-                    }
-                    (None, None) => return None,
-                };
+                let subject = Subject::of_import(snapshot, key)?;
                 let import = translator.imports().get(&key.namespace, &key.name)?;
                 let delivery = self.delivery_of_import(import);
                 status::service_import(subject, import, exports, self.problems_of(key), &delivery, clock)

@@ -7,7 +7,7 @@ use super::{StatusKind, StatusPatch};
 use crate::api::{ClusterConnection, McsServiceImport, ServiceExport, ServiceImport, WanPolicy};
 use crate::json::put_at;
 use crate::problem::Reason;
-use crate::snapshot::Key;
+use crate::snapshot::{Key, Snapshot, Unreadable};
 
 /// The object: it is as it should be.
 pub(super) const ACCEPTED: &str = "Accepted";
@@ -86,6 +86,15 @@ impl<'o> Subject<'o> {
     /// A `ServiceExport`.
     pub fn service_export(export: &'o ServiceExport) -> Self {
         Self { metadata: &export.metadata, conditions: &export.status.conditions }
+    }
+
+    /// What is said of the `ServiceImport` of an import, be it readable or not; none, where nobody wrote one.
+    pub fn of_import(snapshot: &'o Snapshot, key: &Key) -> Option<Self> {
+        let readable = snapshot.service_imports.get(&key.namespace, &key.name).map(Self::service_import);
+        readable.or_else(|| {
+            let Unreadable { metadata, conditions, .. } = snapshot.unreadable_imports.get(&key.namespace, &key.name)?;
+            Some(Self { metadata, conditions })
+        })
     }
 
     /// A `ServiceImport` of the Multi-Cluster Services API.

@@ -2,5 +2,6 @@
 
 mod connection;
 mod emission;
+mod reading;
 mod rollout;
 mod translator;

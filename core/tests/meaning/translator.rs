@@ -6,9 +6,9 @@ use mcwan_core::api::{DataPlane, McsVersion, RouteKind, WanClusterSpec};
 use mcwan_core::connection::Connection;
 use mcwan_core::emit::kubernetes::{AccessLog, FilterKind, Module, Settings, everything};
 use mcwan_core::emit::object::{Kind, Object};
-use mcwan_core::problem::{Problem, Reason, Severity};
-use mcwan_core::snapshot::change::{Change, Input, InputKind};
-use mcwan_core::snapshot::{Gathered, Key, Snapshot, input};
+use mcwan_core::problem::Problem;
+use mcwan_core::snapshot::change::{Change, InputKind};
+use mcwan_core::snapshot::{Key, Snapshot, input};
 use mcwan_core::translate::{FrontEnds, Import, Options, RouteOptions, Source, Steering, Translator, Trust};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -373,35 +373,4 @@ fn imports_are_looked_at_again_where_their_gateways_have_addresses_of_other_fami
         let imports: Vec<_> = affected.imports.into_iter().collect();
         assert_eq!(imports, Vec::from_iter(expected.then(|| Key::new("c", "a"))), "{message}");
     }
-}
-
-#[test]
-fn an_input_of_each_kind_is_read() {
-    let object = mk("ServiceImport", "c", "a", &json!({"http": {"rules": [{"matches": "all"}]}}));
-    assert!(
-        matches!(input::read(InputKind::ServiceImport, &object), Ok(Input::UnreadableImport(_))),
-        "one that cannot be read is there all the same"
-    );
-}
-
-#[test]
-fn an_import_that_cannot_be_read_keeps_its_hosts() {
-    let spec = json!({"hostnames": ["pay.example.com"], "http": {"rules": [{"matches": "all"}]}});
-    let mut snapshot = Snapshot::default();
-    let changes = happen(&mut snapshot, &Event::Put(InputKind::ServiceImport, mk("ServiceImport", "c", "a", &spec)));
-    let mut translator = mk_translator();
-    translator.update(&snapshot, &changes);
-    let import = translator.imports().get("c", "a").unwrap();
-    assert_eq!((&*import.wire.hostnames, import.wire.rules.len()), (&["pay.example.com".to_owned()][..], 0));
-}
-
-#[test]
-fn two_rules_of_one_name_hold() {
-    let spec = json!({"http": {"rules": [{"name": "twice"}, {"name": "twice"}]}});
-    let object = mk("ServiceImport", "c", "a", &spec);
-    assert!(matches!(input::read(InputKind::ServiceImport, &object), Ok(Input::ServiceImport(_))));
-    let gathered = Gathered::from_text("import.yaml", &object.to_string());
-    let found: Vec<_> = gathered.findings.iter().map(|finding| (finding.severity, finding.reason)).collect();
-    assert_eq!(found, [(Severity::Warning, Reason::Duplicate)]);
-    assert!(gathered.snapshot.service_imports.get("c", "a").is_some(), "else what it forbids would be open");
 }

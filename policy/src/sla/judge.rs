@@ -64,7 +64,7 @@ impl Judge {
     /// the whole hold.
     pub fn taking_over(promise: Promise, interval: Duration, now: Moment, standing: Standing) -> Self {
         let Standing { judgement, since, hold } = standing;
-        // Nobody has answered since then.
+        // Nobody tells whether it has answered since then: it is taken to be silent still.
         let (missed, answered) = if judgement == Judgement::NoAnswer { (IN_A_ROW, since.min(now)) } else { (0, now) };
         Self {
             promise,

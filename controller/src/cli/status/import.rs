@@ -52,7 +52,7 @@ impl ImportStatus {
     pub(super) fn new(import: &Import, world: &World) -> Self {
         let Key { namespace, name } = &import.key;
         let written = world.live.snapshot.service_imports.get(namespace, name);
-        let subject = written.map(Subject::service_import);
+        let subject = Subject::of_import(&world.live.snapshot, &import.key);
         let nothing = ObjectMeta::default();
         let metadata = subject.map_or(&nothing, |subject| subject.metadata);
         let has_rules = !import.rules.is_empty() || written.is_some_and(|written| written.spec.http.is_some());

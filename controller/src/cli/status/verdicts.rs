@@ -44,8 +44,8 @@ pub(super) fn of(world: &World, import: &Import) -> Vec<Step> {
     let Key { namespace, name } = &import.key;
     let export = world.live.snapshot.service_exports.get(namespace, name);
     let of_export = export.map(|export| status("export", "ServiceExport", Subject::service_export(export)));
-    let of_import = if let Some(written) = world.live.snapshot.service_imports.get(namespace, name) {
-        status(WRITTEN, "ServiceImport", Subject::service_import(written))
+    let of_import = if let Some(written) = Subject::of_import(&world.live.snapshot, &import.key) {
+        status(WRITTEN, "ServiceImport", written)
     } else {
         let problems = problems(import).into_iter();
         problems.map(|problem| Step { stage: UNWRITTEN, ok: false, message: problem, hint: None }).collect()

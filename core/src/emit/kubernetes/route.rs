@@ -145,7 +145,8 @@ fn rules_of(import: &Import, target: usize) -> impl Iterator<Item = usize> {
 pub(super) fn report(import: &Import, rule: usize, unsayable: &Unsayable, problems: &mut Vec<Problem>) {
     let Unsayable { message } = unsayable;
     let problem = import.rule_error(rule, FieldPath::root(), Reason::UnsupportedFilter, message.as_ref());
-    if problems.len() < MOST_TOLD && !problems.contains(&problem) {
+    let mut alike = problems.iter().filter(|known| known.object == problem.object);
+    if alike.clone().count() < MOST_TOLD && alike.all(|known| *known != problem) {
         problems.push(problem);
     }
 }
