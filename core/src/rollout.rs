@@ -31,6 +31,7 @@ mod readiness;
 mod safeguard;
 mod shared;
 mod slices;
+mod stage;
 mod statuses;
 mod take_over;
 mod timing;
@@ -65,7 +66,7 @@ use import::ImportState;
 use objects::Objects;
 use quality::Quality;
 use queue::WorkQueue;
-use version::StageProgress;
+use stage::StageProgress;
 use work::Work;
 use world::World;
 

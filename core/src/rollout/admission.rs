@@ -12,7 +12,7 @@ use super::event::Command;
 use super::key::ReconcileKey;
 use super::objects::WriteState;
 use super::readiness::Waiting;
-use super::version::StageProgress;
+use super::stage::StageProgress;
 use super::{Rollout, Safeguard, Timing, Work};
 use crate::api::{AdmittedCluster, REGISTRY_NAMESPACE, WanClusterSpec};
 use crate::emit::object::{Kind, Object};

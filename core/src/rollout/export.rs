@@ -7,7 +7,7 @@
 use super::event::Command;
 use super::key::{Part, ReconcileKey};
 use super::safeguard::Safeguard;
-use super::version::StageProgress;
+use super::stage::StageProgress;
 use super::{Rollout, Work};
 use crate::api::REGISTRY_NAMESPACE;
 use crate::emit::kubernetes::export_objects;

@@ -10,7 +10,8 @@ use super::filter::{FOUND, TakeOver};
 use super::key::{Part, ReconcileKey};
 use super::objects::WriteState;
 use super::safeguard::Safeguard;
-use super::version::{Stage, Version, Versions};
+use super::stage::Stage;
+use super::version::{Version, Versions};
 use super::{Rollout, Work};
 use crate::api::{DataPlane, TIER_NAMESPACE};
 use crate::emit::kubernetes::{

@@ -7,9 +7,9 @@ use std::time::Duration;
 use mcwan_policy::wire::RefuseReason;
 
 use super::Timing;
+use super::stage::{Stage, StageProgress};
 use crate::emit::kubernetes::{Places, Recovered, tier_services};
 use crate::moment::Moment;
-use crate::observed::Istiod;
 use crate::translate::Import;
 
 /// How many versions of an import are kept at most: while gateways hold on to the oldest, newer wishes wait. A gateway that
@@ -50,66 +50,6 @@ pub(super) struct Version {
     pub(super) missing: BTreeSet<String>,
     /// The import as the filter is told of it, where some are missing: it refuses what would take them.
     reduced: Option<Arc<Import>>,
-}
-
-/// How far a version is. What is behind a filter comes before it and goes after it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
-    /// What its routes lead to is written, so are listeners, and the clusters there admit who calls.
-    Backing(StageProgress),
-    /// Its routes are written.
-    Routed(StageProgress),
-    /// Gateways know its routes: the filter may steer there.
-    Ready,
-    /// No gateway steers there any more: its ports go from what clients call, then its routes go.
-    Closing,
-    /// Its routes are gone: what they led to goes once gateways know.
-    Draining(StageProgress),
-}
-
-/// How far a stage is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct StageProgress {
-    /// When it began.
-    pub(super) since: Moment,
-    /// Since when everything is written.
-    pub(super) written: Option<Moment>,
-    /// Since when istiod has heard of it, too.
-    pub(super) heard: Option<Moment>,
-}
-
-impl StageProgress {
-    /// A stage that begins now.
-    pub(super) fn begin(now: Moment) -> Self {
-        Self { since: now, written: None, heard: None }
-    }
-
-    /// Takes note of whether everything is written, and what istiod says of it. Once it has heard, that holds: what is written
-    /// later is for other versions, and keeps this. An object of which it says nothing was made anew.
-    pub(super) fn look(&mut self, is_written: bool, istiod: Istiod, now: Moment) {
-        if self.heard.is_some() && istiod != Istiod::Silent {
-            return;
-        }
-        self.written = is_written.then(|| self.written.unwrap_or(now));
-        self.heard = (is_written && istiod == Istiod::UpToDate).then(|| self.heard.unwrap_or(now));
-    }
-
-    /// From when on gateways know what is written: istiod has heard of it and had the lead to tell them, or has been silent
-    /// for the grace. None: it is not written.
-    pub(super) fn known(&self, timing: Timing) -> Option<Moment> {
-        let written = self.written? + timing.grace;
-        Some(self.heard.map_or(written, |heard| (heard + timing.lead).min(written.max(heard))))
-    }
-
-    /// Until when routes wait for what they lead to; none: for the next attempt, as nobody who gives no answer refuses anything.
-    /// The grace begins then.
-    pub(super) fn backed(&mut self, is_unanswered: bool, timing: Timing, now: Moment) -> Option<Moment> {
-        if is_unanswered && self.written.is_none() {
-            self.since = now;
-            return None;
-        }
-        Some(self.written.map_or(self.since + timing.grace, |written| written + timing.lead))
-    }
 }
 
 impl Version {
@@ -157,6 +97,13 @@ impl Version {
     }
 }
 
+/// Whether one version of an import needs the same Services, listeners and routes as another.
+fn need_the_same(one: &Import, other: &Import) -> bool {
+    one.ports == other.ports
+        && one.steering_values() == other.steering_values()
+        && tier_services(one) == tier_services(other)
+}
+
 impl Versions {
     /// What the resources want now. Returns whether that is another version than before.
     pub(super) fn want(
@@ -171,6 +118,13 @@ impl Versions {
                 // One copy of what is the same.
                 newest.import = wanted.cloned();
                 return false;
+            }
+            if let (true, Some(before), Some(after)) = (newest.is_under_way(), &newest.import, wanted)
+                && need_the_same(before, after)
+            {
+                // Nobody knows of it, and what is being written for it is what is wanted.
+                newest.import = wanted.cloned();
+                return true;
             }
             if self.is_full(timing, now) {
                 return false;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use mcwan_core::emit::object::Kind;
+use mcwan_core::moment::Moment;
 use mcwan_core::rollout::Event;
 use mcwan_core::watched::Watched;
 use serde_json::json;
@@ -49,4 +50,27 @@ fn rules_that_change_faster_than_gateways_can_be_told_come_into_force() {
     }
     play.pass(60);
     assert_eq!(limits(&play), ["2s199ms"], "the last is what counts, and nothing else is left");
+}
+
+#[test]
+fn a_change_that_needs_no_other_route_goes_with_what_is_under_way() {
+    for (seconds, stage) in [(0, "its Services are written"), (1, "its routes are written, too")] {
+        let mut play = Play::of_payment();
+        play.pass(seconds);
+        play.now = play.now + Duration::from_millis(500);
+        let rule = |tier: &str| {
+            json!({"matches": [{"path": {"value": format!("/other/{tier}")}}],
+                "backendRefs": [{"group": "mc-wan.l7mp.io", "kind": "WANPolicy", "name": tier}]})
+        };
+        let spec = json!({"http": {"rules": [rule("high"), rule("low")]}});
+        play.happen(Event::Watch(mk_input(Watched::ServiceImport, mk("ServiceImport", "secure", "payment", &spec))));
+        play.pass(1 - seconds);
+        play.now = Moment::START + Duration::from_secs(2);
+        play.happen(Event::Time);
+        // A lead for the Services, and one for the routes.
+        let filter = play.objects.iter().find(|(id, _)| id.kind == Kind::WasmPlugin).expect("a filter").1;
+        assert!(filter.0.to_string().contains("/other/high"), "{stage}: gateways have it after two seconds");
+        let routes = play.written.iter().filter(|id| id.kind == Kind::HttpRoute);
+        assert_eq!(routes.count(), 1, "{stage}: its route is written once");
+    }
 }
