@@ -21,8 +21,8 @@ pub const FIELD_MANAGER: &str = "mcwan";
 #[derive(Debug, Default)]
 pub struct Observed {
     kinds: BTreeMap<Kind, Keyed<Entry>>,
-    /// Those that are for an import, behind it: at a take-over each import's are asked for, and there may be many of both.
-    by_import: BTreeSet<(Key, ObjectId)>,
+    /// Those that are for an import: at a take-over each import's are asked for, and there may be many of both.
+    by_import: Keyed<BTreeSet<ObjectId>>,
 }
 
 #[derive(Debug)]
@@ -55,15 +55,17 @@ pub enum Comparison {
 impl Observed {
     /// Takes note of what a watch saw. Returns whether it is news: false for a state that is not later than the one we
     /// know, and for the echo of what we wrote ourselves.
-    pub fn changed(&mut self, kind: Kind, key: &Key, live: Live) -> bool {
+    pub fn changed(&mut self, kind: Kind, key: &Key, mut live: Live) -> bool {
         let known = self.kinds.entry(kind).or_default();
         let id = || ObjectId { kind, key: key.clone() };
         match known.get_mut(&key.namespace, &key.name) {
             Some(entry) if live.version < entry.live.version && !entry.is_unlisted => false,
             Some(entry) => {
-                if entry.live.import != live.import {
-                    Self::unindex(&mut self.by_import, id(), &entry.live);
-                    Self::index(&mut self.by_import, id(), &live);
+                if entry.live.import == live.import {
+                    live.import = entry.live.import.take();
+                } else {
+                    Self::unindex(&mut self.by_import, &id(), &entry.live);
+                    Self::index(&mut self.by_import, id(), &mut live);
                 }
                 entry.is_unlisted = false;
                 let same = entry.live.uid == live.uid && entry.live.owner == live.owner;
@@ -79,7 +81,7 @@ impl Observed {
                 news
             }
             None => {
-                Self::index(&mut self.by_import, id(), &live);
+                Self::index(&mut self.by_import, id(), &mut live);
                 known.insert(key, Entry { live, settled: None, is_unlisted: false });
                 true
             }
@@ -93,7 +95,7 @@ impl Observed {
         let Some(entry) = known.get(&key.namespace, &key.name) else { return false };
         let is_later = version.is_none_or(|version| entry.live.version <= version);
         if is_later && let Some(gone) = known.remove(key) {
-            Self::unindex(&mut self.by_import, ObjectId { kind, key: key.clone() }, &gone.live);
+            Self::unindex(&mut self.by_import, &ObjectId { kind, key: key.clone() }, &gone.live);
         }
         is_later
     }
@@ -108,7 +110,7 @@ impl Observed {
         let known = self.kinds.entry(kind).or_default();
         let gone: Vec<_> = known.iter().filter(|(_, entry)| entry.is_unlisted).map(|(key, _)| key).collect();
         let gone = gone.into_iter().filter_map(|key| Some((known.remove(&key)?, ObjectId { kind, key })));
-        let forget = |(entry, id): &(Entry, ObjectId)| Self::unindex(&mut self.by_import, id.clone(), &entry.live);
+        let forget = |(entry, id): &(Entry, ObjectId)| Self::unindex(&mut self.by_import, id, &entry.live);
         gone.inspect(forget).map(|(_, id)| id).collect()
     }
 
@@ -133,8 +135,8 @@ impl Observed {
     pub fn of_import(&self, kind: Kind, namespace: &str, import: &Key) -> impl Iterator<Item = ObjectId> {
         let first = ObjectId { kind, key: Key::new(namespace, "") };
         let is_it = move |id: &ObjectId| id.kind == kind && *id.key.namespace == *namespace;
-        let all = self.by_import.range((import.clone(), first)..);
-        let all = all.take_while(move |(of, id)| of == import && is_it(id)).map(|(_, id)| id);
+        let all = self.by_import.get(&import.namespace, &import.name).into_iter();
+        let all = all.flat_map(move |all| all.range(&first..).take_while(move |id| is_it(id)));
         all.filter(|id| self.get(id).is_some_and(Live::is_ours)).cloned()
     }
 
@@ -189,13 +191,19 @@ impl Observed {
         })
     }
 
-    fn index(by_import: &mut BTreeSet<(Key, ObjectId)>, id: ObjectId, live: &Live) {
-        by_import.extend(live.import.as_deref().map(|import| (import.clone(), id)));
+    fn index(by_import: &mut Keyed<BTreeSet<ObjectId>>, id: ObjectId, live: &mut Live) {
+        if let Some(import) = live.import.as_deref_mut() {
+            by_import.entry(import).insert(id);
+            by_import.share(import);
+        }
     }
 
-    fn unindex(by_import: &mut BTreeSet<(Key, ObjectId)>, id: ObjectId, live: &Live) {
-        if let Some(import) = live.import.as_deref() {
-            by_import.remove(&(import.clone(), id));
+    fn unindex(by_import: &mut Keyed<BTreeSet<ObjectId>>, id: &ObjectId, live: &Live) {
+        let Some(import) = live.import.as_deref() else { return };
+        let Some(all) = by_import.get_mut(&import.namespace, &import.name) else { return };
+        all.remove(id);
+        if all.is_empty() {
+            by_import.remove(import);
         }
     }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::change::{Input, InputKind};
 use super::{ClientService, Key, Unreadable, typed};
-use crate::api::{IMPORT_LABEL, Route, TIER_NAMESPACE, validate};
+use crate::api::{IMPORT_LABEL, McsServiceImport, Route, TIER_NAMESPACE, validate};
 use crate::kind;
 use crate::problem::{ObjectRef, Problem, Severity};
 
@@ -42,7 +42,11 @@ pub fn read(kind: InputKind, object: &Value) -> Result<Input, Box<Unreadable>> {
         InputKind::ClientService => typed(object).map(|service| Input::ClientService(client_service(&service))),
         InputKind::Route(kind) => typed(object).map(|document| Input::Route(Route::new(kind, document))),
         InputKind::OpenshiftRoute => typed(object).map(Input::OpenshiftRoute),
-        InputKind::McsServiceImport => typed(object).map(Input::McsServiceImport),
+        InputKind::McsServiceImport => typed(object).map(|mut import: McsServiceImport| {
+            // Nobody reads them, and each takes a map.
+            (import.metadata.labels, import.metadata.annotations) = (None, None);
+            Input::McsServiceImport(import)
+        }),
     }
 }
 

@@ -129,7 +129,8 @@ impl Import {
         if rules.is_none() && !ports.is_empty() || !default_ports.is_empty() {
             wire_rules.push(wire::Rule { ports: default_ports, ..translated.default_tier() });
         }
-        let Rules { targets: Targets { list: targets, .. }, paths, services, .. } = translated;
+        let Rules { targets: Targets { list: mut targets, .. }, paths, services, .. } = translated;
+        targets.shrink_to_fit();
         let own_tiers = own_tiers(key, (namespace, name), snapshot, exports);
         let tiers = own_tiers.into_iter().chain(other_tiers(key, &targets, exports)).collect();
         let addresses = clusterset::addresses(snapshot, &key.namespace, &key.name);
@@ -150,7 +151,7 @@ impl Import {
             targets: targets.iter().map(Target::wire).collect(),
             rules: wire_rules,
         };
-        let mut import = Self {
+        let import = Self {
             key: key.clone(),
             object,
             fields,
@@ -174,8 +175,7 @@ impl Import {
             export_problems,
             services,
         };
-        import.check();
-        import
+        import.checked()
     }
 
     /// Refuses it where it has too many hosts, or its rules lead to too many places: each is a rule of a route, on each port.
@@ -195,7 +195,7 @@ impl Import {
     }
 
     /// Reports what the filter would find wrong with it, as it is what the filter compiles, and bounds its routes.
-    fn check(&mut self) {
+    fn checked(mut self) -> Self {
         for ImportError { at, part } in mcwan_policy::check(&self.wire).into_iter().take(MOST_TOLD) {
             let (reason, message) = (part.reason().into(), part.to_string());
             let own = |field: FieldPath| Problem::error(self.object.clone(), reason, &*message).at(field);
@@ -214,6 +214,7 @@ impl Import {
             }
         }
         self.bound();
+        self
     }
 
     /// The name of one of its rules, where it has one. Rules of several objects may have the same.

@@ -119,7 +119,7 @@ impl Rules<'_> {
             let message = "no backend takes any request";
             self.problems.push(origin.error("backendRefs", Reason::NoBackend, message));
         }
-        let mut actions = Vec::new();
+        let mut actions = Vec::with_capacity(backend_refs.len());
         for (position, backend) in backend_refs.iter().enumerate() {
             let action = self.action((origin, rule), (&filters, fallbacks.as_ref()), position, backend);
             actions.push(action.unwrap_or_else(|refusal| self.refuse(origin, backend.weight, refusal)));
