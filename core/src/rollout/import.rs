@@ -136,11 +136,9 @@ impl Rollout {
         };
         self.write_each(key, clusterset.into_iter().collect(), now, out);
         let istiod = self.istiod_on(key);
-        if let Some(state) = self.imports.get_mut(&import.namespace, &import.name) {
-            state.versions.places = places;
-            return state.versions.look(written, istiod, now);
-        }
-        false
+        let Some(state) = self.imports.get_mut(&import.namespace, &import.name) else { return false };
+        state.versions.places = places;
+        state.versions.look(written, istiod, now)
     }
 
     /// Whether the Service that clients call cannot be made, so that none of ours leads them anywhere.
@@ -356,6 +354,8 @@ impl Versions {
     fn look(&mut self, written: Written, istiod: Istiod, now: Moment) -> bool {
         let Written { backing, routes, client } = written;
         let mut is_other = false;
+        // Until the newest wants its routes, those of what it replaced stay: they may be the same.
+        let closes = client && self.backing().is_none();
         for version in &mut self.list {
             match &mut version.stage {
                 // Nobody says of these whether gateways know them.
@@ -363,7 +363,7 @@ impl Versions {
                 // Where one drains, other routes may have been on the way to the same Services: gateways must know that
                 // they are not any more.
                 Stage::Routed(progress) | Stage::Draining(progress) => progress.look(routes, istiod, now),
-                Stage::Closing if client => {
+                Stage::Closing if closes => {
                     version.stage = Stage::Draining(StageProgress::begin(now));
                     is_other = true;
                 }

@@ -97,13 +97,6 @@ impl Version {
     }
 }
 
-/// Whether one version of an import needs the same Services, listeners and routes as another.
-fn need_the_same(one: &Import, other: &Import) -> bool {
-    one.ports == other.ports
-        && one.steering_values() == other.steering_values()
-        && tier_services(one) == tier_services(other)
-}
-
 impl Versions {
     /// What the resources want now. Returns whether that is another version than before.
     pub(super) fn want(
@@ -118,13 +111,6 @@ impl Versions {
                 // One copy of what is the same.
                 newest.import = wanted.cloned();
                 return false;
-            }
-            if let (true, Some(before), Some(after)) = (newest.is_under_way(), &newest.import, wanted)
-                && need_the_same(before, after)
-            {
-                // Nobody knows of it, and what is being written for it is what is wanted.
-                newest.import = wanted.cloned();
-                return true;
             }
             if self.is_full(timing, now) {
                 return false;

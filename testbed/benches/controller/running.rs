@@ -67,7 +67,7 @@ pub(crate) async fn numbers(imports: usize) -> Result<Vec<Number>> {
         controller.stop().await?;
     }
     numbers.push(Number::best_of("restart over applied state to steady", &restarts, "s", 10.0));
-    numbers.push(Number::worst_of("restart over applied state, peak memory", &memory, "MiB", 350.0));
+    numbers.push(Number::worst_of("restart over applied state, peak memory", &memory, "MiB", 300.0));
 
     let controller = scene.controller().await?;
     scene.steady(&controller).await?;
