@@ -354,8 +354,7 @@ impl Versions {
     fn look(&mut self, written: Written, istiod: Istiod, now: Moment) -> bool {
         let Written { backing, routes, client } = written;
         let mut is_other = false;
-        // Until the newest wants its routes, those of what it replaced stay: they may be the same.
-        let closes = client && self.backing().is_none();
+        let is_backing = self.backing().is_some();
         for version in &mut self.list {
             match &mut version.stage {
                 // Nobody says of these whether gateways know them.
@@ -363,7 +362,8 @@ impl Versions {
                 // Where one drains, other routes may have been on the way to the same Services: gateways must know that
                 // they are not any more.
                 Stage::Routed(progress) | Stage::Draining(progress) => progress.look(routes, istiod, now),
-                Stage::Closing if closes => {
+                // What has replaced it, before any filter was told of it, may want the same routes.
+                Stage::Closing if client && !(is_backing && version.first.is_none()) => {
                     version.stage = Stage::Draining(StageProgress::begin(now));
                     is_other = true;
                 }
