@@ -77,7 +77,7 @@ impl<V> Keyed<V> {
         self.namespaces.entry(Arc::clone(&key.namespace)).or_default().entry(Arc::clone(&key.name)).or_default()
     }
 
-    /// Lets a key that is there be the same copy.
+    /// Makes a key one copy with its equal in the map, where there is one: many hold it.
     pub fn share(&self, key: &mut Key) {
         if let Some((namespace, names)) = self.namespaces.get_key_value(&key.namespace)
             && let Some((name, _)) = names.get_key_value(&key.name)

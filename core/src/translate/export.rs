@@ -207,7 +207,7 @@ impl Exports {
         let (ports, properties) = (spec.ports.clone(), spec.properties.clone());
         let exports = self.services.entry(&Key::new(spec.namespace.as_str(), spec.name.as_str()));
         let key = Key::of(&export.metadata);
-        // Most services are exported by one cluster.
+        // Room for no more: most services are exported by one cluster.
         exports.reserve_exact(1);
         exports.push(Export { precedence, key, source, ports, properties, problems, is_known, is_used });
         exports.sort_by(|left, right| left.precedence.cmp(&right.precedence));

@@ -130,7 +130,7 @@ impl Import {
             wire_rules.push(wire::Rule { ports: default_ports, ..translated.default_tier() });
         }
         let Rules { targets: Targets { list: mut targets, .. }, paths, services, .. } = translated;
-        targets.shrink_to_fit();
+        targets.shrink_to_fit(); // each is large, and most imports have few
         let own_tiers = own_tiers(key, (namespace, name), snapshot, exports);
         let tiers = own_tiers.into_iter().chain(other_tiers(key, &targets, exports)).collect();
         let addresses = clusterset::addresses(snapshot, &key.namespace, &key.name);
