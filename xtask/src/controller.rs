@@ -30,8 +30,7 @@ impl Release {
         Ok(Self { target, target_dir, reproducible })
     }
 
-    fn cargo(&self, command: &str) -> Command {
-        let mut cargo = process::cargo();
+    fn with(&self, mut cargo: Command, command: &str) -> Command {
         cargo.args([command, "--release", "--target", &self.target]);
         cargo.arg("--target-dir").arg(&self.target_dir);
         // The C in it needs nothing of the C library but what every one has: the host's compiler will do.
@@ -46,7 +45,8 @@ impl Release {
 pub(crate) fn build(tools: &Path) -> Result<PathBuf> {
     let release = Release::new(tools)?;
     eprintln!("build: the controller, for {}", release.target);
-    process::prepare(release.cargo("build").args(["--package", "mcwan", "--bin", "mcwan"]), START_WITH_CARGO)?;
+    let mut cargo = release.with(process::cargo(), "build");
+    process::prepare(cargo.args(["--package", "mcwan", "--bin", "mcwan"]), START_WITH_CARGO)?;
     let built = release.target_dir.join(&release.target).join("release/mcwan");
     let content = fs::read(&built).with_context(|| format!("cannot read {}", built.display()))?;
     release.reproducible.check(&content).with_context(|| format!("{} differs by machine", built.display()))?;
@@ -57,10 +57,10 @@ pub(crate) fn build(tools: &Path) -> Result<PathBuf> {
 }
 
 /// Runs the simulations of the rollout and of judges on what the controller is made of, as it ships: that is compiled already,
-/// and fast.
+/// and fast. It takes what others leave of the cores.
 pub(crate) fn simulate(tools: &Path, more: &[&str]) -> Result<()> {
     let release = Release::new(tools)?;
-    let mut cargo = release.cargo("test");
+    let mut cargo = release.with(process::patient_cargo(), "test");
     // Without the controller's package it would be another choice of features, and so another build.
     cargo.args(["--package", "mcwan", "--package", "mcwan-core", "--package", "mcwan-policy"]);
     cargo.args(["--test", SIMULATION]).args(more);

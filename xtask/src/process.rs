@@ -14,6 +14,14 @@ pub(crate) fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
+/// The same, for what takes only the time of the cores that nobody else wants.
+pub(crate) fn patient_cargo() -> Command {
+    let cargo = cargo();
+    let mut patient = Command::new("nice");
+    patient.args(["-n", "19"]).arg(cargo.get_program());
+    patient
+}
+
 /// Runs a program to its end, all its output going to standard error: it is about the way, not the
 /// result. `install` says how to get it.
 pub(crate) fn prepare(command: &mut Command, install: &str) -> Result<()> {

@@ -14,6 +14,9 @@ use crate::setup::WASM_TARGET;
 use crate::stopwatch::Stopwatch;
 use crate::{Benchmark, Demo, Extent, Output, controller, image, spelling};
 
+/// The tests of clusters on a WAN.
+const WAN: &str = "wan";
+
 /// Writes the definitions of our kinds.
 pub(crate) fn generate_crds() -> Result<()> {
     process::prepare(&mut arguments(cargo(), "run --package mcwan --example crds"), START_WITH_CARGO)
@@ -89,35 +92,58 @@ fn all_stages(stopwatch: &mut Stopwatch, tools: &Path, extent: Extent) -> Result
     };
     stopwatch.run("unit tests", || run(&format!("test --workspace --lib --bins --examples {more}")))?;
     stopwatch.run("documented examples", || run(&format!("test --workspace --doc {more}")))?;
-    let arguments: Vec<_> = more.split(' ').collect();
-    stopwatch.run("tests: simulation", || controller::simulate(tools, &arguments))?;
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    for (starts_programs, name) in integration_tests()? {
-        // A test of real programs waits for them half of its time.
-        let threads = if starts_programs { 2 * cores } else { cores };
-        // All packages, as another choice of them would be another choice of features, and so another build.
-        let test = format!("test --workspace --test {name} {more} --test-threads {threads}");
-        stopwatch.run(&format!("tests: {name}"), || run(&test))?;
-    }
-    Ok(())
+    integration_tests(stopwatch, tools, more)
 }
 
-/// The programs of integration tests without the simulation: whether each starts real programs, as those at the end do,
-/// and its name.
-fn integration_tests() -> Result<BTreeSet<(bool, String)>> {
-    let mut metadata = arguments(cargo(), "metadata --no-deps --format-version 1");
-    let metadata: Value = serde_json::from_str(&process::read(&mut metadata, START_WITH_CARGO)?)?;
-    let mut names = BTreeSet::new();
-    for package in metadata["packages"].as_array().context("cargo tells of no packages")? {
-        let targets = package["targets"].as_array().context("cargo tells of no targets")?;
-        for target in targets.iter().filter(|target| target["kind"][0] == "test") {
-            let name = target["name"].as_str().context("a target without a name")?;
-            if name != controller::SIMULATION {
-                names.insert((package["name"] == "mcwan-testbed", name.to_owned()));
+/// Nothing runs beside the tests in which a second without the cores may lose a request. The others that start programs wait
+/// for them half of their time: that is the simulation's.
+fn integration_tests(stopwatch: &mut Stopwatch, tools: &Path, more: &str) -> Result<()> {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let test = |stopwatch: &mut Stopwatch, name: &str, threads: usize| {
+        // All packages, as another choice of them would be another choice of features, and so another build.
+        let test = format!("test --workspace --test {name} {more} --test-threads {threads}");
+        stopwatch.run(&format!("tests: {name}"), || run(&test))
+    };
+    let IntegrationTests { computing, waiting } = IntegrationTests::find()?;
+    for name in computing {
+        test(stopwatch, &name, cores)?;
+    }
+    thread::scope(|scope| {
+        let simulation = scope.spawn(|| controller::simulate(tools, &more.split(' ').collect::<Vec<_>>()));
+        for name in waiting {
+            test(stopwatch, &name, 2 * cores)?;
+        }
+        let end = || simulation.join().unwrap_or_else(|panic| resume_unwind(panic));
+        stopwatch.run("tests: simulation, after what it ran beside", end)
+    })?;
+    test(stopwatch, WAN, 2 * cores)
+}
+
+/// The programs of integration tests by what they do most of their time, without those that have a place of their own.
+#[derive(Default)]
+struct IntegrationTests {
+    computing: BTreeSet<String>,
+    /// They start real programs.
+    waiting: BTreeSet<String>,
+}
+
+impl IntegrationTests {
+    fn find() -> Result<Self> {
+        let mut metadata = arguments(cargo(), "metadata --no-deps --format-version 1");
+        let metadata: Value = serde_json::from_str(&process::read(&mut metadata, START_WITH_CARGO)?)?;
+        let mut all = Self::default();
+        for package in metadata["packages"].as_array().context("cargo tells of no packages")? {
+            let of_kind = if package["name"] == "mcwan-testbed" { &mut all.waiting } else { &mut all.computing };
+            let targets = package["targets"].as_array().context("cargo tells of no targets")?;
+            for target in targets.iter().filter(|target| target["kind"][0] == "test") {
+                let name = target["name"].as_str().context("a target without a name")?;
+                if ![controller::SIMULATION, WAN].contains(&name) {
+                    of_kind.insert(name.to_owned());
+                }
             }
         }
+        Ok(all)
     }
-    Ok(names)
 }
 
 /// Runs cargo with arguments that hold no white space.
