@@ -22,6 +22,7 @@ mod import;
 mod intake;
 mod key;
 mod moving_hosts;
+mod native;
 mod objects;
 mod pods;
 mod prune;

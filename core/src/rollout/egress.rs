@@ -89,7 +89,7 @@ impl Rollout {
     }
 
     /// The imports of a namespace of which anything is there, the oldest first.
-    fn imports_of(&self, namespace: &str) -> Vec<Key> {
+    pub(super) fn imports_of(&self, namespace: &str) -> Vec<Key> {
         let mut imports: Vec<&Arc<Import>> =
             self.imports.in_namespace(namespace).filter_map(|state| state.versions.import()).collect();
         imports.sort_by(|left, right| left.precedence().cmp(&right.precedence()));
@@ -168,27 +168,6 @@ impl Rollout {
         }
     }
 
-    fn write_native(
-        &mut self,
-        namespace: &Arc<str>,
-        key: &ReconcileKey,
-        routes: Vec<Object>,
-        now: Moment,
-        out: &mut Vec<Command>,
-    ) {
-        let is_written = self.write_each(key, routes, now, out);
-        let Some(egress) = self.egresses.get_mut(namespace) else { return };
-        let since = is_written.then(|| egress.native_written.unwrap_or(now));
-        if since != egress.native_written {
-            egress.native_written = since;
-            let mut imports = self.imports_of(namespace);
-            imports.retain(|import| self.is_native(import));
-            for import in imports {
-                self.queue.add(Work::Reconcile(ReconcileKey::import(&import)));
-            }
-        }
-    }
-
     /// Lets go what no gateway steers to any more.
     fn confirm(&mut self, namespace: &Arc<str>, imports: &[Key], has_filter: bool, now: Moment) {
         let grace = self.timing.grace;
@@ -214,13 +193,15 @@ impl Rollout {
             self.queue.add_at(Work::Reconcile(ReconcileKey::egress(namespace)), then);
         }
         for import in imports {
+            // Of native imports no filter tells: their routes do, once they are written.
+            let is_native = self.is_native(import);
             let Some(state) = self.imports.get_mut(&import.namespace, &import.name) else { continue };
-            if !has_filter {
+            if is_native || !has_filter {
                 state.versions.list.iter_mut().filter(|version| version.stage == Stage::Ready).for_each(|version| {
                     version.first.get_or_insert(1);
                 });
             }
-            if state.versions.confirm(confirmed) {
+            if !is_native && state.versions.confirm(confirmed) {
                 self.queue.add(Work::Reconcile(ReconcileKey::import(import)));
             }
         }

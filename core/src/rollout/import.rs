@@ -63,7 +63,8 @@ impl Rollout {
         for _ in 0..MOST_VERSIONS {
             self.want(&import, wanted.as_ref(), now);
             let is_other = self.write_import(key, &import, now, out);
-            if !(self.advance(key, &import, now) || self.withdraw(&import, now) || is_other) {
+            let is_news = self.advance(key, &import, now) || self.close_native(key, &import, now);
+            if !(is_news || self.withdraw(&import, now) || is_other) {
                 break;
             }
         }
@@ -210,7 +211,7 @@ impl Rollout {
         let is_taken_over = self.is_taken_over(&import.namespace);
         let are_services_unanswered = self.is_unanswered(key, is_backing);
         let are_routes_unanswered = self.is_unanswered(key, |id| id.kind == Kind::HttpRoute);
-        let native_written = self.egresses.get(&import.namespace).and_then(|egress| egress.native_written);
+        let are_routes_on_their_way = self.are_routes_on_their_way(key);
         let Some(state) = self.imports.get_mut(&import.namespace, &import.name) else { return false };
         let versions = &mut state.versions;
         let mut due: Option<Moment> = None;
@@ -235,7 +236,9 @@ impl Rollout {
                     }
                 }
                 Stage::Routed(progress) => {
-                    let refused = progress.since + timing.grace;
+                    // What is on its way was not refused yet.
+                    let least = if are_routes_on_their_way { now + timing.lead } else { now };
+                    let refused = (progress.since + timing.grace).max(least);
                     let until = match progress.known(timing) {
                         _ if newest.import.is_none() || is_native || !needs_routes => Some(now),
                         known => known,
@@ -276,18 +279,6 @@ impl Rollout {
             versions.late = None;
             (is_news, is_ready) = (true, true);
         }
-        // No filter says of native imports what gateways have: their routes do, once they are written.
-        if is_native
-            && let Some(ready) = versions.ready()
-            && ready > 0
-            && let Some(written) = native_written
-        {
-            if written + timing.lead <= now {
-                is_news |= versions.close_before(ready);
-            } else {
-                wait(written + timing.lead);
-            }
-        }
         for version in &mut versions.list {
             if let Stage::Draining(progress) = version.stage
                 && let Some(until) = progress.known(timing)
@@ -302,6 +293,10 @@ impl Rollout {
         }
         if is_ready {
             versions.close_untold();
+            if is_native && let Some(egress) = self.egresses.get_mut(&import.namespace) {
+                // What is written leads to what the version before has.
+                egress.native_written = None;
+            }
         }
         if is_news {
             self.queue.add(Work::Reconcile(ReconcileKey::egress(&import.namespace)));
@@ -329,10 +324,9 @@ impl Rollout {
         failures.any(|failure| matches!(failure, WriteOutcome::Retry { reason, .. } if is_silent(reason)))
     }
 
-    pub(super) fn is_native(&self, import: &Key) -> bool {
-        let state = self.imports.get(&import.namespace, &import.name);
-        let newest = state.and_then(|state| state.versions.import());
-        newest.is_some_and(|newest| self.model.settings.data_plane(newest) == DataPlane::Native)
+    fn are_routes_on_their_way(&self, key: &ReconcileKey) -> bool {
+        let routes = self.objects.desired.objects_of(key).iter().filter(|id| id.kind == Kind::HttpRoute);
+        routes.into_iter().any(|id| self.objects.is_on_its_way(id))
     }
 
     /// Whether the gateway listens on every port of an import that it should.
@@ -377,7 +371,7 @@ impl Versions {
     }
 
     /// Lets the versions before this one go.
-    fn close_before(&mut self, newest: usize) -> bool {
+    pub(super) fn close_before(&mut self, newest: usize) -> bool {
         let ready = self.list.iter_mut().take(newest).filter(|version| version.stage == Stage::Ready);
         ready.map(|version| version.stage = Stage::Closing).count() > 0
     }

@@ -163,9 +163,9 @@ impl World {
             }
             WatchEvent::Listing { kind } => {
                 kind.emitted().into_iter().for_each(|kind| observed.listing(kind));
-                news.has(kind, true);
             }
             WatchEvent::Synced { kind } => {
+                news.has(kind, true);
                 news.touched.extend(kind.emitted().into_iter().flat_map(|kind| observed.listed(kind)));
                 if self.unsynced.remove(&kind) {
                     tracing::debug!(kind = kind.name(), "synced");

@@ -287,7 +287,8 @@ impl Import {
             certificates: Vec::new(),
             addresses: Vec::new(),
             families: Families::Both,
-            data_plane: None,
+            // No other has a filter that tells of it.
+            data_plane: Some(DataPlane::Wasm),
             age: None,
             problems: Vec::new(),
             export_problems: Vec::new(),

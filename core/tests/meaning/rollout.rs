@@ -66,6 +66,9 @@ pub(crate) struct Play {
     are_statuses_unanswered: bool,
     /// The kind of which the API server takes none, and what it says.
     refused: Option<(Kind, WriteError)>,
+    /// The kind of which writes are under way for long, and those writes.
+    slow: Option<Kind>,
+    under_way: Vec<Command>,
     version: u64,
 }
 
@@ -99,6 +102,8 @@ impl Play {
             unanswered: None,
             are_statuses_unanswered: false,
             refused: None,
+            slow: None,
+            under_way: Vec::new(),
             version: 100,
         }
     }
@@ -188,6 +193,10 @@ impl Play {
     fn carry_out(&mut self, command: Command) -> Option<Answer> {
         self.version += 1;
         match command {
+            Command::Apply { ref object, .. } if self.slow == Some(object.id.kind) => {
+                self.under_way.push(command);
+                None
+            }
             Command::Apply { object, desired, uid } => {
                 let id = object.id.clone();
                 if self.ending.is_some_and(|ending| *id.key.namespace == *ending) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use mcwan_core::api::{REGISTRY_NAMESPACE, TIER_NAMESPACE};
-use mcwan_core::emit::object::Kind;
+use mcwan_core::emit::object::{Kind, ObjectId};
 use mcwan_core::outcome::WriteError;
 use mcwan_core::problem::Reason;
 use mcwan_core::rollout::{Event, WatchEvent};
@@ -51,6 +51,52 @@ fn routes_wait_for_what_they_lead_to_unless_that_is_refused() {
         play.pass(120);
         assert_eq!(missing(&play), BTreeSet::new(), "{message}: they are there in the end");
     }
+}
+
+/// Of native imports no filter tells what gateways have, but their routes do.
+#[test]
+fn a_native_import_keeps_what_its_routes_lead_to_until_others_are_taken() {
+    let import = |tier: &str| {
+        let backend = json!({"group": "mc-wan.l7mp.io", "kind": "WANPolicy", "name": tier});
+        let spec = json!({"dataPlane": "Native", "http": {"rules": [{"backendRefs": [backend]}]}});
+        Event::Watch(mk_input(Watched::ServiceImport, mk("ServiceImport", "secure", "payment", &spec)))
+    };
+    let mut play = Play::of_payment();
+    play.happen(import("high"));
+    play.pass(120);
+    play.refused = Some(no_quota(Kind::HttpRoute));
+    // Tiers of their own for each cluster.
+    let tiers = json!({"tiers": [{"name": "low", "port": 31_112}]});
+    let far = mk("WANCluster", REGISTRY_NAMESPACE, "far", &tiers);
+    play.happen(Event::Watch(mk_input(Watched::Emitted(Kind::WanCluster), far)));
+    play.happen(import("low"));
+    play.pass(120);
+    assert_eq!(missing(&play), BTreeSet::new(), "as long as routes are refused");
+    play.refused = None;
+    play.pass(120);
+    assert_eq!(missing(&play), BTreeSet::new());
+    let high = |(id, _): (&ObjectId, _)| id.kind == Kind::Service && *id.key.name == *"payment-secure-high";
+    assert!(!play.objects.iter().any(high), "it goes in the end");
+}
+
+/// What is under way may be taken after all, however long that lasts.
+#[test]
+fn routes_that_are_under_way_are_not_refused() {
+    let mut play = Play::of_payment();
+    change(&mut play, "/any", &["1s"]);
+    play.pass(60);
+    play.slow = Some(Kind::HttpRoute);
+    change(&mut play, "/other", &["1s", "2s"]);
+    play.pass(60);
+    assert!(!play.under_way.is_empty() && filter(&play).contains("\"/any\""), "what was there goes on");
+    play.slow = None;
+    for write in std::mem::take(&mut play.under_way) {
+        let answer = play.carry_out(write).expect("it is taken");
+        play.happen(Event::Answer(answer));
+    }
+    play.pass(60);
+    assert!(filter(&play).contains("\"/other\""));
+    assert_eq!(play.steering_values().len(), 2);
 }
 
 /// The rules of the import change: a path, and for each limit a target of its own.
