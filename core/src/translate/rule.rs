@@ -158,18 +158,22 @@ impl Rules<'_> {
             Destination::Import { namespace, name, .. } => Some(mcwan_policy::canonical_host(namespace, name)),
             Destination::Tier { .. } | Destination::Service { .. } => None,
         });
-        if let Some(hostname) = &hostname {
-            self.check_hostname(hostname, &destination).map_err(|refusal| refusal.at("filters"))?;
-        }
         let mirrors = rule_filters.mirrors.iter().chain(&own.mirrors);
+        let mirrors = mirrors.map(|mirror| self.mirror(origin, mirror)).collect::<Result<Vec<_>, _>>();
+        let mirrors = mirrors.map_err(|refusal| refusal.at("filters"))?;
+        if let Some(hostname) = &hostname {
+            // Copies have it, too.
+            let copied_to = mirrors.iter().map(|mirror| &mirror.destination);
+            let mut over_tiers = copied_to.filter(|to| to.tier().is_some()).chain([&destination]);
+            let sound = over_tiers.try_for_each(|to| self.check_hostname(hostname, to));
+            sound.map_err(|refusal| refusal.at("filters"))?;
+        }
         let forwarding = Forwarding {
             backend_headers: own.headers,
             rule_headers: rule_filters.headers.clone(),
             hostname,
             timeouts: rule.timeouts.filter(|timeouts| *timeouts != Timeouts::default()),
-            mirrors: mirrors
-                .map(|mirror| self.mirror(origin, mirror).map_err(|refusal| refusal.at("filters")))
-                .collect::<Result<_, _>>()?,
+            mirrors,
             cors: own.cors.or(rule_filters.cors).cloned(),
         };
         check_mirrors(&destination, &forwarding.mirrors).map_err(|refusal| refusal.at("filters"))?;
@@ -355,6 +359,6 @@ fn answer_with(status: RefuseStatus, actions: &mut Vec<Action>) {
         }
     }
     if actions.iter().all(|action| action.weight() == 0) {
-        actions.push(Action::Refuse(Refuse { weight: 1, reason: RefuseReason::NoBackend, status }));
+        *actions = vec![Action::Refuse(Refuse { weight: 1, reason: RefuseReason::NoBackend, status })];
     }
 }

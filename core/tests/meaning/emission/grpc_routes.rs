@@ -52,8 +52,11 @@ fn a_route_of_calls_gives_rules_for_paths() {
 
 #[test]
 fn what_a_call_cannot_have_is_unavailable() {
+    let none = "{group: mc-wan.l7mp.io, kind: WANPolicy, name: high, weight: 0},".repeat(16);
+    let none = format!("{{backendRefs: [{none}]}}");
     let table = [
         ("{backendRefs: [{name: nobody, port: 80}]}", "BackendNotFound", "a Service that is not there"),
+        (&none, "NoBackend", "as many backends as there may be, and no weight"),
         ("{}", "NoBackend", "no backend"),
         ("{backendRefs: [{group: mc-wan.l7mp.io, kind: WANPolicy, name: high, weight: 0}]}", "NoBackend", "no weight"),
     ];
@@ -63,6 +66,7 @@ fn what_a_call_cannot_have_is_unavailable() {
         let Some(Action::Refuse(refuse)) = last else { panic!("{message}: {last:?}") };
         assert_eq!(format!("{:?}", refuse.reason), expected, "{message}");
         assert_eq!((refuse.status, refuse.weight), (RefuseStatus::ServiceUnavailable, 1), "{message}");
+        assert_eq!(mcwan_policy::check(&world.payment().wire), [], "{message}");
     }
 }
 

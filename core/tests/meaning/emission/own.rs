@@ -8,7 +8,9 @@ use mcwan_core::emit::object::{Kind, Object};
 use mcwan_core::translate::{Destination, Import, SteeringKey};
 use serde_json::{Value, json};
 
-use super::world::{World, at, import_objects, mk_export, mk_import, of_kind, reasons, settings, to_high};
+use super::world::{
+    World, at, import_objects, mk_export, mk_import, mk_plain_export, of_kind, reasons, settings, to_high,
+};
 
 /// The fields of an export with so many pods.
 fn source(pods: u32) -> String {
@@ -112,6 +114,24 @@ fn what_nobody_wrote_rules_for_needs_a_tier_only_to_leave() {
         let is_local =
             matches!(import.targets.first().map(|target| &target.destination), Some(Destination::Service { .. }));
         assert_eq!(is_local, expected == Some("service.payment"), "{message}");
+    }
+}
+
+/// Copies have the host that the request is given.
+#[test]
+fn the_far_gateway_knows_the_host_of_copies() {
+    let service =
+        "apiVersion: v1\nkind: Service\nmetadata: {name: v2, namespace: secure}\nspec: {ports: [{port: 8080}]}\n";
+    let mirror =
+        "{type: RequestMirror, requestMirror: {backendRef: {group: mc-wan.l7mp.io, kind: WANPolicy, name: high}}}";
+    for (host, problems) in [
+        ("payment.secure.svc.clusterset.local", &[][..]),
+        ("legacy.example.com", &["InvalidFilter spec.http.rules[0].filters"]),
+    ] {
+        let rewrite = format!("{{type: URLRewrite, urlRewrite: {{hostname: {host}}}}}");
+        let rule = format!("{{backendRefs: [{{name: v2, port: 8080}}], filters: [{rewrite}, {mirror}]}}");
+        let world = World::new(&[mk_plain_export(), service.to_owned(), mk_import("payment", &[rule])]);
+        assert_eq!(reasons(&world.payment().problems), problems, "{host}");
     }
 }
 
