@@ -12,6 +12,10 @@ use crate::json::put;
 #[cfg(test)]
 pub(super) mod tests;
 
+/// More than any list of ours has whose items have owners: 64 ports, listeners or tiers. Each item is looked for among them,
+/// and others may write lists of any length.
+const MOST_ELEMENTS: usize = 256;
+
 /// What our field manager owns of an object by server-side apply; none if it has not applied it.
 pub(super) fn applied(object: &Value) -> Option<&Map<String, Value>> {
     let entries = object.pointer("/metadata/managedFields")?.as_array()?;
@@ -129,10 +133,10 @@ impl<'a> Fields<'a> {
         self.0.iter().filter_map(|(path, fields)| Some((path.strip_prefix("f:")?, Self(fields.as_object()?))))
     }
 
-    /// What is owned of a list.
+    /// What is owned of a list, of its first items.
     pub(super) fn elements(self) -> Elements<'a> {
         let element = |(path, fields): (&String, &'a Value)| Some((Element::parse(path)?, Self(fields.as_object()?)));
-        Elements(self.0.iter().filter_map(element).collect())
+        Elements(self.0.iter().filter_map(element).take(MOST_ELEMENTS).collect())
     }
 }
 
