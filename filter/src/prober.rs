@@ -16,6 +16,10 @@ use crate::host::HostResult;
 use crate::plugin::Plugin;
 use crate::{draw, host};
 
+/// For how long it is believed where paths stand after nobody measures them any more. A lease is renewed at each tick, and
+/// ticks are half a minute apart at most: what is older may be of another day.
+const BELIEVED: Duration = Duration::from_mins(1);
+
 /// What a far gateway never answers by itself; what the proxy answers for it has such a status.
 const SERVER_ERROR: u16 = 500;
 
@@ -86,10 +90,11 @@ impl Prober {
                 && let Ok(Some((bytes, _))) = host::shared_data(RECORD_KEY)
                 && let Some(record) = Record::from_bytes(&bytes)
             {
-                self.known = Standings(record.standings);
+                self.known = believed(record, since);
             }
         } else {
             self.stop(&[]);
+            self.known = Standings::default();
         }
         self.ticked = None;
         self.roots.push(Root { id: root, plugin: Rc::clone(plugin), since });
@@ -128,12 +133,12 @@ impl Prober {
         };
         let vm = *self.vm.get_or_insert_with(|| VmId(u128::from(draw::draw()) << 64 | u128::from(draw::draw())));
         let claim = Claim::of(vm, &config, record.as_ref().map(|record| &record.lease), now);
-        if let Some(Record { lease, standings }) = record {
-            if lease.holder != vm {
-                self.stop(&standings);
+        if let Some(record) = record {
+            if record.lease.holder != vm {
+                self.stop(&record.standings);
             }
             if self.probes.is_none() {
-                self.known = Standings(standings);
+                self.known = believed(record, now);
             }
         }
         let lease = Lease { holder: vm, config, renewed: now, period };
@@ -255,6 +260,12 @@ impl Shared {
             None => Self { record: None, version: 0 },
         })
     }
+}
+
+/// Where paths stand, by who has measured them just now.
+fn believed(record: Record, now: Moment) -> Standings {
+    let is_new = now.since(record.lease.renewed) <= BELIEVED;
+    if is_new { Standings(record.standings) } else { Standings::default() }
 }
 
 /// The status of an answer with so many header lines; none: its connection was cut, or it has none.

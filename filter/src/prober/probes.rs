@@ -42,12 +42,15 @@ struct Probed {
     due: Moment,
 }
 
+#[derive(Clone, Copy)]
 struct Probe {
     /// What the host knows it by.
     token: u32,
     /// Place of its path.
     path: usize,
     sent: Moment,
+    /// Whether a root context of before has sent it: once that is gone, the host tells of nothing (Envoy, `Context::onDestroy`).
+    is_of_before: bool,
 }
 
 /// Whether a path has changed its level.
@@ -72,8 +75,8 @@ impl Standings {
 }
 
 impl Probes {
-    /// Those of a root context. What was measured of a path that has not changed goes on; else its level does, where it is
-    /// known.
+    /// Those of a root context. What was measured of a path that has not changed goes on, and so do its probes; else its level
+    /// does, where it is known.
     pub(super) fn taking_over(
         root: u32,
         plugin: &Plugin,
@@ -81,13 +84,18 @@ impl Probes {
         known: &Standings,
         now: Moment,
     ) -> Self {
-        let mut before = before.map(|probes| probes.paths).unwrap_or_default();
+        let (before, sent) = before.map(|probes| (probes.paths, probes.under_way)).unwrap_or_default();
+        let mut before: Vec<_> = before.into_iter().enumerate().collect();
+        let mut under_way = Vec::new();
         let paths = plugin.paths().enumerate().map(|(place, (id, path))| {
             let WanPath { tier, cluster, namespace, promise, interval, envoy_cluster: _ } = path;
             let (promise, interval) = (*promise, *interval);
-            let same = before.iter().position(|path| (path.id, path.promise, path.interval) == (id, promise, interval));
-            if let Some(same) = same {
-                return before.swap_remove(same);
+            let is_same = |path: &Probed| (path.id, path.promise, path.interval) == (id, promise, interval);
+            if let Some(same) = before.iter().position(|(_, path)| is_same(path)) {
+                let (former, path) = before.swap_remove(same);
+                let of_path = sent.iter().filter(|probe| probe.path == former);
+                under_way.extend(of_path.map(|probe| Probe { path: place, is_of_before: true, ..*probe }));
+                return path;
             }
             let judge = match known.of(id, place) {
                 Some(standing) => {
@@ -101,7 +109,8 @@ impl Probes {
             let name = PathName { tier, cluster, namespace };
             Probed { id, name, promise, interval, judge, http_status: None, moves: Vec::new(), due: now }
         });
-        Self { root, paths: paths.collect(), under_way: Vec::new() }
+        let paths = paths.collect();
+        Self { root, paths, under_way }
     }
 
     pub(super) fn is_of(&self, root: u32) -> bool {
@@ -131,7 +140,7 @@ impl Probes {
             }
             path.due = (path.due + path.interval).max(now + path.interval / 2);
             match host::http_call(&target.envoy_cluster, &headers(), path.promise.timeout()) {
-                Ok(token) => self.under_way.push(Probe { token, path: place, sent: now }),
+                Ok(token) => self.under_way.push(Probe { token, path: place, sent: now, is_of_before: false }),
                 Err(HostError::BAD_ARGUMENT) => {
                     path.step(now, Event::Unsent);
                 }
@@ -146,7 +155,7 @@ impl Probes {
     /// Takes what is under way by its token, with the time since when it is.
     pub(super) fn take(&mut self, token: u32) -> Option<(usize, Moment)> {
         let place = self.under_way.iter().position(|probe| probe.token == token)?;
-        let Probe { token: _, path, sent } = self.under_way.swap_remove(place);
+        let Probe { token: _, path, sent, is_of_before: _ } = self.under_way.swap_remove(place);
         Some((path, sent))
     }
 
@@ -169,14 +178,17 @@ impl Probes {
         }
     }
 
-    /// Forgets what the host will not tell of.
+    /// Forgets what the host will not tell of. Where nothing has come back since such a probe was sent, it is missed:
+    /// configurations may follow each other faster than any probe is told of.
     fn forget(&mut self, now: Moment) {
         let Self { paths, under_way, .. } = self;
         under_way.retain(|probe| {
             let Some(path) = paths.get_mut(probe.path) else { return false };
-            let is_expected = now.since(probe.sent) <= path.promise.timeout() + GRACE;
+            let grace = if probe.is_of_before { Duration::ZERO } else { GRACE };
+            let is_expected = now.since(probe.sent) <= path.promise.timeout() + grace;
             if !is_expected {
-                path.step(now, Event::Voided);
+                let is_missed = probe.is_of_before && path.judge.answered_at() < probe.sent;
+                path.step(now, if is_missed { Event::Missed } else { Event::Voided });
             }
             is_expected
         });

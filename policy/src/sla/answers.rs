@@ -14,13 +14,16 @@ const LATE: u32 = 150_000;
 pub(super) struct Answers {
     last: Ring<10>,
     median: Option<u32>,
+    /// The last two, the newest last.
+    newest: [u32; 2],
 }
 
 impl Answers {
-    pub(super) const NONE: Self = Self { last: Ring::EMPTY, median: None };
+    pub(super) const NONE: Self = Self { last: Ring::EMPTY, median: None, newest: [0; 2] };
 
     pub(super) fn push(&mut self, round_trip: u32) {
         self.last.push(round_trip);
+        self.newest = [self.newest[1], round_trip];
         self.median = self.last.full().map(|mut all| {
             all.sort_unstable();
             let [_, _, _, _, fifth, _, _, _, _, _] = all;
@@ -33,8 +36,13 @@ impl Answers {
         self.median
     }
 
-    /// Whether an answer that comes now has taken so long that a packet must have been lost; unknown while there is no median.
+    /// Whether an answer that comes now has taken so long that a packet may have been lost; unknown while there is no median.
     pub(super) fn is_late(&self, round_trip: u32) -> Option<bool> {
         self.median.map(|median| round_trip > median.saturating_add(LATE))
+    }
+
+    /// Whether the last two took as long: then the way has become longer, as the median will say, and nothing was lost.
+    pub(super) fn are_as_late(&self, round_trip: u32) -> bool {
+        self.newest.iter().all(|before| round_trip <= before.saturating_add(LATE))
     }
 }

@@ -42,7 +42,8 @@ impl Promise {
 
     /// How long it takes to find out that it is not kept, by a probe at each interval.
     pub fn detection(&self, interval: Duration) -> Detection {
-        let probes = |count: u32| interval.saturating_mul(count);
+        // One worker probes. The others look at what it has found out as often as the shortest interval is.
+        let probes = |count: u32| interval.saturating_mul(count.saturating_add(1));
         Detection {
             down: probes(IN_A_ROW) + self.timeout(),
             // The median is the fifth of ten: six have to be late.
@@ -86,11 +87,11 @@ mod tests {
         let promise =
             Promise { latency: Some(ms(50)), jitter: Some(ms(10)), loss: Loss::from_parts_per_million(5_000) };
         let found = promise.detection(ms(200));
-        let want = Detection { down: ms(1_100), latency: Some(ms(1_200)), jitter: Some(ms(5_000)), loss: found.loss };
+        let want = Detection { down: ms(1_300), latency: Some(ms(1_400)), jitter: Some(ms(5_200)), loss: found.loss };
         assert_eq!(found, want);
         assert_eq!(found.loss.map(|loss| loss.as_secs()), Some(63));
         let nothing = Promise::default().detection(ms(1_000));
-        assert_eq!(nothing, Detection { down: ms(5_000), latency: None, jitter: None, loss: None });
+        assert_eq!(nothing, Detection { down: ms(6_000), latency: None, jitter: None, loss: None });
     }
 
     #[test]

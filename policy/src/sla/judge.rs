@@ -126,6 +126,12 @@ impl Judge {
         self.judgement.level()
     }
 
+    /// When a probe was last answered; before the first, when the judge began, or before that where the path is known to be
+    /// silent.
+    pub const fn answered_at(&self) -> Moment {
+        self.answered
+    }
+
     /// Where the path stands.
     pub fn standing(&self) -> Standing {
         Standing { judgement: self.judgement, since: self.since, hold: self.hold.time() }
@@ -154,7 +160,8 @@ impl Judge {
         self.measured = Some(now);
         let round_trip = u32::try_from(round_trip.as_micros()).unwrap_or(u32::MAX);
         let is_late = self.answers.is_late(round_trip);
-        self.outcomes.push(is_late == Some(true) && self.has(Safeguard::Lateness));
+        let is_lost = is_late == Some(true) && !self.answers.are_as_late(round_trip);
+        self.outcomes.push(is_lost && self.has(Safeguard::Lateness));
         self.answers.push(round_trip);
         if is_late == Some(false) || !self.has(Safeguard::LateIsNoJitter) {
             self.jitter.push(round_trip);

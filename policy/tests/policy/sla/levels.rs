@@ -66,6 +66,20 @@ fn late_answers_are_left_out_of_jitter() {
 }
 
 #[test]
+fn a_longer_way_loses_nothing() {
+    let promising = |parts| Promise { latency: None, jitter: None, ..promising_loss(parts) };
+    check([
+        (
+            "0.5 %, and every packet takes longer from now on",
+            mk_path(promising(5_000)).answers(30, 260),
+            Judgement::InSla,
+        ),
+        ("0.01 %", mk_path(promising(100)).answers(30, 260), Judgement::InSla),
+        ("and it gets shorter again", mk_path(promising(5_000)).answers(30, 260).answers(30, 20), Judgement::InSla),
+    ]);
+}
+
+#[test]
 fn out_more_are_lost_than_one_window_in_ten_thousand_shows() {
     // One lost in so many, so often.
     let spread = |parts: u32, lost: usize, each: usize| {

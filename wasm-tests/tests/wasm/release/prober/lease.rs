@@ -156,6 +156,23 @@ fn a_configuration_without_paths_ends_it() {
 }
 
 #[test]
+fn what_was_known_before_nobody_measured_is_not_believed() {
+    let mut world = World::new();
+    world.network.insert("high".to_owned(), Fate::Lost);
+    let bad = world.start(&measuring(7, [path("high", 200)]));
+    world.run(ms(8_000));
+    assert_eq!(world.judgement("high"), Judgement::NoAnswer);
+    let without = world.configure(bad.vm, &measuring(8, []));
+    world.close(bad);
+    world.run(Duration::from_mins(10));
+    world.network.insert("high".to_owned(), Fate::Answer(404, ms(20)));
+    world.configure(bad.vm, &measuring(9, [path("high", 200)]));
+    world.close(without);
+    world.run(ms(4_000));
+    assert_eq!(world.judgement("high"), Judgement::InSla);
+}
+
+#[test]
 fn who_drained_speaks_again_when_the_newer_one_ends() {
     let mut world = World::new();
     let old = world.start(&measuring(7, [path("high", 200)]));
