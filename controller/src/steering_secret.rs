@@ -30,6 +30,9 @@ const RANDOM_BYTES: usize = 32;
 
 const CONFLICT: u16 = 409;
 
+/// For how long a watch is believed; to read one Secret so often costs nothing.
+const LONGEST_WATCH: Duration = Duration::from_mins(5);
+
 /// The waits while the API server does not answer.
 const WAITS: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(15));
 
@@ -93,31 +96,34 @@ pub async fn follow(client: Client, namespace: &str) -> Result<watch::Receiver<S
     Ok(keys)
 }
 
-/// Tells of each other key. What the watch says is no more than a hint to look.
+/// Tells of each other key. What the watch says is no more than a hint to look. It is begun anew where it fails, and after a
+/// while: an API server that was restored from a backup tells those who watch from a version in its future nothing.
 async fn keep(client: Client, namespace: &str, keys: &watch::Sender<SteeringKey>) {
     let one = watcher::Config::default().fields(&format!("metadata.name={SECRET}"));
     let secrets: Api<PartialObjectMeta<Secret>> = Api::namespaced(client.clone(), namespace);
-    let mut events = pin!(watcher(secrets, one));
     let mut backoff = WAITS;
-    while let Some(event) = events.next().await {
-        match event {
-            Ok(watcher::Event::Init | watcher::Event::InitApply(_)) => continue,
-            Ok(_) => backoff.succeeded(),
-            Err(error) => {
-                tracing::warn!(error = with_causes(&error), "Secret {namespace}/{SECRET} cannot be watched");
-                sleep(backoff.failed(fastrand::f64())).await;
-                continue;
-            }
-        }
-        match wait_for(&client, namespace).await {
-            Ok(key) => {
-                let is_news = keys.send_if_modified(|known| std::mem::replace(known, key.clone()) != key);
-                if is_news {
-                    tracing::info!("the steering key is another one");
+    loop {
+        let mut events = pin!(watcher(secrets.clone(), one.clone()).take_until(sleep(LONGEST_WATCH)));
+        while let Some(event) = events.next().await {
+            match event {
+                Ok(watcher::Event::Init | watcher::Event::InitApply(_)) => continue,
+                Ok(_) => backoff.succeeded(),
+                Err(error) => {
+                    tracing::warn!(error = with_causes(&error), "Secret {namespace}/{SECRET} cannot be watched");
+                    break;
                 }
             }
-            Err(error) => tracing::error!(source = error.source(), "{error}; the key stays as it was"),
+            match wait_for(&client, namespace).await {
+                Ok(key) => {
+                    let is_news = keys.send_if_modified(|known| std::mem::replace(known, key.clone()) != key);
+                    if is_news {
+                        tracing::info!("the steering key is another one");
+                    }
+                }
+                Err(error) => tracing::error!(source = error.source(), "{error}; the key stays as it was"),
+            }
         }
+        sleep(backoff.failed(fastrand::f64())).await;
     }
 }
 

@@ -35,8 +35,8 @@ pub enum WatchError {
 }
 
 impl WatchError {
-    /// Whether the kind is not there at all.
-    pub(super) fn is_not_installed(&self) -> bool {
+    /// Whether there is nothing where the kind would be.
+    pub(super) fn is_not_found(&self) -> bool {
         matches!(self, Self::Refused { code: 404, .. })
     }
 }

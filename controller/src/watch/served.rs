@@ -30,6 +30,14 @@ pub(super) async fn newest(client: &Client, kind: &KindInfo) -> kube::Result<Ser
     Ok(Served::Nothing)
 }
 
+/// Whether an API server says of itself that it does not have a kind. None lacks those of the core.
+pub(super) async fn is_lacking(client: &Client, kind: &KindInfo) -> kube::Result<bool> {
+    match kind.versions.last() {
+        Some(version) if !kind.group.is_empty() => is_served(client, kind, version).await.map(|is_served| !is_served),
+        _ => Ok(false),
+    }
+}
+
 /// Whether a registry has a kind that it may lack. A list does not tell: rights are looked at first, and one that lacks the
 /// kind gives none to it. That the whole group is not found is an error: no registry lacks it, and so it is somebody else who
 /// answers, such as a load balancer while the registry is away.
@@ -53,11 +61,12 @@ pub(super) async fn superseded(client: Client, kind: Watched, used: McsVersion) 
     }
 }
 
+/// Whether an API server serves a version of a kind, as it says itself: that something is not found, a load balancer says, too,
+/// while the API server is away.
 async fn is_served(client: &Client, kind: &KindInfo, version: &str) -> kube::Result<bool> {
-    match has_kind(client, kind, version).await {
-        Err(error) if is_not_there(&error) => Ok(false),
-        answer => answer,
-    }
+    let groups = client.list_api_groups().await?.groups;
+    let mut versions = groups.iter().filter(|group| group.name == kind.group).flat_map(|group| &group.versions);
+    Ok(versions.any(|served| served.version == version) && has_kind(client, kind, version).await?)
 }
 
 /// Whether an API server does not have what it was asked for.

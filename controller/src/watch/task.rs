@@ -97,11 +97,13 @@ impl Task {
         };
         let place = Place::of(self.kind, &self.source, mcs);
         let mut version = match self.list::<WRITTEN>(&place).await {
-            Err(Ended::Failed(error)) if error.is_not_installed() => {
+            Err(Ended::Failed(error)) if error.is_not_found() => {
                 return if self.kind.is_in_registry() {
                     Err(Ended::Failed(WatchError::NotPrepared))
-                } else {
+                } else if self.is_lacking().await.map_err(Ended::Failed)? {
                     self.not_installed().await
+                } else {
+                    Err(Ended::Failed(error))
                 };
             }
             listed => listed?,
@@ -119,13 +121,16 @@ impl Task {
                 match event {
                     Ok(Some(Ok(event))) => version = self.heard(event).await?,
                     Ok(Some(Err(error))) => return Err(Ended::Failed(error.into())),
-                    // Each ends after a while: it goes on from where it was.
+                    // Each ends after a while.
                     Ok(None) => break,
                     Err(silence) => return Err(Ended::Failed(silence.into())),
                 }
             }
             if start.elapsed() < SHORTEST_WATCH {
                 return Err(Ended::Failed(WatchError::TooShort));
+            }
+            if place.is_before::<WRITTEN>(&version).await.map_err(Ended::Failed)? {
+                return Ok(());
             }
         }
     }
@@ -148,6 +153,11 @@ impl Task {
                 return version.ok_or(Ended::Failed(WatchError::Unversioned));
             }
         }
+    }
+
+    /// Whether the API server says that it does not have the kind. That a list is not found, a load balancer says, too.
+    async fn is_lacking(&self) -> Result<bool, WatchError> {
+        Ok(timeout(PAGE_TIMEOUT, served::is_lacking(&self.source.client, self.kind.info())).await??)
     }
 
     async fn served(&self) -> Result<Served, WatchError> {
@@ -267,6 +277,15 @@ impl Place {
         let params = ListParams { continue_token, ..self.list.clone() };
         let request = self.request.list(&params).map_err(kube::Error::BuildRequest)?;
         Ok(timeout(PAGE_TIMEOUT, self.client.request(request)).await??)
+    }
+
+    /// Whether the API server is not as far as a version, as one that took the place of another.
+    async fn is_before<const WRITTEN: bool>(&self, version: &str) -> Result<bool, WatchError> {
+        let params = ListParams { limit: Some(1), ..self.list.clone() };
+        let request = self.request.list(&params).map_err(kube::Error::BuildRequest)?;
+        let list: ObjectList<Reading<WRITTEN>> = timeout(PAGE_TIMEOUT, self.client.request(request)).await??;
+        let number = |version: &str| version.parse::<u64>().ok();
+        Ok(list.metadata.resource_version.as_deref().and_then(number) < number(version))
     }
 
     /// What becomes of them after a version.

@@ -17,8 +17,8 @@ use tokio::time::timeout;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What the Secret holds, if it is there, and how often it has changed.
-type State = (u64, Option<Value>);
+/// How often the Secret has changed, what it holds, if it is there, and from which version on it is watched.
+type State = (u64, Option<Value>, Option<u64>);
 
 /// An API server that has at most this one Secret.
 async fn serving(state: Arc<watch::Sender<State>>) -> Client {
@@ -36,17 +36,26 @@ async fn answer(state: Arc<watch::Sender<State>>, method: Method, uri: Uri, body
     let query = uri.query().unwrap_or_default();
     if method == Method::POST {
         let made: Value = serde_json::from_str(&body).expect("a Secret");
-        state.send_modify(|(version, data)| (*version, *data) = (*version + 1, Some(made["data"].clone())));
+        state.send_modify(|(version, data, _)| (*version, *data) = (*version + 1, Some(made["data"].clone())));
         return told(&made);
     }
     if query.contains("watch=true") {
-        let mut state = state.subscribe();
         let seen = query.split("resourceVersion=").nth(1).and_then(|text| text.split('&').next()?.parse().ok());
-        let (version, data) = state.wait_for(|(version, _)| Some(*version) > seen).await.expect("a state").clone();
+        state.send_modify(|(.., watched)| *watched = seen);
+        let mut state = state.subscribe();
+        if Some(state.borrow().0) < seen {
+            // As an API server of a version to come: it is silent.
+            return std::future::pending().await;
+        }
+        let news = state.wait_for(|(version, ..)| Some(*version) != seen).await.expect("a state").clone();
+        let (version, data, _) = news;
+        if Some(version) < seen {
+            return "no event\n".into_response();
+        }
         let what = if data.is_some() { "MODIFIED" } else { "DELETED" };
         return told(&json!({"type": what, "object": mk_secret(version, data.as_ref())}));
     }
-    let (version, data) = state.borrow().clone();
+    let (version, data, _) = state.borrow().clone();
     match data {
         _ if !uri.path().ends_with(SECRET) => {
             assert!(query.contains(&format!("fieldSelector=metadata.name%3D{SECRET}")), "{query}: this one alone");
@@ -70,7 +79,7 @@ fn digest(key: &SteeringKey) -> String {
 
 #[tokio::test]
 async fn the_key_is_followed_as_its_secret_changes() {
-    let (state, _) = watch::channel((1, None));
+    let (state, _) = watch::channel((1, None, None));
     let state = Arc::new(state);
     let client = serving(Arc::clone(&state)).await;
     let mut keys = steering_secret::follow(client, "ours").await.expect("a key is made");
@@ -84,7 +93,7 @@ async fn the_key_is_followed_as_its_secret_changes() {
         (None, true, "it is gone, and made anew"),
     ] {
         let data = encoded.map(|encoded| json!({"key": encoded}));
-        state.send_modify(|(version, known)| (*version, *known) = (*version + 1, data));
+        state.send_modify(|(version, known, _)| (*version, *known) = (*version + 1, data));
         if is_key {
             timeout(PATIENCE, keys.changed()).await.expect(message).expect("it is watched");
             let found = digest(&keys.borrow_and_update());
@@ -92,5 +101,12 @@ async fn the_key_is_followed_as_its_secret_changes() {
             known.push(found);
         }
     }
+    // The API server is restored from a backup, and what is said over the watch breaks off.
+    let is_watched = |(version, _, watched): &State| *watched == Some(*version);
+    timeout(PATIENCE, state.subscribe().wait_for(is_watched)).await.expect("it is watched").expect("a state");
+    let data = json!({"key": "MDEyMzQ1Njc4OWFiY2RlZg=="});
+    state.send_modify(|(version, known, _)| (*version, *known) = (1, Some(data)));
+    timeout(PATIENCE, keys.changed()).await.expect("the key of the backup").expect("it is watched");
+    assert_eq!(digest(&keys.borrow_and_update()), known[1]);
     assert_eq!(known[1], digest(&"0123456789abcdef".parse().expect("a key")), "the one that somebody wrote");
 }

@@ -27,7 +27,7 @@ async fn serving(lists: Vec<(&'static str, Value)>) -> Client {
     serving_watches(lists, |_| None).await
 }
 
-/// The same with these answers to watches; none: it is silent.
+/// The same with these answers to watches, where none: it is silent, and to who asks how far it is.
 async fn serving_watches(
     lists: Vec<(&'static str, Value)>,
     watched: impl Fn(&Uri) -> Option<Response> + Clone + Send + Sync + 'static,
@@ -39,12 +39,14 @@ async fn serving_watches(
     let answer = move |uri: Uri| {
         let (lists, watched) = (Arc::clone(&lists), watched.clone());
         async move {
-            if !uri.query().is_some_and(|query| query.contains("watch=true")) {
-                return listed(&lists, &uri);
-            }
-            match watched(&uri) {
-                Some(response) => response,
-                None => std::future::pending().await,
+            let has = |parameter| uri.query().is_some_and(|query| query.split('&').any(|given| given == parameter));
+            match (has("watch=true"), has("limit=1")) {
+                (false, false) => listed(&lists, &uri),
+                (false, true) => watched(&uri).unwrap_or_else(|| listed(&lists, &uri)),
+                (true, _) => match watched(&uri) {
+                    Some(response) => response,
+                    None => std::future::pending().await,
+                },
             }
         }
     };
@@ -203,14 +205,20 @@ async fn a_watch_that_fails_is_begun_anew_with_a_list() {
     }
 }
 
-#[tokio::test]
-async fn a_watch_that_has_ended_goes_on_where_it_was() {
-    let (sender, mut watched) = mpsc::unbounded_channel();
+/// An API server whose watches of namespaces tell of version 12 and end, and which is as far as a version then. Says what
+/// watches it was asked for.
+async fn ending_watches(then: &'static str) -> (Client, mpsc::UnboundedReceiver<String>) {
+    let (sender, watched) = mpsc::unbounded_channel();
     let client = serving_watches(namespaces(), move |uri| {
         if !uri.path().ends_with("/namespaces") {
             return None;
         }
-        sender.send(uri.query().unwrap_or_default().to_owned()).ok()?;
+        let query = uri.query().unwrap_or_default();
+        if !query.contains("watch=true") {
+            let list = json!({"kind": "NamespaceList", "apiVersion": "v1", "metadata": {"resourceVersion": then}, "items": []});
+            return Some(([(header::CONTENT_TYPE, "application/json")], list.to_string()).into_response());
+        }
+        sender.send(query.to_owned()).ok()?;
         let (events, body) = mpsc::unbounded_channel();
         tokio::spawn(async move {
             let event = r#"{"type": "MODIFIED", "object": {"metadata": {"name": "payment", "resourceVersion": "12"}}}"#;
@@ -222,10 +230,62 @@ async fn a_watch_that_has_ended_goes_on_where_it_was() {
         Some(Body::from_stream(body).into_response())
     })
     .await;
+    (client, watched)
+}
+
+#[tokio::test]
+async fn a_watch_that_has_ended_goes_on_where_it_was() {
+    let (client, mut watched) = ending_watches("12").await;
     let listening = tokio::spawn(told_of_namespaces(client, 2));
     for version in ["9", "12"] {
         let query = timeout(PATIENCE, watched.recv()).await.expect("it is watched").expect("the server goes on");
         assert!(query.contains(&format!("resourceVersion={version}")), "{query}");
     }
     listening.abort();
+}
+
+#[tokio::test]
+async fn an_api_server_that_is_less_far_after_a_watch_is_listed_anew() {
+    let (client, _watched) = ending_watches("11").await;
+    let told = timeout(PATIENCE, told_of_namespaces(client, 2)).await.expect("it is listed anew");
+    assert_eq!(told, ["Listing", "Changed", "Synced", "Changed", "Listing", "Changed", "Synced"]);
+}
+
+#[tokio::test]
+async fn a_kind_is_not_installed_only_if_the_api_server_says_so() {
+    let group = |name: &str, version: &str| {
+        let version = json!({"groupVersion": format!("{name}/{version}"), "version": version});
+        json!({"name": name, "versions": [version]})
+    };
+    let groups = |groups: &[Value]| ("apis", json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}));
+    let resources = json!({"kind": "APIResourceList", "groupVersion": "extensions.istio.io/v1alpha1", "resources": []});
+    let plugins = Watched::Emitted(mcwan_core::emit::object::Kind::WasmPlugin);
+    let exports = Watched::ServiceExport;
+    let table = [
+        (plugins, vec![], "Failed", "nothing is found: it is somebody else who answers"),
+        (plugins, vec![groups(&[group("apps", "v1")])], "NotInstalled", "there is no such group"),
+        (
+            plugins,
+            vec![groups(&[group("extensions.istio.io", "v1alpha1")]), ("v1alpha1", resources)],
+            "NotInstalled",
+            "the group has no such kind",
+        ),
+        (plugins, vec![groups(&[group("extensions.istio.io", "v1alpha1")])], "Failed", "the group is not found"),
+        (Watched::Namespace, vec![groups(&[group("apps", "v1")])], "Failed", "every API server has it"),
+        (exports, vec![], "Failed", "nothing is found: it is somebody else who answers"),
+        (exports, vec![groups(&[])], "NotInstalled", "there is no such group"),
+    ];
+    for (asked, lists, expected, message) in table {
+        let client = serving(lists).await;
+        let mut watches = Watches::start(&Source::new(client.clone(), client, "own"), FrontEnds::default());
+        let found = loop {
+            let event = timeout(PATIENCE, watches.next()).await.expect("it is told").expect("the watches go on");
+            match event {
+                WatchEvent::NotInstalled { kind } if kind == asked => break "NotInstalled",
+                WatchEvent::Failed { kind, .. } if kind == asked => break "Failed",
+                _ => {}
+            }
+        };
+        assert_eq!(found, expected, "{message}");
+    }
 }
