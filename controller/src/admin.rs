@@ -3,23 +3,36 @@
 mod health;
 mod metrics;
 
+use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use hyper::server::conn::http1;
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
+use tokio::task::AbortHandle;
+use tokio::time::sleep;
 
 pub use health::{Health, IDLE_TURN, NotReady, Stuck};
 pub use metrics::Metrics;
 
 /// The media type of what [`Metrics::encode`] writes.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// How many connections there are at most. Every pod may open some and say nothing: with one more the oldest is cut, so
+/// that whoever asks is answered.
+const CONNECTIONS: usize = 64;
+/// How long is waited where none can be accepted: the process may have no descriptor left.
+const ACCEPT_WAIT: Duration = Duration::from_millis(100);
 
 /// The server of `/livez`, `/readyz` and `/metrics`.
 #[derive(Debug)]
@@ -61,8 +74,22 @@ impl Admin {
     }
 
     /// Serves until it is dropped.
-    pub async fn serve(self) -> io::Result<()> {
-        axum::serve(self.listener, self.router).await
+    pub async fn serve(self) -> Infallible {
+        let mut newest: VecDeque<AbortHandle> = VecDeque::with_capacity(CONNECTIONS);
+        loop {
+            let Ok((stream, _)) = self.listener.accept().await else {
+                sleep(ACCEPT_WAIT).await;
+                continue;
+            };
+            if newest.len() == CONNECTIONS
+                && let Some(oldest) = newest.pop_front()
+            {
+                oldest.abort();
+            }
+            let service = TowerToHyperService::new(self.router.clone());
+            let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+            newest.push_back(tokio::spawn(connection).abort_handle());
+        }
     }
 }
 

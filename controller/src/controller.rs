@@ -148,7 +148,7 @@ pub async fn run(
     let leader = Leader::run(client.clone(), candidate, async move { able.until_synced().await });
     let work = work(client, registry, config, leader.leading(), health, metrics);
     let ended = tokio::select! {
-        served = admin.serve() => served.context("the admin server has ended"),
+        never = admin.serve() => match never {},
         worked = work => worked,
         () = outdated => Ok(()),
         _ = interrupt.recv() => Ok(()),
@@ -193,11 +193,8 @@ async fn work(
         let wake_up = rollout.next(now()).map_or(idle, |then| idle.min(start + then.since_start()));
         let mut happened = Vec::new();
         tokio::select! {
+            // Last what users can keep busy; below, some of it is taken in on every turn.
             biased;
-            event = watches.next() => happened.push(event.context("a watch has ended")?),
-            answer = executor.answer() => if let Some(answer) = answer {
-                carry_out(&mut rollout, now(), Event::Answer(answer), &mut executor, &metrics);
-            },
             changed = leading.changed() => changed.context("leader election has ended")?,
             changed = module.changed() => changed.context("the check of the module has ended")?,
             changed = registry.changed() => changed?,
@@ -210,6 +207,10 @@ async fn work(
                 let event = Event::ReadableSecrets(answers.context("nobody asks for Secrets any more")?);
                 carry_out(&mut rollout, now(), event, &mut executor, &metrics);
             }
+            answer = executor.answer() => if let Some(answer) = answer {
+                carry_out(&mut rollout, now(), Event::Answer(answer), &mut executor, &metrics);
+            },
+            event = watches.next() => happened.push(event.context("a watch has ended")?),
             () = tokio::time::sleep_until(wake_up.into()) => {}
         }
         // What is sent may be answered at once, and that again: others have their turn before.

@@ -11,6 +11,7 @@ use std::time::Duration;
 use futures_util::{StreamExt, stream};
 use mcwan_core::rollout::{GatewayPod, GatewayReport};
 use reqwest::{Client, redirect};
+use tokio::sync::Semaphore;
 use tracing::debug;
 
 use crate::module::use_ring;
@@ -28,8 +29,10 @@ const FILTER: &str = "filter=mcwan.(config.revision|path)";
 /// How long a pod may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How many pods are asked at a time.
-const CONCURRENCY: usize = 16;
+/// How many pods are asked at a time: each takes a descriptor, and the process may have no more than 1,024.
+const CONCURRENCY: usize = 64;
+/// How many of them are of one namespace: however silent they are, there is room for others.
+const OF_NAMESPACE: usize = 4;
 
 /// Bytes of an answer that are read, and not kept. The pods are their namespace's: whoever may run one may say anything
 /// at any length. An Envoy with thousands of clusters has more to say, and is asked for what matters.
@@ -42,6 +45,7 @@ pub struct GatewayReader {
     port: u16,
     envoy_port: u16,
     restraint: Arc<Restraint>,
+    turns: Arc<Semaphore>,
 }
 
 /// How an answer ended.
@@ -74,8 +78,10 @@ impl GatewayReader {
         // The pods are asked by plain HTTP: no certificate authority is of use, and none need be there. They are in this
         // cluster: whatever proxy leads out of it knows nothing of them.
         let client = Client::builder().timeout(TIMEOUT).redirect(redirect::Policy::none()).tls_certs_only([]);
-        let client = client.no_proxy().build()?;
-        Ok(Self { client, port, envoy_port: ENVOY_PORT, restraint: Arc::default() })
+        // Nor is a connection kept to each of them until it is asked again.
+        let client = client.no_proxy().pool_max_idle_per_host(0).build()?;
+        let turns = Arc::new(Semaphore::new(CONCURRENCY));
+        Ok(Self { client, port, envoy_port: ENVOY_PORT, restraint: Arc::default(), turns })
     }
 
     /// Asks Envoys for their own statistics on this port.
@@ -84,7 +90,7 @@ impl GatewayReader {
         Self { envoy_port, ..self }
     }
 
-    /// Asks pods, some at a time; none where a pod could not be asked, which says nothing about its health. One that never
+    /// Asks pods of a namespace, some at a time; none where a pod could not be asked, which says nothing about its health. One that never
     /// comes to an end is not asked again for a while.
     pub async fn read(&self, pods: Vec<GatewayPod>) -> Vec<(GatewayPod, Option<GatewayReport>)> {
         self.restraint.keep(&pods);
@@ -92,6 +98,7 @@ impl GatewayReader {
             if self.restraint.applies_to(&pod) {
                 return (pod, None);
             }
+            let _turn = self.turns.acquire().await;
             let report = self.read_one(pod.address).await;
             self.restraint.learn(&pod, &report);
             let report = report.inspect_err(|error| {
@@ -99,7 +106,7 @@ impl GatewayReader {
             });
             (pod, report.ok())
         });
-        reports.buffered(CONCURRENCY).collect().await
+        reports.buffered(OF_NAMESPACE).collect().await
     }
 
     async fn read_one(&self, address: IpAddr) -> Result<GatewayReport, GatewayError> {

@@ -6,6 +6,9 @@ use std::time::{Duration, Instant};
 
 use mcwan::admin::{Admin, Health, Metrics};
 use reqwest::header::CONTENT_TYPE;
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 struct Running {
     address: SocketAddr,
@@ -56,6 +59,18 @@ async fn it_lives_no_longer_once_its_loop_is_stuck() {
     assert_eq!((status, body.as_str()), (503, "the main loop has not turned for 61 seconds\n"));
     running.health.turned(now);
     assert_eq!(running.get("/livez").await.0, 200);
+}
+
+#[tokio::test]
+async fn connections_that_say_nothing_keep_nobody_from_being_answered() {
+    let running = start().await;
+    let mut silent = Vec::new();
+    for _ in 0..1_000 {
+        silent.push(TcpStream::connect(running.address).await.expect("a connection"));
+    }
+    assert_eq!(running.get("/livez").await.0, 200);
+    let end = timeout(Duration::from_secs(30), silent[0].read(&mut [0])).await.expect("the oldest is cut");
+    assert!(!matches!(end, Ok(1)), "and told nothing");
 }
 
 #[tokio::test]

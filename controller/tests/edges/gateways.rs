@@ -12,7 +12,9 @@ use axum::http::StatusCode;
 use axum::routing::{MethodRouter, get};
 use mcwan::gateways::GatewayReader;
 use mcwan_core::rollout::{GatewayPod, GatewayReport};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
+use tokio::time::timeout;
 
 const STATS: &str = "istio_agent_wasm_config_conversion_count{result=\"fetch_failure\"} 2\nmcwan_config_revision{} 7\n";
 
@@ -107,6 +109,26 @@ async fn what_is_known_of_a_pod_with_much_to_say_stays_where_its_envoy_says_noth
     let reader = GatewayReader::new(port).expect("a reader").with_envoy_port(envoy);
     let report = GatewayReport { revision: Some(7), module_failures: 2, paths: Vec::new() };
     assert_eq!(reports_of(&reader, &pods).await, [Some(report)]);
+}
+
+#[tokio::test]
+async fn no_connection_is_kept_to_a_pod_until_it_is_asked_again() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a free port");
+    let port = listener.local_addr().expect("an address").port();
+    let reader = GatewayReader::new(port).expect("a reader");
+    let asking = tokio::spawn(async move { (reader.read(vec![mk_pod(Ipv4Addr::LOCALHOST)]).await, reader) });
+    let (mut connection, _) = listener.accept().await.expect("a connection");
+    let (mut asked, mut buffer) = (Vec::new(), [0; 1_024]);
+    while !asked.ends_with(b"\r\n\r\n") {
+        let read = connection.read(&mut buffer).await.expect("a request");
+        asked.extend_from_slice(&buffer[..read]);
+    }
+    let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{STATS}", STATS.len());
+    connection.write_all(answer.as_bytes()).await.expect("somebody listens");
+    let (reports, _reader) = asking.await.expect("it does not panic");
+    assert!(matches!(reports.as_slice(), [(_, Some(_))]), "{reports:?}");
+    let end = timeout(Duration::from_secs(30), connection.read(&mut buffer)).await.expect("it is closed at once");
+    assert_eq!(end.expect("an end"), 0);
 }
 
 #[tokio::test]
