@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use reqwest::header::HeaderMap;
 use reqwest::redirect::{Attempt, Policy};
-use reqwest::{Certificate, Client, RequestBuilder, StatusCode};
+use reqwest::{Certificate, Client, RequestBuilder, StatusCode, Url};
 use rustls::crypto::ring;
 use webpki_root_certs::TLS_SERVER_ROOT_CERTS;
 
@@ -55,27 +55,34 @@ fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
 
 /// The answer to a request.
 pub(super) struct Response {
+    /// Where it is from: another place than was asked, where that redirects.
+    url: Url,
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) body: Vec<u8>,
 }
 
-/// Sends a request; `url` is what errors call it.
-pub(super) async fn send(request: RequestBuilder, url: &str) -> Result<Response, ModuleError> {
-    let failed = |error: reqwest::Error| ModuleError::fetch_failed(&url, &error.without_url());
+/// Sends a request; `name` is what errors call it.
+pub(super) async fn send(request: RequestBuilder, name: &str) -> Result<Response, ModuleError> {
+    let failed = |error: reqwest::Error| ModuleError::fetch_failed(&name, &error.without_url());
     let mut response = request.send().await.map_err(failed)?;
-    let (status, headers) = (response.status(), response.headers().clone());
+    let (url, status, headers) = (response.url().clone(), response.status(), response.headers().clone());
     let mut body = Vec::new();
     while let Some(piece) = response.chunk().await.map_err(failed)? {
         if body.len() + piece.len() > MAX_BYTES {
-            return Err(ModuleError::TooLarge(url.to_owned()));
+            return Err(ModuleError::TooLarge(name.to_owned()));
         }
         body.extend_from_slice(&piece);
     }
-    Ok(Response { status, headers, body })
+    Ok(Response { url, status, headers, body })
 }
 
 impl Response {
+    /// Whether who is asked at `url` gives it: the same host, on the same port.
+    pub(super) fn is_from(&self, url: &str) -> bool {
+        Url::parse(url).is_ok_and(|asked| asked.origin() == self.url.origin())
+    }
+
     /// The body of an answer that is none of an error.
     pub(super) fn success(self, url: &str) -> Result<Vec<u8>, ModuleError> {
         match self.status {

@@ -45,7 +45,9 @@ pub(super) async fn pull(
     let mut answer = send(get_manifest(), &url).await?;
     let mut authorization = Authorization::None;
     if answer.status == StatusCode::UNAUTHORIZED {
-        authorization = authorize(client, &url, &answer.headers, &image.repository, login()?).await?;
+        // The login is the registry's, whoever it redirects to.
+        let login = if answer.is_from(&url) { login()? } else { None };
+        authorization = authorize(client, &url, &answer.headers, &image.repository, login).await?;
         answer = send(authorization.apply(get_manifest()), &url).await?;
     }
     let manifest = answer.success(&url)?;

@@ -5,8 +5,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use axum::Router;
 use axum::extract::RawQuery;
 use axum::http::header::{AUTHORIZATION, LOCATION, WWW_AUTHENTICATE};
-use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 use mcwan::module::{Digest, ModuleCheck, ModuleError};
 use mcwan_core::problem::Reason;
@@ -132,6 +132,23 @@ async fn a_login_of_the_registry_config_is_not_sent_over_plain_http() {
     }
     std::fs::remove_file(&config).unwrap();
     assert_eq!(check.once().await.map_err(|error| error.reason()), Err(Reason::InvalidCredentials), "no file");
+}
+
+#[tokio::test]
+async fn the_login_of_a_registry_is_not_for_whom_it_redirects_to() {
+    let (mirror, image) = registry("Basic bWU6c2VjcmV0", |_| r#"Basic realm="test""#.to_owned()).await;
+    let address = serve(|_| {
+        let elsewhere = async move |uri: Uri| Redirect::temporary(&format!("http://{mirror}{uri}"));
+        Router::new().fallback(elsewhere)
+    })
+    .await;
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("config.json");
+    let login = json!({"auths": {address.to_string(): {"auth": "bWU6c2VjcmV0"}}});
+    std::fs::write(&config, login.to_string()).unwrap();
+    let check = ModuleCheck { registry_config: Some(config), ..mk_check(address, &format!("oci://{address}/{image}")) };
+    let refused = check.once().await.expect_err("nobody has let the mirror know the login");
+    assert_eq!(refused.reason(), Reason::Unauthorized, "{refused}");
 }
 
 #[tokio::test]
