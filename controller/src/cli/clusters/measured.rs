@@ -159,7 +159,7 @@ mod tests {
                 "3m",
                 "2 (1 out)",
                 "50ms/-/0.5%",
-                "1.2s/-/64s, down 1.1s",
+                "1.4s/-/64s, down 1.3s",
                 "11.0GB",
             ];
             assert_eq!(rows.last().unwrap(), &row);
