@@ -81,6 +81,7 @@ impl Admin {
                 sleep(ACCEPT_WAIT).await;
                 continue;
             };
+            newest.retain(|connection| !connection.is_finished());
             if newest.len() == CONNECTIONS
                 && let Some(oldest) = newest.pop_front()
             {

@@ -147,7 +147,7 @@ impl Prober {
                 let before = self.probes.take();
                 let mut probes = match before {
                     Some(probes) if probes.is_of(root) => probes,
-                    before => Probes::taking_over(root, &plugin, before, &self.known, now),
+                    before => Probes::taking_over(root, &plugin, before, &self.known, (config.since, now)),
                 };
                 probes.send(&plugin, now, period);
                 self.known = probes.standings();

@@ -61,12 +61,16 @@ pub(super) async fn superseded(client: Client, kind: Watched, used: McsVersion) 
     }
 }
 
-/// Whether an API server serves a version of a kind, as it says itself: that something is not found, a load balancer says, too,
-/// while the API server is away.
+/// Whether an API server serves a version of a kind. That its group is not found, a load balancer says, too, while the API server
+/// is away, and that it is not listed, an API server that begins: it is lacking only if both is so.
 async fn is_served(client: &Client, kind: &KindInfo, version: &str) -> kube::Result<bool> {
     let groups = client.list_api_groups().await?.groups;
     let mut versions = groups.iter().filter(|group| group.name == kind.group).flat_map(|group| &group.versions);
-    Ok(versions.any(|served| served.version == version) && has_kind(client, kind, version).await?)
+    let is_listed = versions.any(|served| served.version == version);
+    match has_kind(client, kind, version).await {
+        Err(error) if is_not_there(&error) && !is_listed => Ok(false),
+        answer => answer,
+    }
 }
 
 /// Whether an API server does not have what it was asked for.

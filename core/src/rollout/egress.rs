@@ -31,15 +31,13 @@ pub(super) struct Egress {
     pub(super) filter: Filter,
     /// The ports that its gateways should listen on, and those that they do.
     listeners: [BTreeSet<u16>; 2],
-    /// Since when the routes of native imports are written; none: they are not.
-    pub(super) native_written: Option<Moment>,
     /// Whether the filter that is there has another module than the wanted one, or it is not known.
     pub(super) has_other_module: bool,
 }
 
 impl Egress {
     pub(super) fn new(seed: u64) -> Self {
-        Self { filter: Filter::new(seed), listeners: Default::default(), native_written: None, has_other_module: true }
+        Self { filter: Filter::new(seed), listeners: Default::default(), has_other_module: true }
     }
 
     /// Whether the gateways listen for requests to a port, as far as they should.

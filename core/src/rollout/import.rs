@@ -1,5 +1,6 @@
 //! An import: each of its versions comes in stages, and goes in stages.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,6 +34,8 @@ pub(super) struct ImportState {
     pub(super) versions: Versions,
     /// What its live routes say, for one who takes over.
     pub(super) found: Found,
+    /// Since when its routes are written, if it is native.
+    pub(super) native_written: Option<Moment>,
     /// Since when its Service cannot be made again, as somebody else has the address that clients know.
     refused_address: Option<Moment>,
 }
@@ -293,10 +296,8 @@ impl Rollout {
         }
         if is_ready {
             versions.close_untold();
-            if is_native && let Some(egress) = self.egresses.get_mut(&import.namespace) {
-                // What is written leads to what the version before has.
-                egress.native_written = None;
-            }
+            // What is written leads to what the version before has.
+            state.native_written = None;
         }
         if is_news {
             self.queue.add(Work::Reconcile(ReconcileKey::egress(&import.namespace)));
@@ -324,9 +325,10 @@ impl Rollout {
         failures.any(|failure| matches!(failure, WriteOutcome::Retry { reason, .. } if is_silent(reason)))
     }
 
+    /// Whether routes of a part are about to be written for the first time. What was refused is tried again and again.
     fn are_routes_on_their_way(&self, key: &ReconcileKey) -> bool {
         let routes = self.objects.desired.objects_of(key).iter().filter(|id| id.kind == Kind::HttpRoute);
-        routes.into_iter().any(|id| self.objects.is_on_its_way(id))
+        routes.into_iter().any(|id| self.objects.is_on_its_way(id) && self.objects.failure(id).is_none())
     }
 
     /// Whether the gateway listens on every port of an import that it should.
@@ -372,7 +374,17 @@ impl Versions {
 
     /// Lets the versions before this one go.
     pub(super) fn close_before(&mut self, newest: usize) -> bool {
-        let ready = self.list.iter_mut().take(newest).filter(|version| version.stage == Stage::Ready);
+        self.close(0..newest)
+    }
+
+    /// The same, but for the oldest.
+    pub(super) fn close_between(&mut self, newest: usize) -> bool {
+        self.close(1..newest)
+    }
+
+    fn close(&mut self, places: Range<usize>) -> bool {
+        let versions = self.list.iter_mut().take(places.end).skip(places.start);
+        let ready = versions.filter(|version| version.stage == Stage::Ready);
         ready.map(|version| version.stage = Stage::Closing).count() > 0
     }
 

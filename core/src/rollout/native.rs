@@ -1,9 +1,11 @@
 //! Native imports: their rules are routes of the gateway itself, and no filter tells what gateways have.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::event::Command;
 use super::key::ReconcileKey;
+use super::objects::WriteState;
 use super::{Rollout, Work};
 use crate::api::DataPlane;
 use crate::emit::object::Object;
@@ -17,6 +19,7 @@ impl Rollout {
         newest.is_some_and(|newest| self.model.settings.data_plane(newest) == DataPlane::Native)
     }
 
+    /// Writes the routes of a namespace's native imports.
     pub(super) fn write_native(
         &mut self,
         namespace: &Arc<str>,
@@ -25,14 +28,20 @@ impl Rollout {
         now: Moment,
         out: &mut Vec<Command>,
     ) {
-        let is_written = self.write_each(key, routes, now, out);
-        let Some(egress) = self.egresses.get_mut(namespace) else { return };
-        let since = is_written.then(|| egress.native_written.unwrap_or(now));
-        if since != egress.native_written {
-            egress.native_written = since;
-            let mut imports = self.imports_of(namespace);
-            imports.retain(|import| self.is_native(import));
-            for import in imports {
+        let mut write = |route: Object| {
+            let name = Arc::clone(&route.id.key.name);
+            (name, self.write(key, route, now, out) == WriteState::Written)
+        };
+        let written: BTreeMap<_, _> = routes.into_iter().map(&mut write).collect();
+        let mut imports = self.imports_of(namespace);
+        imports.retain(|import| self.is_native(import));
+        for import in imports {
+            let prefix: Arc<str> = format!("{}.", import.name).into();
+            let mut own = written.range(Arc::clone(&prefix)..).take_while(|(route, _)| route.starts_with(&*prefix));
+            let is_written = own.all(|(_, is_written)| *is_written);
+            let Some(state) = self.imports.get_mut(&import.namespace, &import.name) else { continue };
+            let since = is_written.then(|| state.native_written.unwrap_or(now));
+            if std::mem::replace(&mut state.native_written, since) != since {
                 self.queue.add(Work::Reconcile(ReconcileKey::import(&import)));
             }
         }
@@ -43,15 +52,17 @@ impl Rollout {
         if !self.is_native(import) {
             return false;
         }
-        let written = self.egresses.get(&import.namespace).and_then(|egress| egress.native_written);
-        let Some(until) = written.map(|written| written + self.timing.lead) else { return false };
         let Some(state) = self.imports.get_mut(&import.namespace, &import.name) else { return false };
         let Some(ready) = state.versions.ready().filter(|ready| *ready > 0) else { return false };
-        if until > now {
-            self.queue.add_at(Work::Reconcile(key.clone()), until);
-            return false;
-        }
-        let is_news = state.versions.close_before(ready);
+        let is_news = match state.native_written.map(|written| written + self.timing.lead) {
+            Some(until) if until > now => {
+                self.queue.add_at(Work::Reconcile(key.clone()), until);
+                false
+            }
+            Some(_) => state.versions.close_before(ready),
+            // Its routes are not taken, nor were those of the versions after the one that they are of.
+            None => state.versions.is_at_limit() && state.versions.close_between(ready),
+        };
         if is_news {
             self.queue.add(Work::Reconcile(ReconcileKey::egress(&import.namespace)));
         }

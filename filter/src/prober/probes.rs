@@ -75,14 +75,14 @@ impl Standings {
 }
 
 impl Probes {
-    /// Those of a root context. What was measured of a path that has not changed goes on, and so do its probes; else its level
-    /// does, where it is known.
+    /// Those of a root context, which has had its configuration since then. What was measured of a path that has not changed
+    /// goes on, and so do probes that were overdue; else its level does, where it is known.
     pub(super) fn taking_over(
         root: u32,
         plugin: &Plugin,
         before: Option<Self>,
         known: &Standings,
-        now: Moment,
+        (since, now): (Moment, Moment),
     ) -> Self {
         let (before, sent) = before.map(|probes| (probes.paths, probes.under_way)).unwrap_or_default();
         let mut before: Vec<_> = before.into_iter().enumerate().collect();
@@ -92,9 +92,15 @@ impl Probes {
             let (promise, interval) = (*promise, *interval);
             let is_same = |path: &Probed| (path.id, path.promise, path.interval) == (id, promise, interval);
             if let Some(same) = before.iter().position(|(_, path)| is_same(path)) {
-                let (former, path) = before.swap_remove(same);
-                let of_path = sent.iter().filter(|probe| probe.path == former);
-                under_way.extend(of_path.map(|probe| Probe { path: place, is_of_before: true, ..*probe }));
+                let (former, mut path) = before.swap_remove(same);
+                for probe in sent.iter().filter(|probe| probe.path == former) {
+                    if path.judge.is_overdue(since.since(probe.sent)) {
+                        under_way.push(Probe { path: place, is_of_before: true, ..*probe });
+                    } else {
+                        // Nobody knows what would have become of it.
+                        path.due = now;
+                    }
+                }
                 return path;
             }
             let judge = match known.of(id, place) {

@@ -132,6 +132,12 @@ impl Judge {
         self.answered
     }
 
+    /// Whether an answer is late that has not come for so long; not while too little is known.
+    pub fn is_overdue(&self, waited: Duration) -> bool {
+        let waited = u32::try_from(waited.as_micros()).unwrap_or(u32::MAX);
+        self.answers.is_late(waited) == Some(true)
+    }
+
     /// Where the path stands.
     pub fn standing(&self) -> Standing {
         Standing { judgement: self.judgement, since: self.since, hold: self.hold.time() }

@@ -79,6 +79,32 @@ fn a_native_import_keeps_what_its_routes_lead_to_until_others_are_taken() {
     assert!(!play.objects.iter().any(high), "it goes in the end");
 }
 
+#[test]
+fn a_native_import_is_put_right_however_long_its_routes_were_refused() {
+    let import = |number: u32| {
+        let backend = json!({"group": "mc-wan.l7mp.io", "kind": "WANPolicy", "name": "high"});
+        let path = json!([{"path": {"value": format!("/{number}")}}]);
+        let spec = json!({"dataPlane": "Native", "http": {"rules": [{"matches": path, "backendRefs": [backend]}]}});
+        Event::Watch(mk_input(Watched::ServiceImport, mk("ServiceImport", "secure", "payment", &spec)))
+    };
+    let routes = |play: &Play| {
+        let routes = play.objects.iter().filter(|(id, _)| id.kind == Kind::HttpRoute);
+        routes.map(|(_, (route, _))| route.to_string()).collect::<String>()
+    };
+    let mut play = Play::of_payment();
+    play.happen(import(0));
+    play.pass(120);
+    play.refused = Some(no_quota(Kind::HttpRoute));
+    for number in 1..40 {
+        play.happen(import(number));
+        play.pass(60);
+        assert!(routes(&play).contains("\"/0\"") && missing(&play).is_empty(), "{number}");
+    }
+    play.refused = None;
+    play.pass(120);
+    assert!(routes(&play).contains("\"/39\""), "{}", routes(&play));
+}
+
 /// What is under way may be taken after all, however long that lasts.
 #[test]
 fn routes_that_are_under_way_are_not_refused() {

@@ -109,6 +109,27 @@ fn a_hole_is_seen_while_one_configuration_follows_the_other() {
     }
 }
 
+/// A probe that was under way says nothing, once who has sent it is gone.
+#[test]
+fn a_sound_path_is_in_however_configurations_follow_each_other() {
+    for (interval, round_trip, between, loss, message) in [
+        (1_000, 60, 1_130, 5_000, "each is replaced just after it has sent"),
+        (200, 450, 500, 5_000, "faster than any answer"),
+        (1_000, 60, 1_030, 0, "nothing may be lost"),
+    ] {
+        let path = with(with(path("high", interval), "latencyMs", json!(700)), "lossPpm", json!(loss));
+        let (mut world, mut root) = mk_world(path.clone(), Fate::Answer(404, ms(round_trip)));
+        world.run(ms(30_000));
+        assert_eq!(world.judgement("high"), Judgement::InSla, "{message}, at first");
+        for revision in 2..40 {
+            let new = world.configure(root.vm, &measuring(revision, [path.clone()]));
+            world.close(std::mem::replace(&mut root, new));
+            world.run(ms(between));
+            assert_eq!(world.judgement("high"), Judgement::InSla, "{message}, {revision}");
+        }
+    }
+}
+
 #[test]
 fn who_was_late_himself_says_nothing_of_the_path() {
     for (message, stall, judgement) in [
