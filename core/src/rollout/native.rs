@@ -4,13 +4,22 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::event::Command;
+use super::import::ImportState;
 use super::key::ReconcileKey;
 use super::objects::WriteState;
-use super::{Rollout, Work};
+use super::{Rollout, Timing, Work};
 use crate::api::DataPlane;
+use crate::emit::kubernetes::names;
 use crate::emit::object::Object;
 use crate::moment::Moment;
 use crate::snapshot::Key;
+
+impl ImportState {
+    /// Whether gateways have had the routes of the newest version of a native import for the lead.
+    pub(super) fn are_routes_known(&self, now: Moment, timing: Timing) -> bool {
+        self.native_written.is_some_and(|written| written + timing.lead <= now)
+    }
+}
 
 impl Rollout {
     pub(super) fn is_native(&self, import: &Key) -> bool {
@@ -37,7 +46,8 @@ impl Rollout {
         imports.retain(|import| self.is_native(import));
         for import in imports {
             let prefix: Arc<str> = format!("{}.", import.name).into();
-            let mut own = written.range(Arc::clone(&prefix)..).take_while(|(route, _)| route.starts_with(&*prefix));
+            let own = written.range(Arc::clone(&prefix)..).take_while(|(route, _)| route.starts_with(&*prefix));
+            let mut own = own.filter(|(route, _)| names::import_route_place(route, &import.name).is_some());
             let is_written = own.all(|(_, is_written)| *is_written);
             let Some(state) = self.imports.get_mut(&import.namespace, &import.name) else { continue };
             let since = is_written.then(|| state.native_written.unwrap_or(now));
@@ -60,7 +70,7 @@ impl Rollout {
                 false
             }
             Some(_) => state.versions.close_before(ready),
-            // Its routes are not taken, nor were those of the versions after the one that they are of.
+            // Its routes are not taken. What those lead to that are there is not pruned.
             None => state.versions.is_at_limit() && state.versions.close_between(ready),
         };
         if is_news {

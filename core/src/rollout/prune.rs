@@ -34,7 +34,7 @@ impl Rollout {
             }
             Knowledge::Whole | Knowledge::Lost | Knowledge::Back(_) => {}
         }
-        if self.is_held(&id) {
+        if self.is_held(&id, now) {
             self.queue.add_at(Work::Prune(id), now + self.timing.grace);
             return;
         }
@@ -48,8 +48,9 @@ impl Rollout {
         }
     }
 
-    /// Whether gateways may be steered to an object that one who took over has found, or clients may call it.
-    fn is_held(&self, id: &ObjectId) -> bool {
+    /// Whether gateways may be steered to an object that one who took over has found, native routes may lead to it, or clients
+    /// may call it.
+    fn is_held(&self, id: &ObjectId, now: Moment) -> bool {
         if !self.has(Safeguard::Prune) {
             return false;
         }
@@ -61,13 +62,18 @@ impl Rollout {
             // It was seen after the import was looked at.
             return true;
         }
+        let is_of_tier = *id.key.namespace == *TIER_NAMESPACE;
+        if is_of_tier && self.is_native(import) && !state.are_routes_known(now, self.timing) {
+            // Those of a version before may be there.
+            return true;
+        }
         if matches!(state.found, Found::Gone) && !state.versions.is_gone() {
             // Nobody wants it, and yet gateways may go on with it for as long as the API server refuses another filter.
             return is_behind_a_filter(id.kind);
         }
         let Some((recovered, _)) = state.versions.found() else { return false };
         let is_of = |service: &String| *id.key.name == **service || names::is_slice_of(&id.key.name, service);
-        *id.key.namespace == *TIER_NAMESPACE && recovered.services.iter().any(is_of)
+        is_of_tier && recovered.services.iter().any(is_of)
     }
 
     /// Whether an object has endpoints of a tier service, and others that it is to have are not there yet: requests for one

@@ -7,7 +7,7 @@ pub(super) const ENOUGH: u32 = 10;
 
 /// A packet that is lost is an answer that is late: the kernel sends it again after at least 200 ms (tail-loss probe, RTO).
 /// In microseconds, and less than that for timers that are early.
-const LATE: u32 = 150_000;
+pub(super) const LATE: u32 = 150_000;
 
 /// The round trips of the last answers, in microseconds.
 #[derive(Clone, Debug)]

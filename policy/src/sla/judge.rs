@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::allowance::{Allowance, Floor, MARGIN};
-use super::answers::{Answers, ENOUGH};
+use super::answers::{Answers, ENOUGH, LATE};
 use super::hold::{Doubling, Hold, SHORTEST};
 use super::jitter::Jitter;
 use super::outcomes::{LONG, MOST, Outcomes};
@@ -132,10 +132,12 @@ impl Judge {
         self.answered
     }
 
-    /// Whether an answer is late that has not come for so long; not while too little is known.
+    /// Whether an answer is late that has not come for so long. While too little is known, that is one which the tier does not
+    /// promise.
     pub fn is_overdue(&self, waited: Duration) -> bool {
-        let waited = u32::try_from(waited.as_micros()).unwrap_or(u32::MAX);
-        self.answers.is_late(waited) == Some(true)
+        let micros = u32::try_from(waited.as_micros()).unwrap_or(u32::MAX);
+        let is_promised = |bound: Duration| waited <= bound + Duration::from_micros(LATE.into());
+        self.answers.is_late(micros).unwrap_or_else(|| !self.promise.latency.is_some_and(is_promised))
     }
 
     /// Where the path stands.

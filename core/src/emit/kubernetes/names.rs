@@ -46,7 +46,7 @@ pub fn import_route(name: &str, port: u16, number: usize) -> String {
 }
 
 /// Which port one of an import's `HTTPRoute`s is for, and its number among those.
-pub(super) fn import_route_place(route: &str, import: &str) -> Option<(u16, usize)> {
+pub(crate) fn import_route_place(route: &str, import: &str) -> Option<(u16, usize)> {
     let rest = route.strip_prefix(import)?.strip_prefix('.')?;
     let (port, number) = rest.split_once('.').unwrap_or((rest, "0"));
     let (port, number) = (port.parse().ok()?, number.parse().ok()?);

@@ -109,6 +109,17 @@ fn a_hole_is_seen_while_one_configuration_follows_the_other() {
     }
 }
 
+#[test]
+fn a_hole_that_was_there_before_is_seen_while_one_configuration_follows_the_other() {
+    let (mut world, mut root) = mk_world(path("high", 200), Fate::Lost);
+    for revision in 2..8 {
+        let new = world.configure(root.vm, &measuring(revision, [path("high", 200)]));
+        world.close(std::mem::replace(&mut root, new));
+        world.run(ms(500));
+    }
+    assert_eq!(world.judgement("high"), Judgement::NoAnswer);
+}
+
 /// A probe that was under way says nothing, once who has sent it is gone.
 #[test]
 fn a_sound_path_is_in_however_configurations_follow_each_other() {
