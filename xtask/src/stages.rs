@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::panic::resume_unwind;
 use std::path::Path;
 use std::process::Command;
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 
 use anyhow::{Context, Error, Result};
 use serde_json::Value;
@@ -59,8 +59,8 @@ pub(crate) fn bench(what: Benchmark, output: Output) -> Result<()> {
     Err(process::become_program(&mut bench, START_WITH_CARGO))
 }
 
-/// Everything that must hold before a change lands, the quickest first. Stops at the first failure, and tells how long
-/// each stage took.
+/// Everything that must hold before a change lands, the quickest first. Stops at the first failure, once what runs beside it
+/// has ended, and tells how long each stage took.
 pub(crate) fn test(tools: &Path, extent: Extent) -> Result<()> {
     let mut stopwatch = Stopwatch::default();
     let result = all_stages(&mut stopwatch, tools, extent);
@@ -70,21 +70,19 @@ pub(crate) fn test(tools: &Path, extent: Extent) -> Result<()> {
 
 fn all_stages(stopwatch: &mut Stopwatch, tools: &Path, extent: Extent) -> Result<()> {
     stopwatch.run("format", || run("fmt --all --check"))?;
-    stopwatch.run("lints", || run("clippy --workspace --all-targets -- -D warnings"))?;
-    stopwatch.run("lints of what runs in Envoy", || {
-        run(&format!("clippy -p mcwan-policy -p mcwan-filter --target {WASM_TARGET} -- -D warnings"))
-    })?;
-    stopwatch.run("documentation", || {
-        let mut doc = arguments(cargo(), "doc --workspace --no-deps");
-        process::run(doc.env("RUSTDOCFLAGS", "-D warnings"), START_WITH_CARGO)
-    })?;
-    // Of each, the crates at the end wait for each other and leave a core idle; they have folders of their own.
-    stopwatch.run("images and build of the tests", || {
-        thread::scope(|scope| {
-            let tests = scope.spawn(|| run("test --workspace --no-run"));
-            image::run(tools, &[])?;
-            tests.join().unwrap_or_else(|panic| resume_unwind(panic))
-        })
+    // Of each, the crates at the end wait for each other and leave a core idle; the images have folders of their own.
+    thread::scope(|scope| {
+        let images = scope.spawn(|| image::run(tools, &[]));
+        stopwatch.run("lints", || run("clippy --workspace --all-targets -- -D warnings"))?;
+        stopwatch.run("lints of what runs in Envoy", || {
+            run(&format!("clippy -p mcwan-policy -p mcwan-filter --target {WASM_TARGET} -- -D warnings"))
+        })?;
+        stopwatch.run("documentation", || {
+            let mut doc = arguments(cargo(), "doc --workspace --no-deps");
+            process::run(doc.env("RUSTDOCFLAGS", "-D warnings"), START_WITH_CARGO)
+        })?;
+        stopwatch.run("build of the tests", || run("test --workspace --no-run"))?;
+        stopwatch.run("images, after what they were built beside", || joined(images))
     })?;
     let more = match extent {
         Extent::Usual => "--",
@@ -113,8 +111,7 @@ fn integration_tests(stopwatch: &mut Stopwatch, tools: &Path, more: &str) -> Res
         for name in waiting {
             test(stopwatch, &name, 2 * cores)?;
         }
-        let end = || simulation.join().unwrap_or_else(|panic| resume_unwind(panic));
-        stopwatch.run("tests: simulation, after what it ran beside", end)
+        stopwatch.run("tests: simulation, after what it ran beside", || joined(simulation))
     })?;
     test(stopwatch, WAN, 2 * cores)
 }
@@ -144,6 +141,11 @@ impl IntegrationTests {
         }
         Ok(all)
     }
+}
+
+/// What has become of a thread.
+fn joined(thread: ScopedJoinHandle<'_, Result<()>>) -> Result<()> {
+    thread.join().unwrap_or_else(|panic| resume_unwind(panic))
 }
 
 /// Runs cargo with arguments that hold no white space.
