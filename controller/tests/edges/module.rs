@@ -98,6 +98,16 @@ fn mk_check(address: SocketAddr, module: &str) -> ModuleCheck {
     }
 }
 
+/// The same with a login for that registry, which is in the folder.
+fn mk_check_with_login(address: SocketAddr, image: &str) -> (ModuleCheck, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("config.json");
+    let login = json!({"auths": {address.to_string(): {"auth": "bWU6c2VjcmV0"}}});
+    std::fs::write(&config, login.to_string()).unwrap();
+    let check = mk_check(address, &format!("oci://{address}/{image}"));
+    (ModuleCheck { registry_config: Some(config), ..check }, folder)
+}
+
 #[tokio::test]
 async fn an_anonymous_token_is_asked_for() {
     for (service, want) in [("test", Ok(())), ("oauth", Ok(())), ("both", Ok(())), ("none", Err(Reason::FetchFailed))] {
@@ -142,11 +152,7 @@ async fn the_login_of_a_registry_is_not_for_whom_it_redirects_to() {
         Router::new().fallback(elsewhere)
     })
     .await;
-    let folder = tempfile::tempdir().unwrap();
-    let config = folder.path().join("config.json");
-    let login = json!({"auths": {address.to_string(): {"auth": "bWU6c2VjcmV0"}}});
-    std::fs::write(&config, login.to_string()).unwrap();
-    let check = ModuleCheck { registry_config: Some(config), ..mk_check(address, &format!("oci://{address}/{image}")) };
+    let (check, _folder) = mk_check_with_login(address, &image);
     let refused = check.once().await.expect_err("nobody has let the mirror know the login");
     assert_eq!(refused.reason(), Reason::Unauthorized, "{refused}");
 }
@@ -154,11 +160,7 @@ async fn the_login_of_a_registry_is_not_for_whom_it_redirects_to() {
 #[tokio::test]
 async fn a_token_that_a_login_would_get_is_not_asked_for_over_plain_http() {
     let (address, image) = registry("Bearer t0k3n", bearer).await;
-    let folder = tempfile::tempdir().unwrap();
-    let config = folder.path().join("config.json");
-    let login = json!({"auths": {address.to_string(): {"auth": "bWU6c2VjcmV0"}}});
-    std::fs::write(&config, login.to_string()).unwrap();
-    let check = ModuleCheck { registry_config: Some(config), ..mk_check(address, &format!("oci://{address}/{image}")) };
+    let (check, _folder) = mk_check_with_login(address, &image);
     let refused = check.once().await.expect_err("a token is as good as the login");
     assert_eq!(refused.reason(), Reason::InsecureLogin);
     assert!(refused.to_string().contains(&format!("http://{address}/")), "it says where: {refused}");

@@ -1,6 +1,5 @@
 //! An import: each of its versions comes in stages, and goes in stages.
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -370,22 +369,6 @@ impl Versions {
             late.look(routes, istiod, now);
         }
         is_other
-    }
-
-    /// Lets the versions before this one go.
-    pub(super) fn close_before(&mut self, newest: usize) -> bool {
-        self.close(0..newest)
-    }
-
-    /// The same, but for the oldest.
-    pub(super) fn close_between(&mut self, newest: usize) -> bool {
-        self.close(1..newest)
-    }
-
-    fn close(&mut self, places: Range<usize>) -> bool {
-        let versions = self.list.iter_mut().take(places.end).skip(places.start);
-        let ready = versions.filter(|version| version.stage == Stage::Ready);
-        ready.map(|version| version.stage = Stage::Closing).count() > 0
     }
 
     /// Forgets versions of which nothing is left.

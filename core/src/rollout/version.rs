@@ -1,6 +1,7 @@
 //! The versions of an import, and how far each is.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -311,6 +312,22 @@ impl Versions {
     pub(super) fn awaited_hosts(&self) -> Option<&[String]> {
         let newest = self.newest().filter(|newest| newest.is_under_way())?;
         newest.import.as_ref().map(|import| &*import.wire.hostnames)
+    }
+
+    /// Lets the versions before this one go.
+    pub(super) fn close_before(&mut self, newest: usize) -> bool {
+        self.close(0..newest)
+    }
+
+    /// The same, but for the oldest.
+    pub(super) fn close_between(&mut self, newest: usize) -> bool {
+        self.close(1..newest)
+    }
+
+    fn close(&mut self, places: Range<usize>) -> bool {
+        let versions = self.list.iter_mut().take(places.end).skip(places.start);
+        let ready = versions.filter(|version| version.stage == Stage::Ready);
+        ready.map(|version| version.stage = Stage::Closing).count() > 0
     }
 
     /// Every gateway has a configuration with this number, or a later one: what only older ones carried goes. Returns

@@ -287,8 +287,7 @@ impl Import {
             certificates: Vec::new(),
             addresses: Vec::new(),
             families: Families::Both,
-            // No other has a filter that tells of it.
-            data_plane: Some(DataPlane::Wasm),
+            data_plane: Some(DataPlane::Wasm), // no other has a filter that tells of it
             age: None,
             problems: Vec::new(),
             export_problems: Vec::new(),

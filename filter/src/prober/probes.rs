@@ -184,8 +184,8 @@ impl Probes {
         }
     }
 
-    /// Forgets what the host will not tell of. Where nothing has come back since such a probe was sent, it is missed:
-    /// configurations may follow each other faster than any probe is told of.
+    /// Forgets what the host will not tell of. A probe of a root context of before is missed where nothing has come back since
+    /// it was sent: configurations may follow each other faster than any probe is told of.
     fn forget(&mut self, now: Moment) {
         let Self { paths, under_way, .. } = self;
         under_way.retain(|probe| {

@@ -68,3 +68,24 @@ fn routes_that_the_next_version_needs_too_stay() {
     assert!(play.objects.keys().any(|id| id.kind == Kind::HttpRoute), "and was not deleted");
     assert_eq!(play.steering_values().len(), 2, "the filter steers to both tiers");
 }
+
+#[test]
+fn a_change_waits_no_longer_as_an_older_one_leaves() {
+    let mut play = Play::of_payment();
+    play.pass(60);
+    let change = |play: &mut Play, timeout: &str| {
+        let backend = json!({"group": "mc-wan.l7mp.io", "kind": "WANPolicy", "name": "high"});
+        let rules = json!({"http": {"rules": [{"backendRefs": [backend], "timeouts": {"request": timeout}}]}});
+        play.happen(Event::Watch(mk_input(Watched::ServiceImport, mk("ServiceImport", "secure", "payment", &rules))));
+    };
+    change(&mut play, "1s");
+    play.pass(30);
+    let before = play.steering_values();
+    play.now = play.now + Duration::from_millis(500);
+    change(&mut play, "2s");
+    // The filter with the change before was written a lead after that: the routes of the rules before leave meanwhile.
+    let routes = play.written.iter().filter(|id| id.kind == Kind::HttpRoute).count();
+    play.pass(1);
+    assert!(play.written.iter().filter(|id| id.kind == Kind::HttpRoute).count() > routes, "others have left");
+    assert!(play.steering_values().is_disjoint(&before), "gateways have had the lead");
+}

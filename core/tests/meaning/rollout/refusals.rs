@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use mcwan_core::api::{REGISTRY_NAMESPACE, TIER_NAMESPACE};
-use mcwan_core::emit::object::{Kind, ObjectId};
+use mcwan_core::emit::object::Kind;
 use mcwan_core::outcome::WriteError;
 use mcwan_core::problem::Reason;
 use mcwan_core::rollout::{Event, WatchEvent};
@@ -15,7 +15,7 @@ use super::{Play, mk_input, no_quota};
 use crate::translator::mk;
 
 /// The Services that routes lead to and that are not there.
-fn missing(play: &Play) -> BTreeSet<&str> {
+pub(super) fn missing(play: &Play) -> BTreeSet<&str> {
     let routes = play.objects.iter().filter(|(id, _)| id.kind == Kind::HttpRoute);
     let rules = routes.flat_map(|(_, (route, _))| route["spec"]["rules"].as_array().into_iter().flatten());
     let backends = rules.flat_map(|rule| rule["backendRefs"].as_array().into_iter().flatten());
@@ -51,95 +51,6 @@ fn routes_wait_for_what_they_lead_to_unless_that_is_refused() {
         play.pass(120);
         assert_eq!(missing(&play), BTreeSet::new(), "{message}: they are there in the end");
     }
-}
-
-/// Of native imports no filter tells what gateways have, but their routes do.
-#[test]
-fn a_native_import_keeps_what_its_routes_lead_to_until_others_are_taken() {
-    let import = |tier: &str| {
-        let backend = json!({"group": "mc-wan.l7mp.io", "kind": "WANPolicy", "name": tier});
-        let spec = json!({"dataPlane": "Native", "http": {"rules": [{"backendRefs": [backend]}]}});
-        Event::Watch(mk_input(Watched::ServiceImport, mk("ServiceImport", "secure", "payment", &spec)))
-    };
-    let mut play = Play::of_payment();
-    play.happen(import("high"));
-    play.pass(120);
-    play.refused = Some(no_quota(Kind::HttpRoute));
-    // Tiers of their own for each cluster.
-    let tiers = json!({"tiers": [{"name": "low", "port": 31_112}]});
-    let far = mk("WANCluster", REGISTRY_NAMESPACE, "far", &tiers);
-    play.happen(Event::Watch(mk_input(Watched::Emitted(Kind::WanCluster), far)));
-    play.happen(import("low"));
-    play.pass(120);
-    assert_eq!(missing(&play), BTreeSet::new(), "as long as routes are refused");
-    play.refused = None;
-    play.pass(120);
-    assert_eq!(missing(&play), BTreeSet::new());
-    let high = |(id, _): (&ObjectId, _)| id.kind == Kind::Service && *id.key.name == *"payment-secure-high";
-    assert!(!play.objects.iter().any(high), "it goes in the end");
-}
-
-#[test]
-fn native_routes_that_are_there_lead_somewhere_however_many_versions_follow() {
-    let change = |play: &mut Play, tier: &str, number: u32| {
-        // At first, the far cluster has both tiers.
-        let tiers = [("high", 31_111), ("low", 31_112)].into_iter().filter(|(name, _)| number == 0 || *name == tier);
-        let tiers: Vec<_> = tiers.map(|(name, port)| json!({"name": name, "port": port})).collect();
-        let far = mk("WANCluster", REGISTRY_NAMESPACE, "far", &json!({"tiers": tiers}));
-        play.happen(Event::Watch(mk_input(Watched::Emitted(Kind::WanCluster), far)));
-        let backend = json!({"group": "mc-wan.l7mp.io", "kind": "WANPolicy", "name": tier});
-        let path = json!([{"path": {"value": format!("/{number}")}}]);
-        let spec = json!({"dataPlane": "Native", "http": {"rules": [{"matches": path, "backendRefs": [backend]}]}});
-        play.happen(Event::Watch(mk_input(Watched::ServiceImport, mk("ServiceImport", "secure", "payment", &spec))));
-    };
-    let leads_to_low = |play: &Play| {
-        let mut routes = play.objects.iter().filter(|(id, _)| id.kind == Kind::HttpRoute);
-        routes.any(|(_, (route, _))| route.to_string().contains("payment-secure-low"))
-    };
-    let mut play = Play::of_payment();
-    change(&mut play, "high", 0);
-    play.pass(120);
-    change(&mut play, "low", 1);
-    while !leads_to_low(&play) {
-        play.now = play.rollout.next(play.now).expect("something is due").max(play.now);
-        play.happen(Event::Time);
-    }
-    // The next is wanted, and refused, before the one before it holds.
-    play.refused = Some(no_quota(Kind::HttpRoute));
-    for number in 2..20 {
-        change(&mut play, "high", number);
-        play.pass(60);
-        assert!(leads_to_low(&play) && missing(&play).is_empty(), "{number}: {:?}", missing(&play));
-    }
-    play.refused = None;
-    play.pass(120);
-    assert!(!leads_to_low(&play) && missing(&play).is_empty());
-}
-
-#[test]
-fn a_native_import_is_put_right_however_long_its_routes_were_refused() {
-    let import = |number: u32| {
-        let backend = json!({"group": "mc-wan.l7mp.io", "kind": "WANPolicy", "name": "high"});
-        let path = json!([{"path": {"value": format!("/{number}")}}]);
-        let spec = json!({"dataPlane": "Native", "http": {"rules": [{"matches": path, "backendRefs": [backend]}]}});
-        Event::Watch(mk_input(Watched::ServiceImport, mk("ServiceImport", "secure", "payment", &spec)))
-    };
-    let routes = |play: &Play| {
-        let routes = play.objects.iter().filter(|(id, _)| id.kind == Kind::HttpRoute);
-        routes.map(|(_, (route, _))| route.to_string()).collect::<String>()
-    };
-    let mut play = Play::of_payment();
-    play.happen(import(0));
-    play.pass(120);
-    play.refused = Some(no_quota(Kind::HttpRoute));
-    for number in 1..20 {
-        play.happen(import(number));
-        play.pass(60);
-        assert!(routes(&play).contains("\"/0\"") && missing(&play).is_empty(), "{number}");
-    }
-    play.refused = None;
-    play.pass(120);
-    assert!(routes(&play).contains("\"/19\""), "{}", routes(&play));
 }
 
 /// What is under way may be taken after all, however long that lasts.
