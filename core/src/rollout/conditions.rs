@@ -6,11 +6,11 @@ use std::time::Duration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::event::{Command, ModuleVerdict};
+use super::import::ImportState;
 use super::key::{Part, ReconcileKey};
 use super::queue::WorkQueue;
 use super::stage::Stage;
 use super::statuses::{StatusKey, remember};
-use super::version::Versions;
 use super::{Leadership, Rollout, Work};
 use crate::api::{McsVersion, Route};
 use crate::emit::object::ObjectId;
@@ -261,17 +261,20 @@ impl Rollout {
                 if self.has_failed(key) {
                     return None;
                 }
-                self.settles_at(&key.namespace, &state.versions).filter(|then| *then > now)
+                self.settles_at(&key.namespace, state).filter(|then| *then > now)
             }
         }
     }
 
     /// Until when a status waits for an import to come into force.
-    fn settles_at(&self, namespace: &str, versions: &Versions) -> Option<Moment> {
-        let newest = versions.newest()?;
+    fn settles_at(&self, namespace: &str, state: &ImportState) -> Option<Moment> {
+        let newest = state.versions.newest()?;
         let egress = self.egresses.get(namespace);
         match (&newest.stage, newest.first) {
             (Stage::Backing(progress) | Stage::Routed(progress), _) => Some(progress.since + SETTLING),
+            (Stage::Ready, _) if state.native.is_some_and(|routes| routes.heard.is_none()) => {
+                state.native.map(|routes| routes.since + SETTLING)
+            }
             (Stage::Ready, None) => egress.map(|egress| egress.filter.shipped + SETTLING),
             (Stage::Ready, Some(_)) if !newest.missing.is_empty() => Some(egress?.filter.shipped + SETTLING),
             (Stage::Ready, Some(first)) => {

@@ -14,7 +14,6 @@ use crate::problem::{Problem, Reason};
 use crate::snapshot::Key;
 use crate::status::{Delivery, GatewayState, ModuleState};
 use crate::translate::Import;
-use crate::translate::gateway_pods::{gateway_of, is_ready};
 
 impl Rollout {
     /// What is wrong with an import and with those that it shares a gateway with. Many may be: nobody copies them.
@@ -50,12 +49,7 @@ impl Rollout {
                 delivery.gateways = self.gateways_state(import, versions);
             }
             DataPlane::Native => {
-                let mut pods = self.world.snapshot.gateway_pods.in_namespace(&key.namespace);
-                let gateway = names::NATIVE_EGRESS_GATEWAY;
-                if !pods.any(|pod| gateway_of(pod) == Some(gateway) && is_ready(pod)) {
-                    let message = format!("no pod of Gateway {}/{gateway} is ready", key.namespace);
-                    delivery.gateways = GatewayState::Waiting(message);
-                }
+                delivery.gateways = self.native_gateways_state(import);
             }
         }
         delivery
@@ -80,8 +74,7 @@ impl Rollout {
         }
         let filter = &egress.filter;
         match (&newest.stage, newest.first) {
-            (Stage::Backing(_), _) => waiting("gateways are being told where its routes will lead"),
-            (Stage::Routed(_), _) => waiting("gateways are being told of its routes"),
+            (Stage::Backing(_) | Stage::Routed(_), _) => waiting(newest.stage.awaited().unwrap_or_default()),
             (Stage::Ready, _) if !newest.missing.is_empty() => {
                 waiting("gateways are being told of routes that were late")
             }

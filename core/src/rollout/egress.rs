@@ -35,6 +35,17 @@ pub(super) struct Egress {
     pub(super) has_other_module: bool,
 }
 
+/// What the imports of a namespace share.
+struct EgressObjects {
+    gateways: Vec<Object>,
+    /// The routes of native imports.
+    native_routes: Vec<Object>,
+    /// Those that stay as they are.
+    kept_routes: Vec<ObjectId>,
+    /// What is wrong with it.
+    problems: Vec<Problem>,
+}
+
 impl Egress {
     pub(super) fn new(seed: u64) -> Self {
         Self { filter: Filter::new(seed), listeners: Default::default(), has_other_module: true }
@@ -70,17 +81,19 @@ impl Rollout {
             // Gateways may serve more than is known yet.
             return;
         }
-        let (gateways, native, mut problems) = self.gateways_of(namespace, &imports);
+        let EgressObjects { gateways, native_routes, kept_routes, mut problems } =
+            self.egress_objects(namespace, &imports);
         let has_filter = gateways.iter().any(|object| is_gateway(object, names::EGRESS_GATEWAY));
         let filter_id = self.model.settings.filter.object_id(namespace);
         let mut ids: Vec<_> = has_filter.then_some(filter_id).into_iter().collect();
-        ids.extend(gateways.iter().chain(&native).map(|object| object.id.clone()));
+        ids.extend(gateways.iter().chain(&native_routes).map(|object| object.id.clone()));
+        ids.extend(kept_routes);
         self.consists_of(&key, &ids, now);
         if has_filter {
             problems.extend(self.send_filter(namespace, &key, &imports, now, out));
         }
         self.write_gateways(namespace, &key, gateways, now, out);
-        self.write_native(namespace, &key, native, now, out);
+        self.write_native(namespace, &key, native_routes, now, out);
         problems.extend(self.without_certificate(namespace, &imports));
         self.keep_problems(&key, problems);
         self.confirm(namespace, &imports, has_filter, now);
@@ -107,28 +120,38 @@ impl Rollout {
         versions.import().map(|import| self.model.settings.data_plane(import))
     }
 
-    /// The gateways, the routes of native imports, and what is wrong.
-    fn gateways_of(&self, namespace: &str, imports: &[Key]) -> (Vec<Object>, Vec<Object>, Vec<Problem>) {
+    fn egress_objects(&self, namespace: &str, imports: &[Key]) -> EgressObjects {
         let (mut wasm, mut native) = (Vec::new(), Vec::new());
+        // Of each native import the newest version whose routes may be written; one that has none keeps those that are there.
+        let (mut rules, mut unready) = (Vec::new(), Vec::new());
         for import in imports {
             let Some(versions) = self.versions_of(import) else { continue };
             let Some(newest) = versions.import() else { continue };
+            let recovered = versions.found().map_or(&[][..], |(recovered, _)| &recovered.rules);
+            let wanted = self.wanted(import).unwrap_or(newest);
+            let of_gateway = EgressImport { wanted, versions: versions.backed(), recovered };
             match self.model.settings.data_plane(newest) {
-                DataPlane::Wasm => {
-                    let recovered = versions.found().map_or(&[][..], |(recovered, _)| &recovered.rules);
-                    let wanted = self.wanted(import).unwrap_or(newest);
-                    wasm.push(EgressImport { wanted, versions: versions.backed(), recovered });
-                }
+                DataPlane::Wasm => wasm.push(of_gateway),
                 DataPlane::Native => {
-                    let ready = versions.ready().and_then(|ready| versions.list.get(ready)?.import.as_deref());
-                    native.extend(ready);
+                    native.push(of_gateway);
+                    if let Some(ready) = versions.ready() {
+                        rules.extend(versions.list.get(ready).and_then(|version| version.import.as_deref()));
+                    } else {
+                        // It has its hosts.
+                        rules.push(newest);
+                        unready.push(import);
+                    }
                 }
             }
         }
         let (gateways, mut problems) = egress_gateways(namespace, &wasm, &native, &self.model.settings);
-        let (routes, found) = native_objects(&native);
+        let (mut native_routes, found) = native_objects(&rules);
         problems.extend(found);
-        (gateways, routes, problems)
+        let is_unready = |route: &str| unready.iter().any(|import| names::is_route_of(route, &import.name));
+        native_routes.retain(|route| !is_unready(&route.id.key.name));
+        let there = |import| self.objects.observed.of_import(Kind::HttpRoute, namespace, import);
+        let kept_routes = unready.into_iter().flat_map(there).collect();
+        EgressObjects { gateways, native_routes, kept_routes, problems }
     }
 
     /// The hosts whose certificate istiod does not have, as it says of the gateway that is there.

@@ -35,7 +35,7 @@ impl Rollout {
 
     /// Whether gateways know the routes of an export that is to be announced.
     fn is_routed(&mut self, key: &ReconcileKey, is_written: bool, now: Moment) -> bool {
-        let istiod = self.istiod_on(key);
+        let istiod = self.istiod_on(self.objects.desired.objects_of(key));
         let progress = self.announcements.entry(key.clone()).or_insert_with(|| StageProgress::begin(now));
         if !is_written {
             // These may be others than gateways have heard of.

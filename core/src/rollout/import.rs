@@ -13,7 +13,7 @@ use super::stage::{Stage, StageProgress};
 use super::take_over::Found;
 use super::version::{MOST_VERSIONS, Version, Versions};
 use super::{Rollout, Timing, Work};
-use crate::api::{DataPlane, TIER_NAMESPACE};
+use crate::api::TIER_NAMESPACE;
 use crate::emit::kubernetes::{ImportObjects, ImportVersions, NO_ADDRESS, Places, Recovered, clusterset_object};
 use crate::emit::object::{Kind, Object, ObjectId};
 use crate::moment::Moment;
@@ -33,8 +33,8 @@ pub(super) struct ImportState {
     pub(super) versions: Versions,
     /// What its live routes say, for one who takes over.
     pub(super) found: Found,
-    /// Since when its routes are written, if it is native.
-    pub(super) native_written: Option<Moment>,
+    /// How far the routes of its newest ready version are, if it is native.
+    pub(super) native: Option<StageProgress>,
     /// Since when its Service cannot be made again, as somebody else has the address that clients know.
     refused_address: Option<Moment>,
 }
@@ -104,7 +104,7 @@ impl Rollout {
         };
         let is_taken_over = self.is_taken_over(&import.namespace);
         let mut places = state.versions.places.clone();
-        let objects = self.objects_of(&state.versions, &mut places);
+        let objects = self.objects_of(import, state, &mut places, now);
         let newest = state.versions.newest().and_then(|newest| newest.import.clone());
         let ImportObjects { backing, routes, client, problems } = objects;
         let client = client.filter(|_| is_taken_over);
@@ -138,7 +138,7 @@ impl Rollout {
             routes: self.write_each(key, routes, now, out),
         };
         self.write_each(key, clusterset.into_iter().collect(), now, out);
-        let istiod = self.istiod_on(key);
+        let istiod = self.istiod_on(self.objects.desired.objects_of(key));
         let Some(state) = self.imports.get_mut(&import.namespace, &import.name) else { return false };
         state.versions.places = places;
         state.versions.look(written, istiod, now)
@@ -187,21 +187,16 @@ impl Rollout {
     }
 
     /// The objects of an import, and where its rules stand.
-    fn objects_of(&self, versions: &Versions, places: &mut Places) -> ImportObjects {
-        let mut client_ports = versions.client_ports();
-        if let Some(newest) = versions.import()
-            && self.model.settings.data_plane(newest) == DataPlane::Native
-        {
-            client_ports.extend(&newest.ports);
-        }
+    fn objects_of(&self, import: &Key, state: &ImportState, places: &mut Places, now: Moment) -> ImportObjects {
+        let versions = &state.versions;
         // Of what was found, the rules go first.
         let found = versions.found().map(|(recovered, is_routed)| {
             let rules = if is_routed { recovered.rules.clone() } else { Vec::new() };
             Recovered { rules, services: recovered.services.clone(), slices: recovered.slices.clone() }
         });
-        let recovered = found.as_ref();
-        let versions =
-            ImportVersions { backing: versions.backed(), routed: versions.routed(), recovered, client_ports };
+        let found = found.or_else(|| self.behind_native_routes(import, state, now));
+        let (backing, routed, client_ports) = (versions.backed(), versions.routed(), versions.client_ports());
+        let versions = ImportVersions { backing, routed, recovered: found.as_ref(), client_ports };
         versions.objects(&self.model.settings, places)
     }
 
@@ -296,7 +291,7 @@ impl Rollout {
         if is_ready {
             versions.close_untold();
             // What is written leads to what the version before has.
-            state.native_written = None;
+            state.native = None;
         }
         if is_news {
             self.queue.add(Work::Reconcile(ReconcileKey::egress(&import.namespace)));
@@ -304,12 +299,11 @@ impl Rollout {
         is_news
     }
 
-    /// What istiod has heard of the routes of a part: of that which it knows least of. Where nobody says anything, nobody is
-    /// waited for.
-    pub(super) fn istiod_on(&self, key: &ReconcileKey) -> Istiod {
-        let objects = &self.objects;
-        let routes = objects.desired.objects_of(key).iter().filter(|id| id.kind == Kind::HttpRoute);
-        let states = routes.map(|id| objects.observed.get(id).map_or(Istiod::Silent, |live| live.istiod));
+    /// What istiod has heard of the routes among objects: of that which it knows least of. Where nobody says anything, nobody
+    /// is waited for.
+    pub(super) fn istiod_on<'o>(&self, objects: impl IntoIterator<Item = &'o ObjectId>) -> Istiod {
+        let routes = objects.into_iter().filter(|id| id.kind == Kind::HttpRoute);
+        let states = routes.map(|id| self.objects.observed.get(id).map_or(Istiod::Silent, |live| live.istiod));
         states.filter(|istiod| self.world.has_istiod || *istiod != Istiod::Silent).min().unwrap_or(Istiod::UpToDate)
     }
 
@@ -325,7 +319,7 @@ impl Rollout {
     }
 
     /// Whether routes of a part are about to be written for the first time. What was refused is tried again and again.
-    fn are_routes_on_their_way(&self, key: &ReconcileKey) -> bool {
+    pub(super) fn are_routes_on_their_way(&self, key: &ReconcileKey) -> bool {
         let routes = self.objects.desired.objects_of(key).iter().filter(|id| id.kind == Kind::HttpRoute);
         routes.into_iter().any(|id| self.objects.is_on_its_way(id) && self.objects.failure(id).is_none())
     }

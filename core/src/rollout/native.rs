@@ -1,31 +1,51 @@
 //! Native imports: their rules are routes of the gateway itself, and no filter tells what gateways have.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::event::Command;
 use super::import::ImportState;
 use super::key::ReconcileKey;
 use super::objects::WriteState;
-use super::{Rollout, Timing, Work};
-use crate::api::DataPlane;
-use crate::emit::kubernetes::names;
-use crate::emit::object::Object;
+use super::stage::{Stage, StageProgress};
+use super::{Rollout, Work};
+use crate::api::{DataPlane, TIER_NAMESPACE};
+use crate::emit::kubernetes::{ImportVersions, Places, Recovered, names};
+use crate::emit::object::{Kind, Object, ObjectId};
 use crate::moment::Moment;
 use crate::snapshot::Key;
-
-impl ImportState {
-    /// Whether gateways have had the routes of the newest version of a native import for the lead.
-    pub(super) fn are_routes_known(&self, now: Moment, timing: Timing) -> bool {
-        self.native_written.is_some_and(|written| written + timing.lead <= now)
-    }
-}
+use crate::status::GatewayState;
+use crate::translate::Import;
+use crate::translate::gateway_pods::{gateway_of, is_ready};
 
 impl Rollout {
     pub(super) fn is_native(&self, import: &Key) -> bool {
         let state = self.imports.get(&import.namespace, &import.name);
         let newest = state.and_then(|state| state.versions.import());
         newest.is_some_and(|newest| self.model.settings.data_plane(newest) == DataPlane::Native)
+    }
+
+    /// What the live routes of a native import may lead to: everything of it that is there, until gateways have had the routes
+    /// of its newest version for the lead.
+    pub(super) fn behind_native_routes(&self, import: &Key, state: &ImportState, now: Moment) -> Option<Recovered> {
+        let known = state.native.and_then(|routes| routes.known(self.timing));
+        if !self.is_native(import) || known.is_some_and(|known| known <= now) {
+            return None;
+        }
+        let [services, slices] = [Kind::Service, Kind::EndpointSlice].map(|kind| {
+            let there = self.objects.observed.of_import(kind, TIER_NAMESPACE, import);
+            there.map(|id| id.key.name.to_string()).collect()
+        });
+        Some(Recovered { rules: Vec::new(), services, slices })
+    }
+
+    /// Whether what a native import leads to is there, as it is wanted.
+    pub(super) fn is_native_backing_there(&self, import: &Key) -> bool {
+        let wanted = self.model.translator.imports().get(&import.namespace, &import.name);
+        let native = wanted.filter(|wanted| self.model.settings.data_plane(wanted) == DataPlane::Native);
+        native.is_none_or(|native| {
+            let objects = ImportVersions::of(native).objects(&self.model.settings, &mut Places::new());
+            objects.backing.iter().all(|object| self.objects.observed.is_same(object))
+        })
     }
 
     /// Writes the routes of a namespace's native imports.
@@ -37,45 +57,70 @@ impl Rollout {
         now: Moment,
         out: &mut Vec<Command>,
     ) {
-        let mut write = |route: Object| {
-            let name = Arc::clone(&route.id.key.name);
-            (name, self.write(key, route, now, out) == WriteState::Written)
-        };
-        let written: BTreeMap<_, _> = routes.into_iter().map(&mut write).collect();
+        let mut write = |route: Object| (route.id.clone(), self.write(key, route, now, out) == WriteState::Written);
+        let written: Vec<(ObjectId, bool)> = routes.into_iter().map(&mut write).collect();
         let mut imports = self.imports_of(namespace);
         imports.retain(|import| self.is_native(import));
         for import in imports {
-            let prefix: Arc<str> = format!("{}.", import.name).into();
-            let own = written.range(Arc::clone(&prefix)..).take_while(|(route, _)| route.starts_with(&*prefix));
-            let mut own = own.filter(|(route, _)| names::import_route_place(route, &import.name).is_some());
-            let is_written = own.all(|(_, is_written)| *is_written);
+            let own = written.iter().filter(|(id, _)| names::is_route_of(&id.key.name, &import.name));
+            let is_written = own.clone().all(|(_, is_written)| *is_written);
+            let istiod = self.istiod_on(own.map(|(id, _)| id));
             let Some(state) = self.imports.get_mut(&import.namespace, &import.name) else { continue };
-            let since = is_written.then(|| state.native_written.unwrap_or(now));
-            if std::mem::replace(&mut state.native_written, since) != since {
+            if state.versions.ready().is_none() {
+                continue;
+            }
+            let mut routes = state.native.unwrap_or(StageProgress::begin(now));
+            routes.look(is_written, istiod, now);
+            if state.native.replace(routes) != Some(routes) {
                 self.queue.add(Work::Reconcile(ReconcileKey::import(&import)));
             }
         }
     }
 
-    /// Lets older versions go once the routes of the newest were there for the lead. Returns whether any goes.
+    /// Lets older versions go once gateways know the routes of the newest. Returns whether any goes.
     pub(super) fn close_native(&mut self, key: &ReconcileKey, import: &Key, now: Moment) -> bool {
         if !self.is_native(import) {
             return false;
         }
+        let is_under_way = self.are_routes_on_their_way(&ReconcileKey::egress(&import.namespace));
         let Some(state) = self.imports.get_mut(&import.namespace, &import.name) else { return false };
-        let Some(ready) = state.versions.ready().filter(|ready| *ready > 0) else { return false };
-        let is_news = match state.native_written.map(|written| written + self.timing.lead) {
+        let Some(ready) = state.versions.ready() else { return false };
+        let is_news = match state.native.and_then(|routes| routes.known(self.timing)) {
             Some(until) if until > now => {
                 self.queue.add_at(Work::Reconcile(key.clone()), until);
                 false
             }
             Some(_) => state.versions.close_before(ready),
-            // Its routes are not taken. What those lead to that are there is not pruned.
-            None => state.versions.is_at_limit() && state.versions.close_between(ready),
+            // Its routes are not taken. What those lead to that are there stays.
+            None => state.versions.is_at_limit() && !is_under_way && state.versions.close_between(ready),
         };
         if is_news {
             self.queue.add(Work::Reconcile(ReconcileKey::egress(&import.namespace)));
         }
         is_news
+    }
+
+    /// Whether gateways do what the newest version of a native import says; else what is waited for.
+    pub(super) fn native_gateways_state(&self, import: &Import) -> GatewayState {
+        let Key { namespace, name } = &import.key;
+        let waiting = |what: &str| GatewayState::Waiting(what.to_owned());
+        let state = self.imports.get(namespace, name);
+        let newest = state.and_then(|state| Some((state, state.versions.newest()?)));
+        let Some((state, newest)) = newest else { return waiting("nothing was sent to the gateway yet") };
+        if newest.import.as_deref() != Some(import) {
+            return waiting("gateways are being told of what it was before");
+        }
+        if let Some(awaited) = newest.stage.awaited() {
+            return waiting(awaited);
+        }
+        let gateway = names::NATIVE_EGRESS_GATEWAY;
+        let mut pods = self.world.snapshot.gateway_pods.in_namespace(namespace);
+        if !pods.any(|pod| gateway_of(pod) == Some(gateway) && is_ready(pod)) {
+            return GatewayState::Waiting(format!("no pod of Gateway {namespace}/{gateway} is ready"));
+        }
+        match state.native {
+            Some(routes) if routes.heard.is_some() && newest.stage == Stage::Ready => GatewayState::InForce,
+            _ => waiting("gateways are being told of its routes"),
+        }
     }
 }

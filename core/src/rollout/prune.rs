@@ -63,8 +63,7 @@ impl Rollout {
             return true;
         }
         let is_of_tier = *id.key.namespace == *TIER_NAMESPACE;
-        if is_of_tier && self.is_native(import) && !state.are_routes_known(now, self.timing) {
-            // Those of a version before may be there.
+        if is_of_tier && self.behind_native_routes(import, state, now).is_some() {
             return true;
         }
         if matches!(state.found, Found::Gone) && !state.versions.is_gone() {

@@ -19,6 +19,17 @@ pub(super) enum Stage {
     Draining(StageProgress),
 }
 
+impl Stage {
+    /// What gateways must know before the version is ready.
+    pub(super) fn awaited(&self) -> Option<&'static str> {
+        match self {
+            Self::Backing(_) => Some("gateways are being told where its routes will lead"),
+            Self::Routed(_) => Some("gateways are being told of its routes"),
+            Self::Ready | Self::Closing | Self::Draining(_) => None,
+        }
+    }
+}
+
 /// How far a stage is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StageProgress {

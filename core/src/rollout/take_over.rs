@@ -58,7 +58,8 @@ impl Rollout {
             };
             let [services, slices] = [Kind::Service, Kind::EndpointSlice].map(of_tiers);
             let are_as_wanted = left.is_empty()
-                && self.objects.observed.of_import(Kind::HttpRoute, &import.namespace, import).next().is_some();
+                && self.objects.observed.of_import(Kind::HttpRoute, &import.namespace, import).next().is_some()
+                && self.is_native_backing_there(import);
             let is_taken_over = self.is_taken_over(&import.namespace);
             let mut places = Places::new();
             let versions = &mut self.imports.entry(import).versions;
@@ -306,7 +307,15 @@ impl Rollout {
             .map(|import| import.key.clone())
             .collect();
         for import in imports {
-            self.imports.entry(&import).versions.is_live = false;
+            let is_native = self.is_native(&import);
+            let versions = &mut self.imports.entry(&import).versions;
+            if std::mem::take(&mut versions.is_live)
+                && is_native
+                && let Some(newest) = versions.list.last_mut()
+            {
+                // What its routes lead to is there, and no filter has to be told of them.
+                newest.stage = Stage::Ready;
+            }
             self.queue.add(Work::Reconcile(ReconcileKey::import(&import)));
         }
         self.queue.add(Work::Ask(Arc::clone(namespace)));

@@ -161,6 +161,7 @@ impl Rules<'_> {
         let mirrors = rule_filters.mirrors.iter().chain(&own.mirrors);
         let mirrors = mirrors.map(|mirror| self.mirror(origin, mirror)).collect::<Result<Vec<_>, _>>();
         let mirrors = mirrors.map_err(|refusal| refusal.at("filters"))?;
+        check_mirrors(&destination, &mirrors).map_err(|refusal| refusal.at("filters"))?;
         if let Some(hostname) = &hostname {
             // Copies have it, too.
             let copied_to = mirrors.iter().map(|mirror| &mirror.destination);
@@ -176,7 +177,6 @@ impl Rules<'_> {
             mirrors,
             cors: own.cors.or(rule_filters.cors).cloned(),
         };
-        check_mirrors(&destination, &forwarding.mirrors).map_err(|refusal| refusal.at("filters"))?;
         self.check_steering(&destination, &forwarding).map_err(|refusal| refusal.at(field.clone()))?;
         let path = own.path.or_else(|| rule_filters.path.clone());
         match (destination.tier(), fallbacks) {

@@ -13,7 +13,7 @@ use crate::translate::{Import, SteeringKey};
 use super::recovered::RecoveredRule;
 use super::{Settings, filter, gateway, names, native, route};
 
-/// An import whose rules the filter applies, as its gateway needs it.
+/// An import as its gateway needs it.
 #[derive(Clone, Debug)]
 pub struct EgressImport<'v> {
     /// The import as it is wanted.
@@ -29,14 +29,14 @@ pub struct EgressImport<'v> {
 pub fn egress_gateways(
     namespace: &str,
     wasm: &[EgressImport<'_>],
-    native: &[&Import],
+    native: &[EgressImport<'_>],
     settings: &Settings,
 ) -> (Vec<Object>, Vec<Problem>) {
     let (mut objects, mut problems, mut gateways) = (Vec::new(), Vec::new(), Vec::new());
-    let ports = wasm.iter().map(|import| (import.wanted, route::ports(&import.versions, import.recovered)));
-    let natively = native.iter().map(|import| (*import, route::ports(&[*import], &[])));
-    let of_wasm = gateway::listeners(ports, &mut problems);
-    let of_native = gateway::listeners(natively, &mut problems);
+    let [of_wasm, of_native] = [wasm, native].map(|imports| {
+        let ports = imports.iter().map(|import| (import.wanted, route::ports(&import.versions, import.recovered)));
+        gateway::listeners(ports, &mut problems)
+    });
     let certificates = gateway::certificates(wasm.iter().map(|import| import.wanted), &of_wasm, &mut problems);
     let none = BTreeMap::new();
     let all = [(names::EGRESS_GATEWAY, of_wasm, &certificates), (names::NATIVE_EGRESS_GATEWAY, of_native, &none)];
@@ -59,9 +59,12 @@ pub fn egress_objects(
 ) -> (Vec<Object>, Vec<Problem>) {
     let of = |data_plane| imports.iter().copied().filter(move |import| settings.data_plane(import) == data_plane);
     let (wasm, native) = (of(DataPlane::Wasm).collect::<Vec<_>>(), of(DataPlane::Native).collect::<Vec<_>>());
-    let served: Vec<_> =
-        wasm.iter().map(|import| EgressImport { wanted: import, versions: vec![import], recovered: &[] }).collect();
-    let (mut objects, mut problems) = egress_gateways(namespace, &served, &native, settings);
+    let [of_wasm, of_native] = [&wasm, &native].map(|imports| {
+        let alone =
+            imports.iter().map(|import| EgressImport { wanted: import, versions: vec![import], recovered: &[] });
+        alone.collect::<Vec<_>>()
+    });
+    let (mut objects, mut problems) = egress_gateways(namespace, &of_wasm, &of_native, settings);
     if objects.iter().any(|object| *object.id.key.name == *names::EGRESS_GATEWAY && object.id.kind == Kind::Gateway) {
         let filter = filter::filter_object(namespace, &wasm, settings, key, None);
         problems.extend(filter.problems);

@@ -55,7 +55,7 @@ pub(crate) fn import_route_place(route: &str, import: &str) -> Option<(u16, usiz
 
 /// Whether an `HTTPRoute` is one of an import's.
 pub fn is_route_of(route: &str, import: &str) -> bool {
-    route.strip_prefix(import).is_some_and(|rest| rest.starts_with('.'))
+    import_route_place(route, import).is_some()
 }
 
 /// The ports of the listeners of a Gateway of ours.

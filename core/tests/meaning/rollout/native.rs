@@ -1,10 +1,14 @@
 //! Native imports: no filter tells what gateways have, but their routes do.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use mcwan_core::api::REGISTRY_NAMESPACE;
+use mcwan_core::emit::kubernetes::names;
 use mcwan_core::emit::object::{Kind, ObjectId};
+use mcwan_core::observed::Istiod;
 use mcwan_core::rollout::{Event, WatchEvent};
+use mcwan_core::snapshot::Key;
 use mcwan_core::watched::Watched;
 use serde_json::json;
 
@@ -101,4 +105,132 @@ fn a_native_import_is_put_right_however_long_its_routes_were_refused() {
     play.refused = None;
     play.pass(120);
     assert!(routes(&play).contains("\"/19\""), "{}", routes(&play));
+}
+
+/// What an import with these rules looks like to a watch.
+fn mk_native(namespace: &str, name: &str, tiers: &[&str]) -> Event {
+    let rule = |tier: &&str| {
+        json!({"matches": [{"path": {"value": format!("/{tier}")}}],
+            "backendRefs": [{"group": "mc-wan.l7mp.io", "kind": "WANPolicy", "name": tier}]})
+    };
+    let rules: Vec<_> = tiers.iter().map(rule).collect();
+    let spec = json!({"dataPlane": "Native", "http": {"rules": rules}});
+    Event::Watch(mk_input(Watched::ServiceImport, mk("ServiceImport", namespace, name, &spec)))
+}
+
+/// A cluster exports a service.
+fn exports(play: &mut Play, cluster: &str, name: &str, port: u16) {
+    let tiers = json!({"tiers": [{"name": "high", "port": 31_111}, {"name": "low", "port": 31_112}]});
+    let exported = json!({"cluster": cluster, "namespace": "secure", "name": name, "readyPods": 1,
+        "exportedAt": "2026-11-20T09:00:00Z", "ports": [{"port": port}], "defaultTier": "high",
+        "gateways": ["10.30.0.7"]});
+    let key = format!("{cluster}.secure.{name}");
+    for (kind, object) in [
+        (Kind::WanCluster, mk("WANCluster", REGISTRY_NAMESPACE, cluster, &tiers)),
+        (Kind::ExportedService, mk("ExportedService", REGISTRY_NAMESPACE, &key, &exported)),
+    ] {
+        play.happen(Event::Watch(mk_input(Watched::Emitted(kind), object)));
+    }
+}
+
+/// A cluster that exports no more.
+fn withdraws(cluster: &str) -> Event {
+    let key = Key::new(REGISTRY_NAMESPACE, format!("{cluster}.secure.payment"));
+    Event::Watch(WatchEvent::Deleted { kind: Watched::Emitted(Kind::ExportedService), key, version: None })
+}
+
+#[test]
+fn whoever_takes_over_leaves_live_native_routes_what_they_lead_to() {
+    for are_refused in [false, true] {
+        let mut play = Play::of_payment();
+        play.happen(mk_native("secure", "payment", &["high"]));
+        exports(&mut play, "near", "payment", 8080);
+        play.pass(120);
+        play.happen(Event::Leading(false));
+        play.happen(withdraws("near"));
+        play.refused = are_refused.then(|| no_quota(Kind::HttpRoute));
+        play.happen(Event::Leading(true));
+        for _ in 0..600 {
+            assert_eq!(missing(&play), BTreeSet::new(), "at {:?}, refused: {are_refused}", play.now);
+            play.now = play.now + Duration::from_millis(100);
+            play.happen(Event::Time);
+        }
+        play.refused = None;
+        play.pass(120);
+        assert_eq!(missing(&play), BTreeSet::new());
+        let near = |id: &&ObjectId| id.kind == Kind::Service && id.key.name.contains("near");
+        assert_eq!(play.objects.keys().find(near), None, "it goes in the end");
+    }
+}
+
+#[test]
+fn whoever_takes_over_leads_native_routes_to_what_gateways_know() {
+    let mut play = Play::of_payment();
+    play.happen(mk_native("secure", "payment", &["high"]));
+    play.pass(120);
+    play.happen(Event::Leading(false));
+    exports(&mut play, "near", "payment", 8080);
+    let routes = |play: &Play| {
+        let routes = play.objects.iter().filter(|(id, _)| id.kind == Kind::HttpRoute);
+        routes.map(|(_, (route, _))| route.to_string()).collect::<String>()
+    };
+    play.happen(Event::Leading(true));
+    play.now = play.now + Duration::from_millis(900);
+    play.happen(Event::Time);
+    assert!(routes(&play).contains("payment-secure-high") && !routes(&play).contains("near"), "{}", routes(&play));
+    play.pass(60);
+    assert!(routes(&play).contains("near"), "{}", routes(&play));
+}
+
+#[test]
+fn whoever_takes_over_changes_nothing_that_is_as_it_should_be() {
+    let mut play = Play::of_payment();
+    exports(&mut play, "far", "billing", 9090);
+    exports(&mut play, "far", "audit", 7070);
+    play.happen(mk_native("secure", "billing", &["high"]));
+    play.happen(mk_native("secure", "audit", &["low"]));
+    play.pass(120);
+    let native = ObjectId { kind: Kind::Gateway, key: Key::new("secure", "mcwan-egress-native") };
+    assert!(play.objects.contains_key(&native), "{:?}", play.objects.keys());
+    let before: Vec<_> = play.objects.keys().cloned().collect();
+    play.written.clear();
+    play.happen(Event::Leading(false));
+    play.happen(Event::Leading(true));
+    play.pass(120);
+    assert_eq!(play.written, []);
+    assert_eq!(play.objects.keys().cloned().collect::<Vec<_>>(), before);
+}
+
+#[test]
+fn what_native_routes_led_to_stays_until_istiod_has_heard_of_others() {
+    let mut play = Play::of_payment();
+    play.happen(mk_native("secure", "payment", &["high"]));
+    play.pass(120);
+    let route = ObjectId { kind: Kind::HttpRoute, key: Key::new("secure", "payment.8080") };
+    let high = ObjectId { kind: Kind::Service, key: Key::new("mc-wan", "payment-secure-high") };
+    let says = |play: &mut Play, istiod: Istiod| {
+        play.live(&route).istiod = istiod;
+        play.tell(&route);
+    };
+    says(&mut play, Istiod::UpToDate);
+    let tiers = json!({"tiers": [{"name": "low", "port": 31_112}]});
+    let far = mk("WANCluster", REGISTRY_NAMESPACE, "far", &tiers);
+    play.happen(Event::Watch(mk_input(Watched::Emitted(Kind::WanCluster), far)));
+    play.happen(mk_native("secure", "payment", &["low"]));
+    while !play.objects[&route].0.to_string().contains("payment-secure-low") {
+        play.pass(1);
+    }
+    says(&mut play, Istiod::Behind);
+    play.pass(20);
+    assert!(play.objects.contains_key(&high), "gateways go by the routes of before");
+    says(&mut play, Istiod::UpToDate);
+    play.pass(60);
+    assert!(!play.objects.contains_key(&high));
+}
+
+/// A view's import has the name of its service in it.
+#[test]
+fn the_route_of_a_view_is_not_one_of_the_import_of_its_name() {
+    assert!(names::is_route_of("payment.8080", "payment") && names::is_route_of("payment.8080.001", "payment"));
+    assert!(!names::is_route_of("payment.other.8080", "payment"));
 }

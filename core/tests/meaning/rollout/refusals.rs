@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use mcwan_core::api::{REGISTRY_NAMESPACE, TIER_NAMESPACE};
-use mcwan_core::emit::object::Kind;
+use mcwan_core::emit::object::{Kind, ObjectId};
 use mcwan_core::outcome::WriteError;
 use mcwan_core::problem::Reason;
 use mcwan_core::rollout::{Event, WatchEvent};
@@ -14,14 +14,18 @@ use serde_json::json;
 use super::{Play, mk_input, no_quota};
 use crate::translator::mk;
 
-/// The Services that routes lead to and that are not there.
+/// The Services that routes lead to and that are not there, or that they may not lead to.
 pub(super) fn missing(play: &Play) -> BTreeSet<&str> {
+    let grants = play.objects.iter().filter(|(id, _)| id.kind == Kind::ReferenceGrant);
+    let granted = grants.flat_map(|(_, (grant, _))| grant["spec"]["to"].as_array().into_iter().flatten());
+    let granted: BTreeSet<_> = granted.filter_map(|to| to["name"].as_str()).collect();
     let routes = play.objects.iter().filter(|(id, _)| id.kind == Kind::HttpRoute);
     let rules = routes.flat_map(|(_, (route, _))| route["spec"]["rules"].as_array().into_iter().flatten());
     let backends = rules.flat_map(|rule| rule["backendRefs"].as_array().into_iter().flatten());
     let names = backends.filter(|backend| backend["namespace"] == TIER_NAMESPACE).filter_map(|it| it["name"].as_str());
     let is_there = |name: &&str| {
-        play.objects.keys().any(|id| id.kind == Kind::Service && id.key == Key::new(TIER_NAMESPACE, *name))
+        let id = ObjectId { kind: Kind::Service, key: Key::new(TIER_NAMESPACE, *name) };
+        play.objects.contains_key(&id) && granted.contains(name)
     };
     names.filter(|name| !is_there(name)).collect()
 }
