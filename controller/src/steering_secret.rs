@@ -5,17 +5,15 @@ use std::error::Error as _;
 use std::pin::pin;
 use std::time::Duration;
 
-use futures_util::StreamExt;
+use futures_util::TryStreamExt;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{Api, ObjectMeta, PostParams};
-use kube::core::PartialObjectMeta;
-use kube::runtime::watcher::{self, watcher};
+use kube::api::{Api, ObjectMeta, PostParams, WatchEvent, WatchParams};
 use kube::{Client, Error};
 use mcwan_core::backoff::Backoff;
 use mcwan_core::translate::{SteeringKey, SteeringKeyError};
 use tokio::sync::watch;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::apply::ANSWER_TIMEOUT;
 use crate::errors::with_causes;
@@ -32,6 +30,12 @@ const CONFLICT: u16 = 409;
 
 /// For how long a watch is believed; to read one Secret so often costs nothing.
 const LONGEST_WATCH: Duration = Duration::from_mins(5);
+
+/// The version of a watch that begins with whatever the API server has (Kubernetes API concepts, "Resource versions").
+const FROM_NOW: &str = "0";
+
+/// A watch that lasts for so long has not failed.
+const SOUND_WATCH: Duration = Duration::from_secs(30);
 
 /// The waits while the API server does not answer.
 const WAITS: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(15));
@@ -96,34 +100,49 @@ pub async fn follow(client: Client, namespace: &str) -> Result<watch::Receiver<S
     Ok(keys)
 }
 
-/// Tells of each other key. What the watch says is no more than a hint to look. It is begun anew where it fails, and after a
-/// while: an API server that was restored from a backup tells those who watch from a version in its future nothing.
+/// Tells of each other key. The watch is begun anew where it ends, and after a while: an API server that was restored from a
+/// backup tells those who watch from a version in its future nothing.
 async fn keep(client: Client, namespace: &str, keys: &watch::Sender<SteeringKey>) {
-    let one = watcher::Config::default().fields(&format!("metadata.name={SECRET}"));
-    let secrets: Api<PartialObjectMeta<Secret>> = Api::namespaced(client.clone(), namespace);
     let mut backoff = WAITS;
     loop {
-        let mut events = pin!(watcher(secrets.clone(), one.clone()).take_until(sleep(LONGEST_WATCH)));
-        while let Some(event) = events.next().await {
-            match event {
-                Ok(watcher::Event::Init | watcher::Event::InitApply(_)) => continue,
-                Ok(_) => backoff.succeeded(),
-                Err(error) => {
-                    tracing::warn!(error = with_causes(&error), "Secret {namespace}/{SECRET} cannot be watched");
-                    break;
-                }
-            }
-            match wait_for(&client, namespace).await {
-                Ok(key) => {
-                    let is_news = keys.send_if_modified(|known| std::mem::replace(known, key.clone()) != key);
-                    if is_news {
-                        tracing::info!("the steering key is another one");
-                    }
-                }
-                Err(error) => tracing::error!(source = error.source(), "{error}; the key stays as it was"),
-            }
+        let begun = Instant::now();
+        if let Ok(Err(error)) = timeout(LONGEST_WATCH, watched(&client, namespace, keys)).await {
+            tracing::warn!(error = with_causes(&error), "Secret {namespace}/{SECRET} cannot be watched");
+        }
+        // One that ends at once, though nobody calls that an error, is none.
+        if begun.elapsed() >= SOUND_WATCH {
+            backoff.succeeded();
         }
         sleep(backoff.failed(fastrand::f64())).await;
+    }
+}
+
+/// Tells of each other key until the watch ends. What that says is no more than a hint to look.
+async fn watched(client: &Client, namespace: &str, keys: &watch::Sender<SteeringKey>) -> Result<(), Error> {
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
+    let one = WatchParams::default().fields(&format!("metadata.name={SECRET}"));
+    let mut events = pin!(secrets.watch_metadata(&one, FROM_NOW).await?);
+    // It tells of no Secret that went before it began.
+    look(client, namespace, keys).await;
+    while let Some(event) = events.try_next().await? {
+        if let WatchEvent::Error(status) = event {
+            return Err(Error::Api(status));
+        }
+        look(client, namespace, keys).await;
+    }
+    Ok(())
+}
+
+/// Tells of the key, if it is another one.
+async fn look(client: &Client, namespace: &str, keys: &watch::Sender<SteeringKey>) {
+    match wait_for(client, namespace).await {
+        Ok(key) => {
+            let is_news = keys.send_if_modified(|known| std::mem::replace(known, key.clone()) != key);
+            if is_news {
+                tracing::info!("the steering key is another one");
+            }
+        }
+        Err(error) => tracing::error!(source = error.source(), "{error}; the key stays as it was"),
     }
 }
 

@@ -86,6 +86,12 @@ impl Prober {
         let mut since = Moment::START;
         if plugin.has_paths() {
             since = host::monotonic().unwrap_or_default();
+            // To load it took so long that answers were not seen as they came.
+            if self.is_late(since)
+                && let Some(probes) = &mut self.probes
+            {
+                probes.void(since);
+            }
             if self.probes.is_none()
                 && let Ok(Some((bytes, _))) = host::shared_data(RECORD_KEY)
                 && let Some(record) = Record::from_bytes(&bytes)

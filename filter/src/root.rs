@@ -81,6 +81,8 @@ impl Root {
 
 impl Drop for Root {
     fn drop(&mut self) {
+        // The host's timer goes on after its context (Envoy, `Wasm::tickHandler`): one for each configuration there ever was.
+        let _ = host::set_tick_period(Duration::ZERO);
         prober::closed(self.id);
     }
 }

@@ -172,6 +172,12 @@ impl Host {
         self.vm.state().tick_periods.get(&self.root).copied()
     }
 
+    /// How many timers the host has for contexts that are gone: it removes none by itself.
+    pub fn stray_timers(&self) -> usize {
+        let state = self.vm.state();
+        state.tick_periods.keys().filter(|context| !state.contexts.alive.contains(context)).count()
+    }
+
     /// The size of the live VM's linear memory in bytes.
     pub fn memory_size(&self) -> usize {
         self.vm.memory_size()

@@ -174,8 +174,8 @@ impl Vm {
     fn delete(&mut self, context: u32) -> Result<(), Stop> {
         self.call(Callback::Delete, context, |exports| &exports.delete, context)?;
         let state = self.store.data_mut();
+        // Its timer goes on, as with Envoy.
         state.contexts.alive.remove(&context);
-        state.tick_periods.remove(&context);
         state.callouts.cancel(context);
         Ok(())
     }

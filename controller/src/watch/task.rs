@@ -281,7 +281,8 @@ impl Place {
 
     /// Whether the API server is not as far as a version, as one that took the place of another.
     async fn is_before<const WRITTEN: bool>(&self, version: &str) -> Result<bool, WatchError> {
-        let params = ListParams { limit: Some(1), ..self.list.clone() };
+        // Of any of them: the API server reads on until it has found one that is meant, and the version is the same.
+        let params = ListParams { limit: Some(1), ..ListParams::default() };
         let request = self.request.list(&params).map_err(kube::Error::BuildRequest)?;
         let list: ObjectList<Reading<WRITTEN>> = timeout(PAGE_TIMEOUT, self.client.request(request)).await??;
         let number = |version: &str| version.parse::<u64>().ok();

@@ -14,6 +14,7 @@ use mcwan::gateways::GatewayReader;
 use mcwan_core::rollout::{GatewayPod, GatewayReport};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 const STATS: &str = "istio_agent_wasm_config_conversion_count{result=\"fetch_failure\"} 2\nmcwan_config_revision{} 7\n";
@@ -35,7 +36,9 @@ async fn serve(answers: Vec<MethodRouter>) -> (Vec<GatewayPod>, u16) {
 
 /// What pods say, in their order.
 async fn reports_of(reader: &GatewayReader, pods: &[GatewayPod]) -> Vec<Option<GatewayReport>> {
-    reader.read(pods.to_vec()).await.into_iter().map(|(_, report)| report).collect()
+    let mut reports = reader.read(pods.to_vec()).await;
+    reports.sort_by_key(|(pod, _)| pods.iter().position(|asked| asked == pod));
+    reports.into_iter().map(|(_, report)| report).collect()
 }
 
 fn mk_pod(address: Ipv4Addr) -> GatewayPod {
@@ -48,11 +51,10 @@ fn mk_pod(address: Ipv4Addr) -> GatewayPod {
 }
 
 #[tokio::test]
-async fn reports_are_in_the_order_of_the_pods_and_silence_is_unknown() {
+async fn whoever_does_not_answer_is_unknown() {
     let (mut pods, port) = serve(vec![get(STATS), get(StatusCode::SERVICE_UNAVAILABLE), get("")]).await;
     pods.push(mk_pod(Ipv4Addr::new(127, 0, 0, 99)));
-    let reports = GatewayReader::new(port).expect("a reader").read(pods).await;
-    let reports: Vec<_> = reports.into_iter().map(|(_, report)| report).collect();
+    let reports = reports_of(&GatewayReader::new(port).expect("a reader"), &pods).await;
     let reported = GatewayReport { revision: Some(7), module_failures: 2, paths: Vec::new() };
     assert_eq!(reports, [Some(reported), None, Some(GatewayReport::default()), None]);
 }
@@ -136,7 +138,26 @@ async fn a_pod_that_never_answers_holds_nobody_up_for_long() {
     let silent = get(async || std::future::pending::<String>().await);
     let (pods, port) = serve(vec![silent, get(STATS)]).await;
     let start = Instant::now();
-    let reports = GatewayReader::new(port).expect("a reader").read(pods).await;
-    assert!(matches!(reports.as_slice(), [(_, None), (_, Some(_))]), "{reports:?}");
+    let reports = reports_of(&GatewayReader::new(port).expect("a reader"), &pods).await;
+    assert!(matches!(reports.as_slice(), [None, Some(_)]), "{reports:?}");
     assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+}
+
+/// One that waits until all others were asked, of more than are asked at a time.
+#[tokio::test]
+async fn a_slow_pod_keeps_no_other_of_its_namespace_from_being_asked() {
+    let asked = Arc::new(Semaphore::new(0));
+    let others = 8;
+    let waiting = Arc::clone(&asked);
+    let slow = get(async move || waiting.acquire_many(others).await.map_or("", |_| STATS));
+    let quick = (0..others).map(|_| {
+        let asked = Arc::clone(&asked);
+        get(async move || {
+            asked.add_permits(1);
+            STATS
+        })
+    });
+    let (pods, port) = serve([slow].into_iter().chain(quick).collect()).await;
+    let reports = reports_of(&GatewayReader::new(port).expect("a reader"), &pods).await;
+    assert!(reports.iter().all(Option::is_some), "{reports:?}");
 }

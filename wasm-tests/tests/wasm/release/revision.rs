@@ -81,6 +81,16 @@ fn what_the_proxy_does_not_take_is_said_again_on_the_next_tick() {
 }
 
 #[test]
+fn no_timer_is_left_of_configurations_before() {
+    let mut host = load(&revision(7));
+    for number in 8..12 {
+        tick(&mut host);
+        assert!(matches!(host.update(revision(number).to_string()), Ok(Update::Accepted(_))));
+    }
+    assert_eq!(host.stray_timers(), 0);
+}
+
+#[test]
 fn it_costs_nothing_once_it_is_said() {
     let mut host = load(&revision(7));
     tick(&mut host);

@@ -158,6 +158,23 @@ fn who_was_late_himself_says_nothing_of_the_path() {
     }
 }
 
+/// The thread that loads a configuration sees no answers meanwhile.
+#[test]
+fn a_configuration_that_takes_long_to_load_says_nothing_of_the_path() {
+    let path = with(path("high", 200), "lossPpm", json!(0));
+    let (mut world, root) = mk_world(path.clone(), Fate::Answer(404, ms(20)));
+    world.run(ms(30_000));
+    for revision in 2..6 {
+        while world.sent.last().is_none_or(|sent| sent.callout.sent != world.envoy.monotonic()) {
+            world.run(ms(1));
+        }
+        world.stall(ms(450));
+        world.configure(root.vm, &measuring(revision, [path.clone()]));
+        world.run(ms(2_000));
+        assert_eq!(world.judgement("high"), Judgement::InSla, "{revision}");
+    }
+}
+
 #[test]
 fn probes_go_on_after_a_stall_one_each_interval() {
     let (mut world, _) = mk_world(path("high", 200), Fate::Answer(404, ms(20)));
