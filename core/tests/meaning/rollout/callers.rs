@@ -8,13 +8,16 @@ use serde_json::json;
 
 use super::readiness::{REGISTRY, admit, admit_by, importing, lease, pass, start, state};
 use super::{Play, mk_input};
-use crate::translator::mk;
+use crate::translator::{mk, mk_pod};
 
-/// `secure/billing` of `away` is imported, too, by a namespace with a pod that takes requests.
-fn importing_more(alive: &[&str]) -> Play {
+/// `secure/billing` of `away` is imported, too, by a namespace with pods that take requests.
+fn importing_more(alive: &[&str], data_plane: &str) -> Play {
     let mut play = importing(&["far", "own"]);
     let ready = json!({"type": "Ready", "status": "True"});
     start(&mut play, "pod-1", "10.30.0.1", Some(&ready));
+    let native = mk_pod("secure", "mcwan-egress-native", "native-1", "10.30.0.9");
+    play.happen(Event::Watch(mk_input(Watched::Pod, native)));
+    play.echo(Kind::WanCluster);
     let now = state(&play);
     admit(&mut play, &now);
     admit_by(&mut play, "away", &gateways_digest(&[]));
@@ -25,7 +28,8 @@ fn importing_more(alive: &[&str]) -> Play {
     let exported = mk("ExportedService", REGISTRY, "away.secure.billing", &exported);
     play.happen(Event::Watch(mk_input(Watched::Emitted(Kind::ExportedService), exported)));
     let backend = json!({"group": "mc-wan.l7mp.io", "kind": "WANPolicy", "name": "high"});
-    let import = mk("ServiceImport", "secure", "billing", &json!({"http": {"rules": [{"backendRefs": [backend]}]}}));
+    let spec = json!({"dataPlane": data_plane, "http": {"rules": [{"backendRefs": [backend]}]}});
+    let import = mk("ServiceImport", "secure", "billing", &spec);
     play.happen(Event::Watch(mk_input(Watched::ServiceImport, import)));
     play.echo(Kind::WanCluster);
     play
@@ -39,7 +43,7 @@ fn more_targets(play: &Play) -> usize {
 #[test]
 fn a_cluster_that_is_called_for_the_first_time_admits_the_pods_before() {
     let alive = ["far", "away", "own"];
-    let mut play = importing_more(&alive);
+    let mut play = importing_more(&alive, "Wasm");
     pass(&mut play, &alive, 20);
     assert_eq!(more_targets(&play), 0, "its gateways would refuse the pod");
     let now = state(&play);
@@ -51,7 +55,7 @@ fn a_cluster_that_is_called_for_the_first_time_admits_the_pods_before() {
 #[test]
 fn a_cluster_that_does_not_say_so_is_waited_for_for_the_grace() {
     let alive = ["far", "away", "own"];
-    let mut play = importing_more(&alive);
+    let mut play = importing_more(&alive, "Wasm");
     pass(&mut play, &alive, 29);
     assert_eq!(more_targets(&play), 0);
     pass(&mut play, &alive, 10);
@@ -61,7 +65,26 @@ fn a_cluster_that_does_not_say_so_is_waited_for_for_the_grace() {
 #[test]
 fn a_cluster_that_is_silent_is_not_waited_for() {
     let alive = ["far", "own"];
-    let mut play = importing_more(&alive);
+    let mut play = importing_more(&alive, "Wasm");
     pass(&mut play, &alive, 10);
     assert_eq!(more_targets(&play), 1);
+}
+
+#[test]
+fn a_native_import_is_programmed_once_gateways_are_told_of_its_routes() {
+    let alive = ["far", "away", "own"];
+    let mut play = importing_more(&alive, "Native");
+    let programmed = |play: &Play| {
+        let statuses = play.told.iter().rev().filter(|(key, _)| key == "secure/billing");
+        let conditions = statuses.filter_map(|(_, status)| status["conditions"].as_array()).flatten();
+        conditions.into_iter().find(|known| known["type"] == "Programmed").cloned().unwrap_or_default()
+    };
+    pass(&mut play, &alive, 20);
+    let waiting = programmed(&play);
+    let message = waiting["message"].as_str().unwrap_or_default();
+    assert!(waiting["status"] == "False" && message.contains("where its routes will lead"), "{waiting}");
+    let now = state(&play);
+    admit_by(&mut play, "away", &now);
+    pass(&mut play, &alive, 10);
+    assert_eq!(programmed(&play)["status"], "True", "{}", programmed(&play));
 }
