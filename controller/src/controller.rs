@@ -24,6 +24,7 @@ use mcwan_core::rollout::{Answer, Event, ModuleVerdict, Rollout, Step, WatchEven
 use mcwan_core::translate::{FrontEnds, Options, RouteOptions, Steering, SteeringKey, Trust};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 pub use mcwan_core::rollout::Timing;
@@ -147,8 +148,10 @@ pub async fn run(
     let able = Arc::clone(&health);
     let leader = Leader::run(client.clone(), candidate, async move { able.until_synced().await });
     let work = work(client, registry, config, leader.leading(), health, metrics);
+    // A task of its own: who asks is answered while the loop works, which may take a while. It ends with this.
+    let mut serving = JoinSet::new();
+    serving.spawn(admin.serve());
     let ended = tokio::select! {
-        never = admin.serve() => match never {},
         worked = work => worked,
         () = outdated => Ok(()),
         _ = interrupt.recv() => Ok(()),
