@@ -38,8 +38,8 @@ const FORBIDDEN: [&str; 3] = [
 /// What the log says of refusals that may pass: an API server that has just started refuses everything until it knows
 /// its roles. Who may never watch is never ready, and who may never write a Lease never leads, or is stale to the others.
 const PASSING: [&str; 5] = [
-    " kube_runtime::watcher: ",
     "cannot watch",
+    "no steering key yet",
     "mcwan-steering-key cannot be watched",
     "the lease cannot be read or written",
     "the Lease of this cluster cannot be renewed",

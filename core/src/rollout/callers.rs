@@ -102,12 +102,10 @@ impl Rollout {
 
     /// Whether the live clusters that a new version of an import calls admit the pods that are to steer there. Those that
     /// still wait do so for this import, too; the others take requests by now, or as soon as they have a filter.
-    pub(super) fn are_callers_admitted(&self, import: &Key) -> bool {
+    pub(super) fn are_callers_admitted(&self, import: &Import) -> bool {
         if !self.has(Safeguard::Readiness) {
             return true;
         }
-        let state = self.imports.get(&import.namespace, &import.name);
-        let Some(import) = state.and_then(|state| state.versions.backing()) else { return true };
         let snapshot = &self.world.snapshot;
         let own = self.model.settings.cluster.as_deref().unwrap_or_default();
         let Admission { pods: waiting, states, .. } = &self.admission;

@@ -173,7 +173,7 @@ impl Rollout {
         if self.conditions.under_way.contains(subject) {
             return;
         }
-        if let Some(patch) = self.patch(subject) {
+        if let Some(patch) = self.patch(subject, now) {
             if patch.body.is_null() {
                 out.push(Command::Tell { patch });
                 return;
@@ -261,19 +261,19 @@ impl Rollout {
                 if self.has_failed(key) {
                     return None;
                 }
-                self.settles_at(&key.namespace, state).filter(|then| *then > now)
+                self.settles_at(&key.namespace, state, now).filter(|then| *then > now)
             }
         }
     }
 
     /// Until when a status waits for an import to come into force.
-    fn settles_at(&self, namespace: &str, state: &ImportState) -> Option<Moment> {
+    fn settles_at(&self, namespace: &str, state: &ImportState, now: Moment) -> Option<Moment> {
         let newest = state.versions.newest()?;
         let egress = self.egresses.get(namespace);
         match (&newest.stage, newest.first) {
             (Stage::Backing(progress) | Stage::Routed(progress), _) => Some(progress.since + SETTLING),
-            (Stage::Ready, _) if state.native.is_some_and(|routes| routes.heard.is_none()) => {
-                state.native.map(|routes| routes.since + SETTLING)
+            (Stage::Ready, _) if state.native.is_some() => {
+                (!state.are_native_routes_known(self.timing, now)).then_some(state.native?.since + SETTLING)
             }
             (Stage::Ready, None) => egress.map(|egress| egress.filter.shipped + SETTLING),
             (Stage::Ready, Some(_)) if !newest.missing.is_empty() => Some(egress?.filter.shipped + SETTLING),

@@ -9,6 +9,7 @@ use super::version::{MOST_VERSIONS, Versions};
 use crate::api::DataPlane;
 use crate::emit::kubernetes::names;
 use crate::emit::object::{Kind, ObjectId};
+use crate::moment::Moment;
 use crate::outcome::WriteOutcome;
 use crate::problem::{Problem, Reason};
 use crate::snapshot::Key;
@@ -23,35 +24,36 @@ impl Rollout {
     }
 
     /// How far it is for the rules of an import.
-    pub(super) fn delivery_of_import(&self, import: &Import) -> Delivery {
-        self.delivery_by_gateways(import, self.needs_of(import))
+    pub(super) fn delivery_of_import(&self, import: &Import, now: Moment) -> Delivery {
+        self.delivery_by_gateways(import, self.needs_of(import), now)
     }
 
     /// How far it is for clients that know a service by its name in all clusters.
-    pub(super) fn delivery_to_clients(&self, import: &Import) -> Delivery {
-        self.delivery_by_gateways(import, self.needs_of_clients(import))
+    pub(super) fn delivery_to_clients(&self, import: &Import, now: Moment) -> Delivery {
+        self.delivery_by_gateways(import, self.needs_of_clients(import), now)
     }
 
-    fn delivery_by_gateways(&self, import: &Import, needs: Vec<&ObjectId>) -> Delivery {
+    fn delivery_by_gateways(&self, import: &Import, needs: Vec<&ObjectId>, now: Moment) -> Delivery {
         let key = import.key.clone();
         let mut delivery = self.delivery(needs);
         let versions = self.imports.get(&key.namespace, &key.name).map(|state| &state.versions);
-        match self.model.settings.data_plane(import) {
-            DataPlane::Wasm => {
-                let module = &self.model.settings.module;
-                delivery.module = match &self.model.module {
-                    ModuleVerdict::Unchecked => ModuleState::Unknown,
-                    ModuleVerdict::Sound => ModuleState::Fetchable,
-                    ModuleVerdict::NotFetched(why) | ModuleVerdict::Unsound(why) => {
-                        ModuleState::NotFetched(format!("module {module}: {why}"))
-                    }
-                };
-                delivery.gateways = self.gateways_state(import, versions);
-            }
-            DataPlane::Native => {
-                delivery.gateways = self.native_gateways_state(import);
-            }
+        let data_plane = self.model.settings.data_plane(import);
+        if data_plane == DataPlane::Wasm {
+            let module = &self.model.settings.module;
+            delivery.module = match &self.model.module {
+                ModuleVerdict::Unchecked => ModuleState::Unknown,
+                ModuleVerdict::Sound => ModuleState::Fetchable,
+                ModuleVerdict::NotFetched(why) | ModuleVerdict::Unsound(why) => {
+                    ModuleState::NotFetched(format!("module {module}: {why}"))
+                }
+            };
         }
+        delivery.gateways = match data_plane {
+            _ if import.ports.is_empty() && !import.direct.is_empty() => GatewayState::InForce,
+            _ if import.ports.is_empty() => GatewayState::Waiting("no gateway serves it, as it has no port".to_owned()),
+            DataPlane::Wasm => self.gateways_state(import, versions),
+            DataPlane::Native => self.native_gateways_state(import, now),
+        };
         delivery
     }
 
@@ -60,10 +62,6 @@ impl Rollout {
         let waiting = |what: &str| GatewayState::Waiting(what.to_owned());
         let namespace = &import.key.namespace;
         let gateway = format!("Gateway {namespace}/{}", names::EGRESS_GATEWAY);
-        if import.ports.is_empty() {
-            let is_direct = !import.direct.is_empty();
-            return if is_direct { GatewayState::InForce } else { waiting("no gateway serves it, as it has no port") };
-        }
         let Some(egress) = self.egresses.get(namespace) else { return waiting("nothing was sent to the gateway yet") };
         let Some(newest) = versions.and_then(Versions::newest) else {
             return waiting("nothing was sent to the gateway yet");

@@ -30,7 +30,7 @@ use crate::translate::Import;
 pub(super) struct Egress {
     pub(super) filter: Filter,
     /// The ports that its gateways should listen on, and those that they do.
-    listeners: [BTreeSet<u16>; 2],
+    listeners: [BTreeSet<(Arc<str>, u16)>; 2],
     /// Whether the filter that is there has another module than the wanted one, or it is not known.
     pub(super) has_other_module: bool,
 }
@@ -51,11 +51,11 @@ impl Egress {
         Self { filter: Filter::new(seed), listeners: Default::default(), has_other_module: true }
     }
 
-    /// Whether the gateways listen for requests to a port, as far as they should.
-    pub(super) fn listens(&self, port: u16) -> bool {
-        let port = listener_port(port);
+    /// Whether a gateway listens for requests to a port, if it should.
+    pub(super) fn listens(&self, gateway: &str, port: u16) -> bool {
+        let listener = (gateway.into(), listener_port(port));
         let [wanted, there] = &self.listeners;
-        there.contains(&port) || !wanted.contains(&port)
+        there.contains(&listener) || !wanted.contains(&listener)
     }
 }
 
@@ -175,9 +175,12 @@ impl Rollout {
         for object in gateways {
             let ports: Vec<u16> =
                 if object.id.kind == Kind::Gateway { names::listener_ports(&object.body) } else { Vec::new() };
-            let state = self.write(key, object, now, out);
-            wanted.extend(&ports);
-            there.extend(ports.into_iter().filter(|_| state == WriteState::Written));
+            let gateway = Arc::clone(&object.id.key.name);
+            let listeners = ports.into_iter().map(|port| (Arc::clone(&gateway), port)).collect::<Vec<_>>();
+            if self.write(key, object, now, out) == WriteState::Written {
+                there.extend(listeners.iter().cloned());
+            }
+            wanted.extend(listeners);
         }
         let Some(egress) = self.egresses.get_mut(namespace) else { return };
         let listeners = [wanted, there];

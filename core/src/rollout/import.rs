@@ -132,7 +132,9 @@ impl Rollout {
         let written = Written {
             backing: self.write_each(key, backing, now, out)
                 && self.has_listeners(import)
-                && self.are_callers_admitted(import),
+                && self.imports.get(&import.namespace, &import.name).is_none_or(|state| {
+                    state.versions.backing().is_none_or(|backing| self.are_callers_admitted(backing))
+                }),
             client: self.write_each(key, client.into_iter().collect(), now, out) && !is_anew
                 || client_id.is_some_and(|id| self.leads_nobody(&id)),
             routes: self.write_each(key, routes, now, out),
@@ -329,7 +331,8 @@ impl Rollout {
         let Some(state) = self.imports.get(&import.namespace, &import.name) else { return true };
         let Some(newest) = state.versions.newest().and_then(|newest| newest.import.as_ref()) else { return true };
         let Some(egress) = self.egresses.get(&import.namespace) else { return newest.ports.is_empty() };
-        newest.ports.iter().all(|port| egress.listens(*port))
+        let gateway = self.model.settings.egress_gateway(newest);
+        newest.ports.iter().all(|port| egress.listens(gateway, *port))
     }
 }
 

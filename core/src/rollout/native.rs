@@ -7,7 +7,7 @@ use super::import::ImportState;
 use super::key::ReconcileKey;
 use super::objects::WriteState;
 use super::stage::{Stage, StageProgress};
-use super::{Rollout, Work};
+use super::{Rollout, Timing, Work};
 use crate::api::{DataPlane, TIER_NAMESPACE};
 use crate::emit::kubernetes::{ImportVersions, Places, Recovered, names};
 use crate::emit::object::{Kind, Object, ObjectId};
@@ -16,6 +16,13 @@ use crate::snapshot::Key;
 use crate::status::GatewayState;
 use crate::translate::Import;
 use crate::translate::gateway_pods::{gateway_of, is_ready};
+
+impl ImportState {
+    /// Whether gateways know the routes of the newest ready version of a native import.
+    pub(super) fn are_native_routes_known(&self, timing: Timing, now: Moment) -> bool {
+        self.native.and_then(|routes| routes.known(timing)).is_some_and(|known| known <= now)
+    }
+}
 
 impl Rollout {
     pub(super) fn is_native(&self, import: &Key) -> bool {
@@ -27,8 +34,7 @@ impl Rollout {
     /// What the live routes of a native import may lead to: everything of it that is there, until gateways have had the routes
     /// of its newest version for the lead.
     pub(super) fn behind_native_routes(&self, import: &Key, state: &ImportState, now: Moment) -> Option<Recovered> {
-        let known = state.native.and_then(|routes| routes.known(self.timing));
-        if !self.is_native(import) || known.is_some_and(|known| known <= now) {
+        if !self.is_native(import) || state.are_native_routes_known(self.timing, now) {
             return None;
         }
         let [services, slices] = [Kind::Service, Kind::EndpointSlice].map(|kind| {
@@ -38,14 +44,16 @@ impl Rollout {
         Some(Recovered { rules: Vec::new(), services, slices })
     }
 
-    /// Whether what a native import leads to is there, as it is wanted.
-    pub(super) fn is_native_backing_there(&self, import: &Key) -> bool {
-        let wanted = self.model.translator.imports().get(&import.namespace, &import.name);
-        let native = wanted.filter(|wanted| self.model.settings.data_plane(wanted) == DataPlane::Native);
-        native.is_none_or(|native| {
-            let objects = ImportVersions::of(native).objects(&self.model.settings, &mut Places::new());
-            objects.backing.iter().all(|object| self.objects.observed.is_same(object))
-        })
+    /// An import as it is wanted, if that is native.
+    pub(super) fn wanted_natively(&self, import: &Key) -> Option<&Import> {
+        let wanted = self.model.translator.imports().get(&import.namespace, &import.name)?;
+        Some(&**wanted).filter(|wanted| self.model.settings.data_plane(wanted) == DataPlane::Native)
+    }
+
+    /// Whether what a native import leads to is there, as it is wanted, and the clusters there admit who calls.
+    pub(super) fn is_native_backing_there(&self, native: &Import) -> bool {
+        let objects = ImportVersions::of(native).objects(&self.model.settings, &mut Places::new());
+        objects.backing.iter().all(|object| self.objects.observed.is_same(object)) && self.are_callers_admitted(native)
     }
 
     /// Writes the routes of a namespace's native imports.
@@ -91,8 +99,12 @@ impl Rollout {
                 false
             }
             Some(_) => state.versions.close_before(ready),
+            None if state.versions.is_at_limit() && is_under_way => {
+                self.queue.add_at(Work::Reconcile(key.clone()), now + self.timing.lead);
+                false
+            }
             // Its routes are not taken. What those lead to that are there stays.
-            None => state.versions.is_at_limit() && !is_under_way && state.versions.close_between(ready),
+            None => state.versions.is_at_limit() && state.versions.close_between(ready),
         };
         if is_news {
             self.queue.add(Work::Reconcile(ReconcileKey::egress(&import.namespace)));
@@ -101,7 +113,7 @@ impl Rollout {
     }
 
     /// Whether gateways do what the newest version of a native import says; else what is waited for.
-    pub(super) fn native_gateways_state(&self, import: &Import) -> GatewayState {
+    pub(super) fn native_gateways_state(&self, import: &Import, now: Moment) -> GatewayState {
         let Key { namespace, name } = &import.key;
         let waiting = |what: &str| GatewayState::Waiting(what.to_owned());
         let state = self.imports.get(namespace, name);
@@ -118,9 +130,10 @@ impl Rollout {
         if !pods.any(|pod| gateway_of(pod) == Some(gateway) && is_ready(pod)) {
             return GatewayState::Waiting(format!("no pod of Gateway {namespace}/{gateway} is ready"));
         }
-        match state.native {
-            Some(routes) if routes.heard.is_some() && newest.stage == Stage::Ready => GatewayState::InForce,
-            _ => waiting("gateways are being told of its routes"),
+        if newest.stage == Stage::Ready && state.are_native_routes_known(self.timing, now) {
+            GatewayState::InForce
+        } else {
+            waiting("gateways are being told of its routes")
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::api::TIER_NAMESPACE;
 use crate::emit::kubernetes::{guarded_by, names};
 use crate::emit::object::{Kind, ObjectId};
 use crate::moment::Moment;
+use crate::snapshot::Key;
 
 /// How soon it is looked again whether what an object guards is gone, or what takes its place is there.
 const GUARD_WAIT: Duration = Duration::from_secs(1);
@@ -64,7 +65,10 @@ impl Rollout {
         }
         let is_of_tier = *id.key.namespace == *TIER_NAMESPACE;
         if is_of_tier && self.behind_native_routes(import, state, now).is_some() {
-            return true;
+            // Of what goes on, only those stay that it is to have.
+            let service = id.key.name.split('.').next().unwrap_or_default();
+            let service = ObjectId { kind: Kind::Service, key: Key::new(TIER_NAMESPACE, service) };
+            return id.kind != Kind::EndpointSlice || self.objects.desired.owner_of(&service).is_none();
         }
         if matches!(state.found, Found::Gone) && !state.versions.is_gone() {
             // Nobody wants it, and yet gateways may go on with it for as long as the API server refuses another filter.

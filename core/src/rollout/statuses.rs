@@ -11,6 +11,7 @@ use crate::api::mcs_service_import::McsServiceImportStatus;
 use crate::api::{ClusterConnectionStatus, DataPlane, MeasuredTier, ServiceImportStatus, Sla, WanPolicyStatus};
 use crate::emit::object::Kind;
 use crate::liveness::Liveness;
+use crate::moment::Moment;
 use crate::snapshot::pod::PodCondition;
 use crate::snapshot::{Key, RouteRef, Snapshot, is_from_elsewhere, of_hosts, view};
 use crate::status::{self, RouteParent, Shape, StatusKind, StatusPatch, Subject};
@@ -35,7 +36,7 @@ pub(super) enum StatusKey {
 
 impl Rollout {
     /// What changes in what an object is told.
-    pub(super) fn patch(&self, subject: &StatusKey) -> Option<StatusPatch> {
+    pub(super) fn patch(&self, subject: &StatusKey, now: Moment) -> Option<StatusPatch> {
         let (snapshot, translator, clock) =
             (&self.world.snapshot, &self.model.translator, self.conditions.clock.as_ref()?);
         let exports = translator.exports();
@@ -63,7 +64,7 @@ impl Rollout {
             StatusKey::Import(key) => {
                 let subject = Subject::of_import(snapshot, key)?;
                 let import = translator.imports().get(&key.namespace, &key.name)?;
-                let delivery = self.delivery_of_import(import);
+                let delivery = self.delivery_of_import(import, now);
                 status::service_import(subject, import, exports, self.problems_of(key), &delivery, clock)
             }
             StatusKey::Route(route) => {
@@ -81,7 +82,7 @@ impl Rollout {
                     Some(RouteParent {
                         import,
                         emitted: self.problems_of(&import.key).collect(),
-                        delivery: self.delivery_of_import(import),
+                        delivery: self.delivery_of_import(import, now),
                     })
                 };
                 let route = snapshot.routes.get(route).filter(|_| translator.front_ends().has(route.kind))?;
@@ -101,7 +102,7 @@ impl Rollout {
             StatusKey::Clusterset(key) => {
                 let written = snapshot.mcs_service_imports.get(&key.namespace, &key.name)?;
                 let import = translator.imports().get(&key.namespace, &key.name)?;
-                let delivery = self.delivery_to_clients(import);
+                let delivery = self.delivery_to_clients(import, now);
                 let is_native = self.model.settings.data_plane(import) == DataPlane::Native;
                 let mut slices = self.objects.observed.of_import(Kind::EndpointSlice, &key.namespace, key);
                 let shape = Shape { is_native, has_slices: slices.next().is_some() };

@@ -59,7 +59,7 @@ impl Rollout {
             let [services, slices] = [Kind::Service, Kind::EndpointSlice].map(of_tiers);
             let are_as_wanted = left.is_empty()
                 && self.objects.observed.of_import(Kind::HttpRoute, &import.namespace, import).next().is_some()
-                && self.is_native_backing_there(import);
+                && self.wanted_natively(import).is_none_or(|native| self.is_native_backing_there(native));
             let is_taken_over = self.is_taken_over(&import.namespace);
             let mut places = Places::new();
             let versions = &mut self.imports.entry(import).versions;
@@ -77,10 +77,12 @@ impl Rollout {
             Found::Reading { left, .. } => left.clone(),
         };
         if left.is_empty() {
+            let is_native = self.wanted_natively(import).is_some();
             let state = self.imports.entry(import);
             if let Found::Reading { found, .. } = std::mem::replace(&mut state.found, Found::Known) {
                 let (recovered, places) = *found;
-                if !recovered.rules.is_empty() {
+                // Rules of a data plane that it has no more are the next one's to write over.
+                if !recovered.rules.is_empty() && !is_native {
                     state.versions.list.insert(0, Version::told(None));
                     state.versions.recovered = Some(Box::new(recovered));
                     state.versions.places = places;
@@ -104,7 +106,7 @@ impl Rollout {
         let Some(wanted) = self.model.translator.imports().get(&import.namespace, &import.name) else {
             return BTreeSet::new();
         };
-        if self.model.settings.data_plane(wanted) == DataPlane::Native {
+        if self.wanted_natively(import).is_some() {
             return BTreeSet::new();
         }
         let objects = ImportVersions::of(wanted).objects(&self.model.settings, &mut Places::new());

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::Timestamp;
 use mcwan_core::api::REGISTRY_NAMESPACE;
 use mcwan_core::emit::kubernetes::names;
 use mcwan_core::emit::object::{Kind, ObjectId};
@@ -14,7 +16,7 @@ use serde_json::json;
 
 use super::refusals::missing;
 use super::{Play, mk_input, no_quota};
-use crate::translator::mk;
+use crate::translator::{mk, mk_pod};
 
 #[test]
 fn a_native_import_keeps_what_its_routes_lead_to_until_others_are_taken() {
@@ -233,4 +235,39 @@ fn what_native_routes_led_to_stays_until_istiod_has_heard_of_others() {
 fn the_route_of_a_view_is_not_one_of_the_import_of_its_name() {
     assert!(names::is_route_of("payment.8080", "payment") && names::is_route_of("payment.8080.001", "payment"));
     assert!(!names::is_route_of("payment.other.8080", "payment"));
+}
+
+#[test]
+fn a_cluster_that_withdraws_takes_its_share_of_native_requests_along() {
+    let mut play = Play::of_payment();
+    play.happen(mk_native("secure", "payment", &["high"]));
+    exports(&mut play, "near", "payment", 8080);
+    play.pass(120);
+    let slice = |play: &Play, cluster: &str| {
+        let name = format!("payment-secure-high.{cluster}.ipv4");
+        play.objects.contains_key(&ObjectId { kind: Kind::EndpointSlice, key: Key::new("mc-wan", name) })
+    };
+    assert!(slice(&play, "far"), "{:?}", play.objects.keys());
+    play.happen(withdraws("far"));
+    play.pass(5);
+    assert!(slice(&play, "near") && !slice(&play, "far"), "{:?}", play.objects.keys());
+}
+
+#[test]
+fn a_native_import_is_programmed_though_istiod_says_nothing_of_routes() {
+    let mut play = Play::of_payment();
+    play.rollout.set_clock(Time(Timestamp::UNIX_EPOCH));
+    for gateway in ["mcwan-egress", "mcwan-egress-native"] {
+        play.happen(Event::Watch(mk_input(Watched::Pod, mk_pod("secure", gateway, gateway, "10.30.0.9"))));
+    }
+    play.happen(mk_native("secure", "payment", &["high"]));
+    play.pass(120);
+    let route = ObjectId { kind: Kind::HttpRoute, key: Key::new("secure", "payment.8080") };
+    play.live(&route).istiod = Istiod::Behind;
+    play.tell(&route);
+    play.happen(mk_native("secure", "payment", &["low"]));
+    play.pass(120);
+    let said = play.told.iter().rfind(|(key, _)| key == "secure/payment").expect("it is told").1["conditions"].clone();
+    let programmed = said.as_array().into_iter().flatten().find(|known| known["type"] == "Programmed");
+    assert!(programmed.is_some_and(|known| known["status"] == "True"), "{said}");
 }
