@@ -88,9 +88,9 @@ impl Prober {
             since = host::monotonic().unwrap_or_default();
             // To load it took so long that answers were not seen as they came.
             if self.is_late(since)
-                && let Some(probes) = &mut self.probes
+                && let (Some(probes), Some((looked, _))) = (&mut self.probes, self.ticked)
             {
-                probes.void(since);
+                probes.void_since(looked, since);
             }
             if self.probes.is_none()
                 && let Ok(Some((bytes, _))) = host::shared_data(RECORD_KEY)

@@ -212,7 +212,7 @@ impl Rollout {
             filter.confirmed(grace, now)
         };
         let look_again =
-            if is_behind { Some(now + self.timing.lead) } else { filter.grace_ends(confirmed, grace, now) };
+            if is_behind { Some(self.timing.look_again(now)) } else { filter.grace_ends(confirmed, grace, now) };
         if let Some(then) = look_again {
             self.queue.add_at(Work::Reconcile(ReconcileKey::egress(namespace)), then);
         }

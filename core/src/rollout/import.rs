@@ -236,7 +236,7 @@ impl Rollout {
                 }
                 Stage::Routed(progress) => {
                     // What is on its way was not refused yet.
-                    let least = if are_routes_on_their_way { now + timing.lead } else { now };
+                    let least = if are_routes_on_their_way { timing.look_again(now) } else { now };
                     let refused = (progress.since + timing.grace).max(least);
                     let until = match progress.known(timing) {
                         _ if newest.import.is_none() || is_native || !needs_routes => Some(now),

@@ -100,7 +100,7 @@ impl Rollout {
             }
             Some(_) => state.versions.close_before(ready),
             None if state.versions.is_at_limit() && is_under_way => {
-                self.queue.add_at(Work::Reconcile(key.clone()), now + self.timing.lead);
+                self.queue.add_at(Work::Reconcile(key.clone()), self.timing.look_again(now));
                 false
             }
             // Its routes are not taken. What those lead to that are there stays.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::moment::Moment;
+
 /// What the order of routes and plugins takes.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
@@ -11,6 +13,16 @@ pub struct Timing {
     /// How long gateways that cannot be asked may take to have a new configuration of the filter before the targets that
     /// it no longer names leave the routes, and how long an import waits for a route that the API server does not take.
     pub grace: Duration,
+}
+
+/// How soon it is looked again at what nobody tells of. The lead may be none.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+impl Timing {
+    /// When it is looked again at what only time, or somebody else, ends.
+    pub(super) fn look_again(self, now: Moment) -> Moment {
+        now + self.lead.max(LOOK_AGAIN)
+    }
 }
 
 impl Default for Timing {

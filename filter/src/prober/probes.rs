@@ -184,6 +184,19 @@ impl Probes {
         }
     }
 
+    /// The same of what was not overdue when we looked last.
+    pub(super) fn void_since(&mut self, looked: Moment, now: Moment) {
+        let Self { paths, under_way, .. } = self;
+        under_way.retain(|probe| {
+            let Some(path) = paths.get_mut(probe.path) else { return false };
+            let is_overdue = path.judge.is_overdue(looked.since(probe.sent));
+            if !is_overdue {
+                path.step(now, Event::Voided);
+            }
+            is_overdue
+        });
+    }
+
     /// Forgets what the host will not tell of. A probe of a root context of before is missed where nothing has come back since
     /// it was sent: configurations may follow each other faster than any probe is told of.
     fn forget(&mut self, now: Moment) {

@@ -93,19 +93,22 @@ fn a_hole_is_seen_in_time() {
 
 #[test]
 fn a_hole_is_seen_while_one_configuration_follows_the_other() {
-    let (mut world, mut root) = mk_world(path("high", 200), Fate::Answer(404, ms(20)));
-    world.run(ms(10_000));
-    let mut revision = 1;
-    for (fate, judgement) in [(Fate::Answer(404, ms(20)), Judgement::InSla), (Fate::Lost, Judgement::NoAnswer)] {
-        world.network.insert("high".to_owned(), fate);
-        for _ in 0..4 {
-            revision += 1;
-            let new = world.configure(root.vm, &measuring(revision, [path("high", 200)]));
-            // What it has sent, it is never told of.
-            world.close(std::mem::replace(&mut root, new));
-            world.run(ms(500));
+    for load in [0, 450] {
+        let (mut world, mut root) = mk_world(path("high", 200), Fate::Answer(404, ms(20)));
+        world.run(ms(10_000));
+        let mut revision = 1;
+        for (fate, judgement) in [(Fate::Answer(404, ms(20)), Judgement::InSla), (Fate::Lost, Judgement::NoAnswer)] {
+            world.network.insert("high".to_owned(), fate);
+            for _ in 0..6 {
+                revision += 1;
+                world.stall(ms(load));
+                let new = world.configure(root.vm, &measuring(revision, [path("high", 200)]));
+                // What it has sent, it is never told of.
+                world.close(std::mem::replace(&mut root, new));
+                world.run(ms(500));
+            }
+            assert_eq!(world.judgement("high"), judgement, "{fate:?}, {load} ms to load one");
         }
-        assert_eq!(world.judgement("high"), judgement, "{fate:?}");
     }
 }
 
