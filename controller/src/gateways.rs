@@ -95,8 +95,8 @@ impl GatewayReader {
         Self { envoy_port, ..self }
     }
 
-    /// Asks pods of a namespace, some at a time, and gives what they say as they say it; none where a pod could not be asked, which says nothing about its health. One
-    /// that never comes to an end is not asked again for a while.
+    /// Asks pods of a namespace, some at a time, and gives what they say in the order in which they do; none where a pod could
+    /// not be asked, which says nothing about its health. One that never comes to an end is not asked again for a while.
     pub async fn read(&self, pods: Vec<GatewayPod>) -> Vec<(GatewayPod, Option<GatewayReport>)> {
         self.restraint.keep(&pods);
         let reports = stream::iter(pods).map(|pod| async move {

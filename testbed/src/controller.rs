@@ -36,7 +36,8 @@ const FORBIDDEN: [&str; 3] = [
 ];
 
 /// What the log says of refusals that may pass: an API server that has just started refuses everything until it knows
-/// its roles. Who may never watch is never ready, and who may never write a Lease never leads, or is stale to the others.
+/// its roles. Who may never watch, or read the steering key, is never ready, and who may never write a Lease never leads, or
+/// is stale to the others.
 const PASSING: [&str; 5] = [
     "cannot watch",
     "no steering key yet",

@@ -70,9 +70,11 @@ impl Rollout {
             let message = format!("a pod of {gateway} is {MOST_VERSIONS} changes behind: newer ones wait for it");
             return GatewayState::Failed(message);
         }
+        if let Some(awaited) = newest.stage.awaited() {
+            return waiting(awaited);
+        }
         let filter = &egress.filter;
         match (&newest.stage, newest.first) {
-            (Stage::Backing(_) | Stage::Routed(_), _) => waiting(newest.stage.awaited().unwrap_or_default()),
             (Stage::Ready, _) if !newest.missing.is_empty() => {
                 waiting("gateways are being told of routes that were late")
             }
@@ -82,7 +84,7 @@ impl Rollout {
             },
             _ if !filter.has_ready_pods() => GatewayState::Waiting(format!("no pod of {gateway} is ready")),
             (Stage::Ready, Some(first)) if filter.is_in_force(first) => GatewayState::InForce,
-            (Stage::Ready | Stage::Closing | Stage::Draining(_), _) => match filter.progress {
+            _ => match filter.progress {
                 None => GatewayState::Waiting(format!("{gateway} is being asked")),
                 Some(progress) => {
                     let all = progress.in_force + progress.awaited + progress.failing + progress.unknown;

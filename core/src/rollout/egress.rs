@@ -82,7 +82,7 @@ impl Rollout {
             return;
         }
         let EgressObjects { gateways, native_routes, kept_routes, mut problems } =
-            self.egress_objects(namespace, &imports);
+            self.objects_of_egress(namespace, &imports);
         let has_filter = gateways.iter().any(|object| is_gateway(object, names::EGRESS_GATEWAY));
         let filter_id = self.model.settings.filter.object_id(namespace);
         let mut ids: Vec<_> = has_filter.then_some(filter_id).into_iter().collect();
@@ -120,10 +120,10 @@ impl Rollout {
         versions.import().map(|import| self.model.settings.data_plane(import))
     }
 
-    fn egress_objects(&self, namespace: &str, imports: &[Key]) -> EgressObjects {
+    fn objects_of_egress(&self, namespace: &str, imports: &[Key]) -> EgressObjects {
         let (mut wasm, mut native) = (Vec::new(), Vec::new());
         // Of each native import the newest version whose routes may be written; one that has none keeps those that are there.
-        let (mut rules, mut unready) = (Vec::new(), Vec::new());
+        let (mut rules, mut unready) = (Vec::new(), BTreeSet::new());
         for import in imports {
             let Some(versions) = self.versions_of(import) else { continue };
             let Some(newest) = versions.import() else { continue };
@@ -139,16 +139,14 @@ impl Rollout {
                     } else {
                         // It has its hosts.
                         rules.push(newest);
-                        unready.push(import);
+                        unready.insert(import);
                     }
                 }
             }
         }
         let (gateways, mut problems) = egress_gateways(namespace, &wasm, &native, &self.model.settings);
-        let (mut native_routes, found) = native_objects(&rules);
+        let (native_routes, found) = native_objects(&rules, |import| !unready.contains(&import.key));
         problems.extend(found);
-        let is_unready = |route: &str| unready.iter().any(|import| names::is_route_of(route, &import.name));
-        native_routes.retain(|route| !is_unready(&route.id.key.name));
         let there = |import| self.objects.observed.of_import(Kind::HttpRoute, namespace, import);
         let kept_routes = unready.into_iter().flat_map(there).collect();
         EgressObjects { gateways, native_routes, kept_routes, problems }

@@ -1,5 +1,6 @@
 //! Native imports: their rules are routes of the gateway itself, and no filter tells what gateways have.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::event::Command;
@@ -31,10 +32,14 @@ impl Rollout {
         newest.is_some_and(|newest| self.model.settings.data_plane(newest) == DataPlane::Native)
     }
 
-    /// What the live routes of a native import may lead to: everything of it that is there, until gateways have had the routes
-    /// of its newest version for the lead.
+    /// Whether the routes of an older version of a native import may be live: gateways do not know those of the newest yet.
+    pub(super) fn may_have_older_routes(&self, import: &Key, state: &ImportState, now: Moment) -> bool {
+        self.is_native(import) && !state.are_native_routes_known(self.timing, now)
+    }
+
+    /// What these may lead to: everything of the import that is there.
     pub(super) fn behind_native_routes(&self, import: &Key, state: &ImportState, now: Moment) -> Option<Recovered> {
-        if !self.is_native(import) || state.are_native_routes_known(self.timing, now) {
+        if !self.may_have_older_routes(import, state, now) {
             return None;
         }
         let [services, slices] = [Kind::Service, Kind::EndpointSlice].map(|kind| {
@@ -66,11 +71,14 @@ impl Rollout {
         out: &mut Vec<Command>,
     ) {
         let mut write = |route: Object| (route.id.clone(), self.write(key, route, now, out) == WriteState::Written);
-        let written: Vec<(ObjectId, bool)> = routes.into_iter().map(&mut write).collect();
+        let written: BTreeMap<ObjectId, bool> = routes.into_iter().map(&mut write).collect();
         let mut imports = self.imports_of(namespace);
         imports.retain(|import| self.is_native(import));
         for import in imports {
-            let own = written.iter().filter(|(id, _)| names::is_route_of(&id.key.name, &import.name));
+            let first = Key { namespace: Arc::clone(namespace), name: format!("{}.", import.name).into() };
+            let first = ObjectId { kind: Kind::HttpRoute, key: first };
+            let alike = written.range(&first..).take_while(|(id, _)| id.key.name.starts_with(&*first.key.name));
+            let own = alike.filter(|(id, _)| names::is_route_of(&id.key.name, &import.name));
             let is_written = own.clone().all(|(_, is_written)| *is_written);
             let istiod = self.istiod_on(own.map(|(id, _)| id));
             let Some(state) = self.imports.get_mut(&import.namespace, &import.name) else { continue };

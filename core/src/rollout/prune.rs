@@ -64,7 +64,7 @@ impl Rollout {
             return true;
         }
         let is_of_tier = *id.key.namespace == *TIER_NAMESPACE;
-        if is_of_tier && self.behind_native_routes(import, state, now).is_some() {
+        if is_of_tier && self.may_have_older_routes(import, state, now) {
             // Of what goes on, only those stay that it is to have.
             let service = id.key.name.split('.').next().unwrap_or_default();
             let service = ObjectId { kind: Kind::Service, key: Key::new(TIER_NAMESPACE, service) };

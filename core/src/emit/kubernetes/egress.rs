@@ -70,23 +70,28 @@ pub fn egress_objects(
         problems.extend(filter.problems);
         objects.extend(filter.object);
     }
-    let (routes, found) = native_objects(&native);
+    let (routes, found) = native_objects(&native, |_| true);
     objects.extend(routes);
     problems.extend(found);
     (objects, problems)
 }
 
-/// The routes of the native imports of a namespace: of two imports that claim a host, the older has it. The oldest import
-/// comes first.
-pub fn native_objects(imports: &[&Import]) -> (Vec<Object>, Vec<Problem>) {
+/// The routes of those native imports of a namespace that are ready: of two imports that claim a host, the older has it, ready
+/// or not. The oldest import comes first.
+pub fn native_objects(imports: &[&Import], is_ready: impl Fn(&Import) -> bool) -> (Vec<Object>, Vec<Problem>) {
     let (mut objects, mut problems) = (Vec::new(), Vec::new());
     if imports.iter().any(|import| gateway::served_ports(import, &mut Vec::new()).next().is_some()) {
-        native_routes(imports, &mut objects, &mut problems);
+        native_routes(imports, is_ready, &mut objects, &mut problems);
     }
     (objects, problems)
 }
 
-fn native_routes(imports: &[&Import], objects: &mut Vec<Object>, problems: &mut Vec<Problem>) {
+fn native_routes(
+    imports: &[&Import],
+    is_ready: impl Fn(&Import) -> bool,
+    objects: &mut Vec<Object>,
+    problems: &mut Vec<Problem>,
+) {
     // Who has which host is what the filter would say, and so is what it would refuse as a whole.
     let plugin = match Plugin::new(imports, UnknownHosts::Pass) {
         Ok(plugin) => plugin,
@@ -96,7 +101,7 @@ fn native_routes(imports: &[&Import], objects: &mut Vec<Object>, problems: &mut 
         }
     };
     problems.extend(plugin.problems(imports));
-    for (index, import) in imports.iter().enumerate() {
+    for (index, import) in imports.iter().enumerate().filter(|(_, import)| is_ready(import)) {
         let claims = plugin.table.claims(index).into_iter();
         // A set, as an import may name a host twice.
         let mut hosts: BTreeSet<_> =

@@ -108,8 +108,8 @@ fn what_is_shown_is_what_all_clusters_say_of_it() {
 fn an_http_route_names_no_address() {
     let documents = [mk_plain_export(), mk_import("payment", &[to_high("")])];
     let world = World::new(&documents).addressed(InputKind::ClientService, &mk_service(&["10.96.0.9", "fd00::9"]));
-    let (objects, problems) = native_objects(&[world.payment()]);
-    let before = native_objects(&[World::new(&documents).payment()]);
+    let (objects, problems) = native_objects(&[world.payment()], |_| true);
+    let before = native_objects(&[World::new(&documents).payment()], |_| true);
     assert_eq!(objects, before.0);
     assert_eq!(problems, before.1);
 }

@@ -118,7 +118,7 @@ fn natively_a_service_alone_is_refused() {
     let native = |rule: String| {
         let world = World::new(&[mk_plain_export(), mk_grpc_route("pay", 0, &[PARENT], &[rule])]);
         let import = Import { data_plane: Some(DataPlane::Native), ..world.payment().clone() };
-        let (objects, problems) = mcwan_core::emit::kubernetes::native_objects(&[&import]);
+        let (objects, problems) = mcwan_core::emit::kubernetes::native_objects(&[&import], |_| true);
         let routes = of_kind(&objects, Kind::HttpRoute);
         (at(routes[0].1, "/spec/rules/0/matches/0/path").to_string(), reasons(&problems))
     };

@@ -128,7 +128,7 @@ fn a_rule_to_another_import_is_the_imports_own() {
 fn natively_it_is_the_same() {
     let world = world(&[sound()], &to("name: cart, port: 7070"));
     let import = Import { data_plane: Some(DataPlane::Native), ..world.payment().clone() };
-    let (objects, problems) = mcwan_core::emit::kubernetes::native_objects(&[&import]);
+    let (objects, problems) = mcwan_core::emit::kubernetes::native_objects(&[&import], |_| true);
     assert_eq!(reasons(&problems), [""; 0]);
     let rule = at(of_kind(&objects, Kind::HttpRoute)[0].1, "/spec/rules/0").to_string();
     assert!(rule.contains("cart.secure.svc.cluster.local") && rule.contains("\"7070\""), "{rule}");

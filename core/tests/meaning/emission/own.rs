@@ -150,7 +150,7 @@ fn copies_and_plain_routes_stay_here_where_nobody_else_has_it() {
         let documents: Vec<_> = exports.into_iter().chain([import.clone()]).collect();
         let world = World::new(&documents);
         let steered = objects(world.payment());
-        let plain = native_objects(&[world.payment()]).0;
+        let plain = native_objects(&[world.payment()], |_| true).0;
         for objects in [&steered, &plain] {
             let rule = rule(objects);
             let filters = at(rule, "/filters").as_array().unwrap();

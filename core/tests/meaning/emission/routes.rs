@@ -225,7 +225,7 @@ fn natively_each_port_has_its_rules() {
     let route = |name: &str| mk_route(name, 0, &[&parent], &[named(&format!("/{name}"))]);
     let world = World::new(&[export, route("a"), route("b")]);
     let import = Import { data_plane: Some(DataPlane::Native), ..world.payment().clone() };
-    let (objects, problems) = mcwan_core::emit::kubernetes::native_objects(&[&import]);
+    let (objects, problems) = mcwan_core::emit::kubernetes::native_objects(&[&import], |_| true);
     assert_eq!(reasons(&problems), [""; 0]);
     let of_port = |port: &str| {
         let routes = of_kind(&objects, Kind::HttpRoute);

@@ -104,7 +104,7 @@ fn plain_routes_do_not_choose() {
     let import = mk_import("payment", &rules).replace("spec:\n", "spec:\n  dataPlane: Native\n");
     let world = mk_world(&[mk_cluster("c1", 1), import]);
     assert_eq!(world.payment().data_plane, Some(DataPlane::Native));
-    let (objects, problems) = native_objects(&[world.payment()]);
+    let (objects, problems) = native_objects(&[world.payment()], |_| true);
     let told: Vec<_> = reasons(&problems).into_iter().filter(|told| told.starts_with("Unsupported")).collect();
     assert_eq!(told, ["UnsupportedStatus spec.http.noMatch.status", "UnsupportedFilter spec.http.rules[1]"][1..]);
     let routes = crate::emission::world::of_kind(&objects, mcwan_core::emit::object::Kind::HttpRoute);
