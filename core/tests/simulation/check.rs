@@ -1,18 +1,22 @@
 //! What must hold at every instant.
 
 mod examine;
+mod holding;
+mod native;
 mod refused;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcwan_core::api::DataPlane;
 use mcwan_core::emit::object::Kind;
 use mcwan_core::moment::Moment;
 use mcwan_core::snapshot::{Key, is_of_hosts};
 use mcwan_core::translate::Import;
 use mcwan_policy::wire;
 
+use self::holding::Holding;
 use crate::gateway::Pod;
 use crate::istiod::Plugin;
 use crate::replica::is_routed_by;
@@ -39,12 +43,12 @@ pub(crate) struct Check {
     live: BTreeMap<Arc<str>, Live>,
     /// Which version of each import filters carry, by namespace and the filter's version; where one was deleted, none.
     carried: BTreeMap<(Arc<str>, u64), BTreeMap<Key, usize>>,
-    /// The version of each import that has held everywhere, or a later one has.
-    held: BTreeMap<Key, usize>,
-    /// The imports that have once worked.
-    established: BTreeSet<Key>,
-    /// The imports that may be lost until this version of them holds.
-    excused: BTreeMap<Key, usize>,
+    /// What holds of imports whose requests a filter steers.
+    pub(crate) steered: Holding,
+    /// The same of those whose rules are routes.
+    pub(crate) native: Holding,
+    /// The imports that were native meanwhile, and the filter may not have them again until this version of them holds.
+    turned: BTreeMap<Key, usize>,
     /// Until then, who leads may not have seen what broke something last.
     breaking: Moment,
     /// Until then, a tier's port is changing.
@@ -78,9 +82,9 @@ impl Check {
             are_routes_due: false,
             live: BTreeMap::new(),
             carried: BTreeMap::new(),
-            held: BTreeMap::new(),
-            established: BTreeSet::new(),
-            excused: BTreeMap::new(),
+            steered: Holding::default(),
+            native: Holding::default(),
+            turned: BTreeMap::new(),
             breaking: Moment::START,
             moving: Moment::START,
             uncertified: BTreeMap::new(),
@@ -98,8 +102,8 @@ impl Check {
 
     /// Who leads has seen some of what was told, and by then not all: these imports are others for a moment.
     pub(crate) fn mixed(&mut self, changed: &[Key], told: &Told, now: Moment) {
-        for key in changed.iter().filter(|_| now <= self.breaking) {
-            self.excused.insert(key.clone(), told.versions[key].len() - 1);
+        if now <= self.breaking {
+            changed.iter().for_each(|key| self.excuse_one(key, told));
         }
         self.told(changed);
     }
@@ -108,11 +112,26 @@ impl Check {
     pub(crate) fn excuse(&mut self, told: &Told, service: Option<usize>, unseen: Moment) {
         self.breaking = self.breaking.max(unseen);
         let service = service.map(|service| Key::new(SERVICES[service].0, SERVICES[service].1));
-        for (key, versions) in &told.versions {
-            if service.as_ref().is_none_or(|service| service == key) {
-                self.excused.insert(key.clone(), versions.len() - 1);
-            }
+        for key in told.steered.versions.keys().filter(|key| service.as_ref().is_none_or(|service| service == *key)) {
+            self.excuse_one(key, told);
         }
+    }
+
+    /// An import has another data plane, which is a break.
+    fn turn(&mut self, import: &Key, told: &Told) {
+        self.excuse_one(import, told);
+        self.turned.insert(import.clone(), told.steered.versions[import].len() - 1);
+    }
+
+    /// Whether an import has turned, and not everybody knows.
+    fn is_turning(&self, import: &Key) -> bool {
+        self.turned.get(import).is_some_and(|version| self.steered.held(import) < *version)
+    }
+
+    /// An import may be lost until its newest version holds.
+    fn excuse_one(&mut self, import: &Key, told: &Told) {
+        self.steered.excuse(import, &told.steered);
+        self.native.excuse(import, &told.native);
     }
 
     /// Nothing more is seen until then.
@@ -145,8 +164,8 @@ impl Check {
 
     /// Whether an import of a namespace may be lost, as what it was was broken.
     pub(crate) fn is_excused(&self, namespace: &str) -> bool {
-        let mut excused = self.excused.iter().filter(|(key, _)| *key.namespace == *namespace);
-        excused.any(|(key, excused)| self.held(key) < *excused)
+        let mut own = imports().into_iter().filter(|key| *key.namespace == *namespace);
+        own.any(|key| self.steered.is_excused(&key) || self.native.is_excused(&key))
     }
 
     /// Whether something of an import is refused.
@@ -178,18 +197,16 @@ impl Check {
         let known = self.live.entry(Arc::clone(namespace)).or_default();
         let imports = plugin.map(|plugin| plugin.imports.clone()).unwrap_or_default();
         let mut carried = BTreeMap::new();
-        for key in told.versions.keys().filter(|key| key.namespace == *namespace) {
+        for key in told.steered.versions.keys().filter(|key| key.namespace == *namespace) {
             let before = known.carried.get(key).copied().unwrap_or_default();
             let wire = imports.iter().find(|import| import.name == *key.name);
-            let now = told.carried(key, wire, before).unwrap_or(before);
+            let now = told.steered.carried(key, wire, before).unwrap_or(before);
             let is_promised = leads && !self.forgotten.contains(&**namespace);
             if is_promised && !known.is_last_word && plugin.is_some() && now < before && !is_refused(key) {
                 self.wrongs.push(format!("goes back: the filter has version {now} of {key} after {before}"));
             }
             if !leads || plugin.is_none() || now < before {
-                let held = self.held.entry(key.clone()).or_default();
-                *held = (*held).min(now);
-                self.excused.insert(key.clone(), told.versions[key].len() - 1);
+                self.steered.go_back(key, now, &told.steered);
             }
             carried.insert(key.clone(), now);
         }
@@ -202,7 +219,7 @@ impl Check {
         let key = Key::new(SERVICES[service].0, SERVICES[service].1);
         let live = self.live.get(&key.namespace).into_iter().flat_map(|live| &live.imports);
         let carried = live.into_iter().find(|import| import.name == *key.name);
-        let wanted = told.versions[&key].last().and_then(|version| version.as_ref().map(|import| &import.wire));
+        let wanted = told.steered.last(&key).map(|import| &import.wire);
         if carried != wanted {
             self.wrongs.push(format!("delayed: the filter is not told of {key}"));
         }
@@ -223,12 +240,16 @@ impl Check {
     pub(crate) fn begin_anew(&mut self, namespace: &'static str, now: Moment) {
         self.forgotten.remove(namespace);
         self.anew.insert(namespace, now + AFTER_REFUSAL);
-        self.established.retain(|key| *key.namespace != *namespace);
+        self.steered.established.retain(|key| *key.namespace != *namespace);
+        self.native.established.retain(|key| *key.namespace != *namespace);
     }
 
-    /// The version of an import that has held everywhere, or a later one has.
-    pub(crate) fn held(&self, import: &Key) -> usize {
-        self.held.get(import).copied().unwrap_or_default()
+    /// What holds of the imports of a kind.
+    pub(crate) fn of(&self, data_plane: DataPlane) -> &Holding {
+        match data_plane {
+            DataPlane::Wasm => &self.steered,
+            DataPlane::Native => &self.native,
+        }
     }
 
     /// The filter that a pod has, or is about to have first.
@@ -248,26 +269,24 @@ impl Check {
         // What was written since the oldest filter of a pod is still to come: one who was deposed may have gone back.
         let oldest = pods.iter().map(|pod| Self::filter_at(pod).unwrap_or_default()).min().unwrap_or_default();
         let to_come: Vec<_> = self.carried.range((namespace.into(), oldest)..=(namespace.into(), u64::MAX)).collect();
-        for (key, versions) in told.versions.iter().filter(|(key, _)| *key.namespace == *namespace) {
+        for (key, versions) in told.steered.versions.iter().filter(|(key, _)| *key.namespace == *namespace) {
             let everywhere = to_come.iter().map(|(_, carried)| carried.get(key).copied().unwrap_or_default()).min();
             let everywhere = everywhere.filter(|_| oldest > 0).unwrap_or_default();
-            let held = self.held.entry(key.clone()).or_default();
+            let held = self.steered.held.entry(key.clone()).or_default();
             let is_uncertified = |import: &Arc<Import>| is_of_hosts(key) && !import.ports.contains(&TLS_PORT);
             if versions.iter().skip(*held).flatten().any(is_uncertified) {
                 self.uncertified.insert(key.clone(), now + AFTER_AT_ONCE);
             }
             *held = (*held).max(everywhere);
-            if *held + 1 == versions.len() && versions.last().is_some_and(Option::is_none) {
-                self.established.remove(key);
-            }
+            self.steered.forget_gone(key, &told.steered);
         }
     }
 
     /// Takes note of the imports that work.
     fn establish(&mut self, namespace: &str, pods: &[&Pod], connected: &[&Pod], told: &Told, requests: &[Request]) {
-        for key in told.versions.keys().filter(|key| *key.namespace == *namespace) {
-            let Some(import) = told.version(key, self.held(key)) else { continue };
-            if self.established.contains(key) || import.ports.is_empty() {
+        for key in told.steered.versions.keys().filter(|key| *key.namespace == *namespace) {
+            let Some(import) = told.steered.version(key, self.steered.held(key)) else { continue };
+            if self.steered.established.contains(key) || import.ports.is_empty() {
                 continue;
             }
             let host = host_of(key);
@@ -276,9 +295,9 @@ impl Check {
                 let mut own = own.filter(|(request, _)| request.host == host && import.ports.contains(&request.port));
                 own.all(|(_, outcome)| matches!(outcome, Outcome::Reached { .. } | Outcome::Replied { .. }))
             };
-            let has_it = |pod: &&Pod| told.version(key, self.version_at(pod, key)).is_some();
+            let has_it = |pod: &&Pod| told.steered.version(key, self.version_at(pod, key)).is_some();
             if pods.iter().all(works) && connected.iter().all(has_it) {
-                self.established.insert(key.clone());
+                self.steered.established.insert(key.clone());
             }
         }
     }
@@ -293,12 +312,13 @@ impl Check {
         told: &Told,
         now: Moment,
     ) -> bool {
+        let (holding, history) = (&self.steered, &told.steered);
         // The filter carries some version of each import, as if the changes had been made in another order.
         let says_so = if let Some(import) = outcome.import() {
-            told.says(import, self.held(import), place, outcome)
+            history.says(import, holding.held(import), place, outcome)
         } else {
             // Or nobody has had its host everywhere yet.
-            let held = told.versions.keys().map(|key| (key, self.held(key)));
+            let held = history.versions.keys().map(|key| (key, holding.held(key)));
             states.iter().any(|state| state.outcomes[place] == *outcome) || told.is_nobodys(held, request, place)
         };
         if says_so {
@@ -306,29 +326,40 @@ impl Check {
         }
         let owner = outcome.import().or_else(|| states.last().and_then(|state| state.outcomes[place].import()));
         let Some(owner) = owner else { return false };
-        let is_refused = self.is_refused(owner, now);
+        let has_port = |state: &State| {
+            let import = history.version(owner, state.versions[owner]);
+            import.is_some_and(|import| is_served(import, request.port))
+        };
         match outcome {
             Outcome::Reached { target, .. } => {
-                is_refused && told.says_in_part(owner, self.held(owner), request, target)
+                self.is_refused(owner, now) && history.says_in_part(owner, holding.held(owner), request, target)
             }
-            Outcome::Replied { status, .. } => {
-                *status == 500 && (is_refused || self.pace == Pace::Late || !self.established.contains(owner))
-            }
-            Outcome::Lost { .. } | Outcome::Unknown => {
-                let has_port = |state: &State| {
-                    let import = told.version(owner, state.versions[owner]);
-                    import.is_some_and(|import| is_served(import, request.port))
-                };
-                self.pace == Pace::Late
-                    || is_refused
-                    || self.moving > now
-                    || request.port == TLS_PORT && self.uncertified.get(owner).is_some_and(|until| *until > now)
-                    || !self.established.contains(owner)
-                    || self.excused.get(owner).is_some_and(|excused| self.held(owner) < *excused)
-                    || !states.iter().all(has_port)
+            _ => {
+                self.may_be_lost(holding, owner, request, outcome, now)
+                    || is_lost(outcome) && !states.iter().all(has_port)
             }
         }
     }
+
+    /// Whether a request may have no answer, or that there is none.
+    fn may_be_lost(&self, holding: &Holding, owner: &Key, request: &Request, outcome: &Outcome, now: Moment) -> bool {
+        let is_uncertain =
+            self.pace == Pace::Late || self.is_refused(owner, now) || !holding.established.contains(owner);
+        match outcome {
+            Outcome::Reached { .. } => false,
+            Outcome::Replied { status, .. } => *status == 500 && is_uncertain,
+            Outcome::Lost { .. } | Outcome::Unknown => {
+                is_uncertain
+                    || self.moving > now
+                    || request.port == TLS_PORT && self.uncertified.get(owner).is_some_and(|until| *until > now)
+                    || holding.is_excused(owner)
+            }
+        }
+    }
+}
+
+fn is_lost(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Lost { .. } | Outcome::Unknown)
 }
 
 impl Outcome {

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use mcwan_core::moment::Moment;
 
 use crate::istiod::{Address, Crossings, Plugin, Routes};
+use crate::native::{self, PathRule};
 use crate::told::{Outcome, Request, decide};
+use crate::world::{INGRESS, NATIVE};
 
 /// A pod.
 pub(crate) struct Pod {
@@ -87,6 +89,21 @@ impl Pod {
         matches!(self.stage, Stage::Ready | Stage::Draining)
     }
 
+    /// Whether it is one of a Gateway.
+    pub(crate) fn is_of(&self, namespace: &str, gateway: &str) -> bool {
+        self.namespace == namespace && self.gateway == gateway
+    }
+
+    /// Whether requests leave a namespace by it.
+    pub(crate) fn is_egress_of(&self, namespace: &str) -> bool {
+        self.namespace == namespace && !self.is_ingress()
+    }
+
+    /// Whether requests come in by it.
+    pub(crate) fn is_ingress(&self) -> bool {
+        self.gateway == INGRESS
+    }
+
     /// The filter that it has.
     pub(crate) fn filter(&self) -> Option<&Arc<Plugin>> {
         self.plugin.known.as_ref()?.as_ref()
@@ -100,6 +117,13 @@ impl Pod {
 
     /// Works out what becomes of requests.
     pub(crate) fn judge(&mut self, requests: &[Request]) {
+        if self.gateway == NATIVE {
+            let Some(routes) = &self.routes.known else { return };
+            self.outcomes = native::outcomes(&routes.paths, requests);
+            let rules = routes.paths.values().flatten();
+            self.crosses = rules.map(PathRule::crosses).fold(Crossings::default(), Crossings::and);
+            return;
+        }
         let (Some(routes), Some(plugin)) = (&self.routes.known, &self.plugin.known) else { return };
         let crosses = Cell::new(Crossings::default());
         let lead = |host: &str, port: u16, value: &str| {

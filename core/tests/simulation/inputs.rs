@@ -112,7 +112,9 @@ pub(crate) fn import(service: usize, wish: &ImportWish) -> Input {
         json!({"matches": [{"path": {"type": "PathPrefix", "value": value}}], "backendRefs": [backend]})
     });
     let rules: Vec<_> = rules(wish).chain(more).collect();
-    Input::new(Watched::ServiceImport, namespace, name, json!({"spec": {"hostnames": hosts, "http": {"rules": rules}}}))
+    let data_plane = if wish.is_native { "Native" } else { "Wasm" };
+    let spec = json!({"hostnames": hosts, "dataPlane": data_plane, "http": {"rules": rules}});
+    Input::new(Watched::ServiceImport, namespace, name, json!({"spec": spec}))
 }
 
 pub(crate) fn route(service: usize, wish: &ImportWish, port: Option<u16>) -> Input {

@@ -15,7 +15,8 @@ use mcwan_policy::{PORT_HEADER, RouteTable};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::api_server::{ApiServer, Stored};
+use crate::api_server::{ApiServer, Stored, import_of};
+use crate::native::{PathRule, PathRules};
 use crate::script::FIRST_PORT;
 
 /// The kinds that it watches.
@@ -42,15 +43,19 @@ pub(crate) struct Istiod {
 
 /// A rule of a route, whatever it leads to.
 #[derive(Debug)]
-struct ParsedRule {
-    at: Address,
-    backends: Vec<Backend>,
+pub(crate) struct ParsedRule {
+    pub(crate) at: Address,
+    /// The path that it is for, of a native import.
+    pub(crate) prefix: String,
+    pub(crate) import: Key,
+    pub(crate) backends: Vec<Backend>,
 }
 
+/// A Service that a rule leads to.
 #[derive(Debug)]
-struct Backend {
+pub(crate) struct Backend {
     namespace: String,
-    name: String,
+    pub(crate) name: String,
     port: u16,
 }
 
@@ -71,6 +76,8 @@ pub(crate) struct Routes {
     pub(crate) admitted: Option<Admitted>,
     /// Where each rule leads, or why to nowhere.
     pub(crate) rules: HashMap<Address, Result<Lead, String>>,
+    /// The rules of native imports.
+    pub(crate) paths: PathRules,
 }
 
 /// Where a rule leads.
@@ -176,8 +183,7 @@ impl Istiod {
             .map(|(key, stored)| (key.clone(), Arc::clone(stored)))
             .collect();
         for (key, stored) in own {
-            let parents = stored.body.pointer("/spec/parentRefs/0/name").and_then(Value::as_str);
-            if parents != Some(gateway) {
+            if parent_of(&stored.body) != Some(gateway) {
                 continue;
             }
             let id = (key.clone(), stored.version);
@@ -185,6 +191,15 @@ impl Istiod {
             for rule in Arc::clone(rules).iter() {
                 let at = rule.at.clone();
                 if at.listener != 0 && !routes.listeners.contains(&at.listener) {
+                    continue;
+                }
+                if gateway == names::NATIVE_EGRESS_GATEWAY {
+                    let resolve = |backend: &Backend| {
+                        let (service, crosses) = self.resolve(namespace, backend)?;
+                        Ok(Lead { services: vec![service], crosses })
+                    };
+                    let rule = PathRule::of(rule, resolve);
+                    routes.paths.entry((at.listener, at.host)).or_default().push(rule);
                     continue;
                 }
                 let mut crosses = Crossings::default();
@@ -270,18 +285,24 @@ fn items<'v>(body: &'v Value, pointer: &str) -> impl Iterator<Item = &'v Value> 
     body.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
 }
 
+/// What a route is below.
+fn parent_of(route: &Value) -> Option<&str> {
+    route.pointer("/spec/parentRefs/0/name")?.as_str()
+}
+
 /// Whether a route has a Gateway as its parent. Istiod says nothing of one that has a `ServiceImport`.
 fn is_of_gateway(route: &Value) -> bool {
     route.pointer("/spec/parentRefs/0/kind").is_none_or(|kind| kind == "Gateway")
 }
 
 /// The rules of a route. One without a steering value has none: what takes it was steered by nobody.
-fn parse(route: &Value) -> Vec<ParsedRule> {
+pub(crate) fn parse(route: &Value) -> Vec<ParsedRule> {
     let section = route.pointer("/spec/parentRefs/0/sectionName").and_then(Value::as_str).unwrap_or_default();
     let of_port = route.pointer("/spec/parentRefs/0/port").and_then(Value::as_u64);
     let listener = section.strip_prefix("http-").and_then(|port| port.parse().ok());
     let listener = listener.or_else(|| u16::try_from(of_port?).ok()).unwrap_or_default();
     let hosts: Vec<_> = items(route, "/spec/hostnames").filter_map(Value::as_str).collect();
+    let import = import_of(route).unwrap_or_else(|| Key::new("", ""));
     let mut parsed = Vec::new();
     for rule in items(route, "/spec/rules") {
         let backends = || {
@@ -295,10 +316,11 @@ fn parse(route: &Value) -> Vec<ParsedRule> {
             refs.map(backend).collect::<Vec<_>>()
         };
         let value = steering_value_of(rule).or_else(|| value_of(rule, PORT_HEADER)).unwrap_or_default();
+        let prefix = rule.pointer("/matches/0/path/value").and_then(Value::as_str).unwrap_or_default();
         let any = (hosts.is_empty() && is_of_gateway(route)).then_some("");
         for host in hosts.iter().copied().chain(any) {
             let at = Address { listener, host: host.to_owned(), value: value.to_owned() };
-            parsed.push(ParsedRule { at, backends: backends() });
+            parsed.push(ParsedRule { at, prefix: prefix.to_owned(), import: import.clone(), backends: backends() });
         }
     }
     parsed
@@ -308,8 +330,9 @@ fn value_of<'r>(rule: &'r Value, header: &str) -> Option<&'r str> {
     items(rule, "/matches/0/headers").find(|known| known["name"] == header)?["value"].as_str()
 }
 
-/// The rules of every route of a namespace that is there, by what requests must have.
+/// The rules of every route of a namespace that is there, but for native imports, by what requests must have.
 pub(crate) fn all_addresses(api: &ApiServer, namespace: &str) -> BTreeSet<Address> {
     let routes = api.list(Watched::Emitted(Kind::HttpRoute)).filter(|(key, _)| *key.namespace == *namespace);
+    let routes = routes.filter(|(_, stored)| parent_of(&stored.body) != Some(names::NATIVE_EGRESS_GATEWAY));
     routes.flat_map(|(_, stored)| parse(&stored.body)).map(|rule| rule.at).collect()
 }

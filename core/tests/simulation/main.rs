@@ -11,6 +11,7 @@ mod found;
 mod gateway;
 mod inputs;
 mod istiod;
+mod native;
 mod orders;
 mod others;
 mod replica;

@@ -107,7 +107,7 @@ pub(crate) fn tell(script: &Script) {
     for (gap, step) in &script.steps {
         println!("{gap:?} {step:?}");
     }
-    for (key, versions) in &world.told.versions {
+    for (key, versions) in world.told.steered.versions.iter().chain(&world.told.native.versions) {
         for (place, version) in versions.iter().enumerate() {
             println!("{key} {place}: {version:?}");
         }

@@ -156,6 +156,8 @@ pub(crate) struct ImportWish {
     pub(crate) rules: Vec<RuleWish>,
     /// It has more rules than fit the configuration of a filter.
     pub(crate) is_large: bool,
+    /// Its rules are routes, and no filter has them.
+    pub(crate) is_native: bool,
 }
 
 /// The path of a rule by its number, its backends with their weights, and what it does more.

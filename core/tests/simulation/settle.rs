@@ -32,7 +32,7 @@ impl World {
     /// Of every import it is said that gateways have it as it was told last.
     fn examine_statuses(&self) -> Result<(), String> {
         for (key, stored) in self.api.list(Watched::ServiceImport) {
-            let newest = self.told.versions[key].last().and_then(Option::as_ref);
+            let newest = self.told.of(key).last(key);
             let is_accepted =
                 conditions(&stored.body).any(|known| known["type"] == "Accepted" && known["status"] == "True");
             if newest.is_none_or(|import| import.ports.is_empty()) || !is_accepted {

@@ -1,22 +1,24 @@
 //! What users have told so far, what each of these states says of each request, and which of them hold.
 
+mod history;
 mod withdrawn;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
-use std::sync::Arc;
 
+use mcwan_core::api::DataPlane;
 use mcwan_core::emit::plugin::Plugin;
 use mcwan_core::snapshot::change::{Change, InputKind};
 use mcwan_core::snapshot::{Key, Objects, Snapshot, input, is_of_hosts, view, viewed};
-use mcwan_core::translate::{Admitted, Import, Options, SteeringKey, Target, Tier, Translator};
+use mcwan_core::translate::{Admitted, Import, Options, SteeringKey, Tier, Translator};
 use mcwan_policy::sla::Levels;
-use mcwan_policy::wire::{RefuseReason, UnknownHosts};
-use mcwan_policy::{Decision, HeaderLine, RouteTable, limits, wire};
+use mcwan_policy::wire::UnknownHosts;
+use mcwan_policy::{Decision, HeaderLine, RouteTable, limits};
 use serde_json::Value;
 
-use self::withdrawn::Withdrawn;
+pub(crate) use self::history::History;
+use crate::native;
 use crate::script::{HOSTS, NAMESPACES, PATHS, PORTS, ROUTED_HOST, imports};
 
 /// A request that clients may send.
@@ -46,12 +48,12 @@ pub(crate) enum Outcome {
 pub(crate) struct Told {
     snapshot: Snapshot,
     translator: Translator,
-    /// The versions of each import, the oldest first.
-    pub(crate) versions: BTreeMap<Key, Vec<Option<Arc<Import>>>>,
-    /// What each of them says of each request, as far as it has the host.
-    outcomes: BTreeMap<Key, Vec<Vec<Outcome>>>,
-    /// What becomes of versions while a later one is waited for and policies take away what they steer to.
-    withdrawn: BTreeMap<Key, Vec<Withdrawn>>,
+    /// The imports whose requests a filter steers.
+    pub(crate) steered: History,
+    /// Those whose rules are routes. One that becomes the other is gone here, and new there.
+    pub(crate) native: History,
+    /// Those that became the other since somebody asked.
+    pub(crate) turned: Vec<Key>,
     /// By namespace, the oldest first.
     pub(crate) namespaces: BTreeMap<&'static str, Namespace>,
 }
@@ -79,15 +81,15 @@ impl Told {
                 ..Snapshot::default()
             },
             translator: Translator::new(options),
-            versions: imports().into_iter().map(|key| (key, vec![None])).collect(),
-            outcomes: imports().into_iter().map(|key| (key, vec![Vec::new()])).collect(),
-            withdrawn: imports().into_iter().map(|key| (key, Vec::new())).collect(),
+            steered: History::new(DataPlane::Wasm),
+            native: History::new(DataPlane::Native),
+            turned: Vec::new(),
             namespaces: BTreeMap::new(),
         };
         for namespace in NAMESPACES {
             let requests = requests(namespace);
             let mut new = Namespace { requests, states: Vec::new() };
-            new.states.push(Self::state(&told.versions, &told.translator, namespace, &new.requests));
+            new.states.push(Self::state(&told.steered, &told.translator, namespace, &new.requests));
             told.namespaces.insert(namespace, new);
         }
         told
@@ -145,56 +147,55 @@ impl Told {
             return Vec::new();
         }
         self.translator.update(&self.snapshot, changes);
-        let others = Self::add(&mut self.versions, &mut self.namespaces, &self.translator);
-        self.work_out();
-        withdrawn::withdraw(&mut self.withdrawn, &self.versions, &self.namespaces, &self.translator);
+        let others = self.add(None);
+        self.work_out(None);
         others
     }
 
     /// Who watches each kind by itself may have seen some of what was told, and not yet what was told before: then that
     /// is what holds for the moment.
     pub(crate) fn seen(&mut self, view: &Translator) -> Vec<Key> {
-        let mixed = Self::add(&mut self.versions, &mut self.namespaces, view);
+        let mixed = self.add(Some(view));
         if !mixed.is_empty() {
-            Self::add(&mut self.versions, &mut self.namespaces, &self.translator);
-            self.work_out();
+            self.add(None);
         }
-        withdrawn::withdraw(&mut self.withdrawn, &self.versions, &self.namespaces, view);
+        self.work_out(Some(view));
         mixed
     }
 
-    /// Works out what new versions say.
-    fn work_out(&mut self) {
-        for (key, versions) in &self.versions {
-            let outcomes = self.outcomes.get_mut(key).expect("it is known");
-            let requests = &self.namespaces[&*key.namespace].requests;
-            for version in versions.iter().skip(outcomes.len()) {
-                outcomes.push(match version {
-                    None => Vec::new(),
-                    Some(import) => said(&key.namespace, import, requests),
-                });
-            }
+    /// The kind that an import is of.
+    pub(crate) fn of(&self, import: &Key) -> &History {
+        if self.native.last(import).is_some() { &self.native } else { &self.steered }
+    }
+
+    /// Works out what new versions say, and what is left of them by the policies that somebody sees.
+    fn work_out(&mut self, view: Option<&Translator>) {
+        let exports = view.unwrap_or(&self.translator).exports();
+        for history in [&mut self.steered, &mut self.native] {
+            history.work_out(&self.namespaces, exports);
         }
     }
 
-    /// Whether a version of an import that is not before this one says so of a request.
-    pub(crate) fn says(&self, import: &Key, since: usize, place: usize, outcome: &Outcome) -> bool {
-        let withdrawn = self.withdrawn[import].iter().filter(|withdrawn| withdrawn.of >= since);
-        let whole = self.outcomes[import].iter().skip(since);
-        whole.chain(withdrawn.map(|withdrawn| &withdrawn.outcomes)).any(|said| said.get(place) == Some(outcome))
+    /// Takes in what somebody sees, or what there is. Gives the imports that are others.
+    fn add(&mut self, view: Option<&Translator>) -> Vec<Key> {
+        let translator = view.unwrap_or(&self.translator);
+        let steered = self.steered.add(translator);
+        let concerned: BTreeSet<&str> = steered.iter().map(|key| &*key.namespace).collect();
+        for (namespace, known) in self.namespaces.iter_mut().filter(|(namespace, _)| concerned.contains(**namespace)) {
+            let state = Self::state(&self.steered, translator, namespace, &known.requests);
+            known.states.push(state);
+        }
+        let native = self.native.add(translator);
+        self.turned.extend(steered.iter().filter(|key| native.contains(key)).cloned());
+        [steered, native].concat()
     }
 
-    /// Whether a version of an import that is not before this one says so of a request where no other target has a route.
-    pub(crate) fn says_in_part(&self, import: &Key, since: usize, request: &Request, target: &str) -> bool {
-        let mut since = self.versions[import].iter().skip(since).flatten();
-        since.any(|version| {
-            let own = version.targets.iter().filter(|own| *own.name != *target);
-            let others = own.map(Target::steering_value).collect();
-            let left = version.without(&others, RefuseReason::BackendNotFound);
-            said(&import.namespace, &left, std::slice::from_ref(request))
-                .iter()
-                .any(|said| matches!(said, Outcome::Reached { target: reached, .. } if reached == target))
-        })
+    fn state(steered: &History, translator: &Translator, namespace: &str, requests: &[Request]) -> State {
+        let imports = translator.imports_of(namespace).into_iter().map(|import| &**import);
+        let imports: Vec<&Import> = imports.filter(|import| data_plane(import) == DataPlane::Wasm).collect();
+        let plugin = filter(&imports);
+        let decide = |request| decide(namespace, &plugin.table, request, |_, _, _| Ok(()));
+        State { versions: steered.newest(namespace), outcomes: requests.iter().map(decide).collect() }
     }
 
     /// Whether the host of a request is none of these versions'.
@@ -206,88 +207,9 @@ impl Told {
     ) -> bool {
         versions.all(|(key, version)| {
             let is_asked = self.namespaces[&*key.namespace].requests.get(place) == Some(request);
-            let said = self.outcomes[key].get(version).and_then(|outcomes| outcomes.get(place));
+            let said = self.steered.outcome(key, version, place);
             !is_asked || said.is_none_or(|outcome| *outcome == Outcome::Unknown)
         })
-    }
-
-    /// Whether somebody exports the service of a version of an import, and of all since.
-    pub(crate) fn is_exported_since(&self, import: &Key, version: usize) -> bool {
-        let mut since = self.versions.get(import).into_iter().flatten().skip(version);
-        since.all(|version| version.as_ref().is_some_and(|import| import.clusterset.is_some()))
-    }
-
-    /// Whether a service was headless at any time, or was not: its Service is then made anew.
-    pub(crate) fn was_of_type(&self, import: &Key, is_headless: bool) -> bool {
-        let known = self.versions[import].iter().flatten().filter_map(|known| known.clusterset.as_ref());
-        known.into_iter().any(|clusterset| clusterset.is_headless() == is_headless)
-    }
-
-    /// Takes in what a translation says by now. Gives the imports that are others.
-    fn add(
-        all: &mut BTreeMap<Key, Vec<Option<Arc<Import>>>>,
-        namespaces: &mut BTreeMap<&'static str, Namespace>,
-        translator: &Translator,
-    ) -> Vec<Key> {
-        let mut changed = Vec::new();
-        for (key, versions) in &mut *all {
-            let now = translator.imports().get(&key.namespace, &key.name);
-            let last = versions.last().and_then(Option::as_ref);
-            if last != now {
-                versions.push(now.cloned());
-                changed.push(key.clone());
-            }
-        }
-        let concerned: BTreeSet<&str> = changed.iter().map(|key| &*key.namespace).collect();
-        for (namespace, known) in namespaces.iter_mut().filter(|(namespace, _)| concerned.contains(**namespace)) {
-            let state = Self::state(all, translator, namespace, &known.requests);
-            known.states.push(state);
-        }
-        changed
-    }
-
-    fn state(
-        all: &BTreeMap<Key, Vec<Option<Arc<Import>>>>,
-        translator: &Translator,
-        namespace: &str,
-        requests: &[Request],
-    ) -> State {
-        let imports = translator.imports_of(namespace);
-        let imports: Vec<&Import> = imports.into_iter().map(|import| &**import).collect();
-        let plugin = filter(&imports);
-        let own = all.iter().filter(|(key, _)| *key.namespace == *namespace);
-        State {
-            versions: own.map(|(key, versions)| (key.clone(), versions.len() - 1)).collect(),
-            outcomes: requests
-                .iter()
-                .map(|request| decide(namespace, &plugin.table, request, |_, _, _| Ok(())))
-                .collect(),
-        }
-    }
-
-    /// Whether so many versions of an import in a row, the last among them, can be served.
-    pub(crate) fn is_served_for(&self, import: &Key, count: usize) -> bool {
-        let mut last = self.versions.get(import).into_iter().flatten().rev().take(count);
-        last.all(|version| version.as_ref().is_some_and(|import| !import.ports.is_empty()))
-    }
-
-    /// A version of an import.
-    pub(crate) fn version(&self, import: &Key, version: usize) -> Option<&Arc<Import>> {
-        self.versions.get(import)?.get(version)?.as_ref()
-    }
-
-    /// Which version of an import a filter carries that comes after one that carried `before`: the first that it may be.
-    pub(crate) fn carried(&self, key: &Key, wire: Option<&wire::Import>, before: usize) -> Option<usize> {
-        let versions = &self.versions[key];
-        let is_it = |version: &Option<Arc<Import>>| match (version, wire) {
-            (Some(import), Some(wire)) => import.wire == *wire || import.wire.too_large() == *wire,
-            (None, None) => true,
-            (Some(_), None) | (None, Some(_)) => false,
-        };
-        let later = versions.iter().skip(before).position(is_it).map(|place| place + before);
-        let withdrawn = self.withdrawn[key].iter().filter(|withdrawn| withdrawn.of >= before);
-        let mut withdrawn = withdrawn.filter(|withdrawn| Some(&withdrawn.import.wire) == wire);
-        later.or_else(|| Some(withdrawn.next()?.of)).or_else(|| versions.iter().rposition(is_it))
     }
 }
 
@@ -297,8 +219,16 @@ fn filter(imports: &[&Import]) -> Plugin {
         .expect("what fits is told")
 }
 
-/// What becomes of these requests where the filter has one import alone.
+/// Who applies the rules of an import.
+pub(crate) fn data_plane(import: &Import) -> DataPlane {
+    import.data_plane.unwrap_or(DataPlane::Wasm)
+}
+
+/// What becomes of these requests where there is one import alone.
 fn said(namespace: &str, import: &Import, requests: &[Request]) -> Vec<Outcome> {
+    if data_plane(import) == DataPlane::Native {
+        return native::said(import, requests);
+    }
     let plugin = filter(&[import]);
     requests.iter().map(|request| decide(namespace, &plugin.table, request, |_, _, _| Ok(()))).collect()
 }

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use mcwan_core::api::{REGISTRY_NAMESPACE, TIER_NAMESPACE};
+use mcwan_core::emit::kubernetes::names;
 use mcwan_core::emit::object::Kind;
 use mcwan_core::moment::Moment;
 use mcwan_core::rollout::{Answer, Event, ModuleVerdict};
@@ -31,8 +32,9 @@ use crate::replica::{self, Lack, Replica, Request};
 use crate::script::{Cluster, NAMESPACES, Pace, Script, Step};
 use crate::told::Told;
 
-const EGRESS: &str = "mcwan-egress";
-const INGRESS: &str = "mcwan-ingress";
+pub(crate) const EGRESS: &str = names::EGRESS_GATEWAY;
+pub(crate) const NATIVE: &str = names::NATIVE_EGRESS_GATEWAY;
+pub(crate) const INGRESS: &str = "mcwan-ingress";
 /// How long it is quiet before everything must be well.
 const QUIET: Duration = Duration::from_mins(2);
 /// How soon gateways admit and refuse connections as other clusters want it, though requests of ours get lost.

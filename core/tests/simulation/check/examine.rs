@@ -9,11 +9,14 @@ use crate::gateway::{Pod, Stage};
 use crate::istiod::{Address, all_addresses};
 use crate::script::NAMESPACES;
 use crate::told::{State, host_of, is_served};
-use crate::world::World;
+use crate::world::{EGRESS, World};
 
 impl World {
     /// Looks whether everything holds that must.
     pub(crate) fn examine(&mut self) -> Result<(), String> {
+        for import in std::mem::take(&mut self.told.turned) {
+            self.check.turn(&import, &self.told);
+        }
         if let Some(wrong) = self.api.trespasses.pop().or_else(|| self.check.wrongs.pop()) {
             return Err(wrong);
         }
@@ -22,7 +25,10 @@ impl World {
         }
         if std::mem::take(&mut self.check.is_due) {
             for namespace in NAMESPACES {
-                self.examine_pods(namespace)?;
+                if !self.check.forgets(namespace) {
+                    self.examine_pods(namespace)?;
+                    self.examine_native(namespace)?;
+                }
             }
         }
         if std::mem::take(&mut self.check.are_routes_due) {
@@ -34,19 +40,18 @@ impl World {
     }
 
     fn examine_pods(&mut self, namespace: &'static str) -> Result<(), String> {
-        if self.check.forgotten.contains(namespace) {
-            return Ok(());
-        }
-        let pods: Vec<&Pod> = self.pods.values().filter(|pod| pod.serves_imports(namespace)).collect();
+        let pods = self.pods.values().filter(|pod| pod.is_of(namespace, EGRESS));
+        let pods: Vec<&Pod> = pods.filter(|pod| pod.serves()).collect();
         if pods.is_empty() {
             return Ok(());
         }
         // One that has just connected will have what it is being told, though others know more by then.
-        let is_told = |pod: &&Pod| pod.is_of(namespace) && pod.stage != Stage::Starting;
+        let is_told = |pod: &&Pod| pod.is_of(namespace, EGRESS) && pod.stage != Stage::Starting;
         let connected: Vec<&Pod> = self.pods.values().filter(is_told).collect();
         self.check.hold(namespace, &connected, &self.told, self.now);
         let known = &self.told.namespaces[namespace];
-        let is_past = |state: &State| state.versions.iter().all(|(key, version)| *version <= self.check.held(key));
+        let is_past =
+            |state: &State| state.versions.iter().all(|(key, version)| *version <= self.check.steered.held(key));
         let since = known.states.iter().rposition(is_past).unwrap_or_default();
         let states = &known.states[since..];
         for pod in &pods {
@@ -54,7 +59,7 @@ impl World {
                 let outcome = &pod.outcomes[place];
                 if !self.check.judge(place, request, outcome, states, &self.told, self.now) {
                     let expected: Vec<_> = states.iter().map(|state| &state.outcomes[place]).collect();
-                    let held = &self.check.held;
+                    let held = &self.check.steered.held;
                     return Err(format!(
                         "{}: at {} {request:?} comes to {outcome:?}, told was {expected:?}, held {held:?}",
                         outcome.word(),
@@ -85,11 +90,12 @@ impl World {
         for import in &live.imports {
             let key = view(namespace, &Key::new(import.namespace.as_str(), import.name.as_str()));
             // Who takes over cannot tell of which tier routes are that has gone.
-            if self.check.is_refused(&key, self.now) || self.terms > 1 && self.check.moving > self.now {
+            let is_moving = self.terms > 1 && self.check.moving > self.now;
+            if self.check.is_refused(&key, self.now) || is_moving || self.check.is_turning(&key) {
                 continue;
             }
             let first = live.carried.get(&key).copied().unwrap_or_default();
-            let alike = self.told.versions[&key].iter().skip(first);
+            let alike = self.told.steered.versions[&key].iter().skip(first);
             let alike = alike.filter_map(|version| version.as_ref().filter(|known| known.wire == *import));
             let ports = alike.map(|version| version.ports.iter().copied().collect::<BTreeSet<u16>>());
             let ports = ports.reduce(|some, others| &some & &others).unwrap_or_default();
@@ -111,36 +117,24 @@ impl World {
         for namespace in NAMESPACES {
             let known = &self.told.namespaces[namespace];
             let Some(last) = known.states.last() else { continue };
-            for pod in self.pods.values().filter(|pod| pod.serves_imports(namespace)) {
+            self.examine_native_end(namespace)?;
+            for pod in self.pods.values().filter(|pod| pod.is_of(namespace, EGRESS) && pod.serves()) {
                 for (place, request) in known.requests.iter().enumerate() {
                     let (wanted, found) = (&last.outcomes[place], &pod.outcomes[place]);
-                    let version = wanted.import().and_then(|import| self.told.version(import, last.versions[import]));
+                    let version =
+                        wanted.import().and_then(|import| self.told.steered.version(import, last.versions[import]));
                     if version.is_some_and(|version| is_served(version, request.port)) && wanted != found {
                         return Err(format!("in the end, {request:?} at {} is {found:?}, not {wanted:?}", pod.name));
                     }
                 }
             }
-            let served = last.versions.iter().filter_map(|(key, version)| self.told.version(key, *version));
+            let served = last.versions.iter().filter_map(|(key, version)| self.told.steered.version(key, *version));
             let is_served = served.into_iter().any(|import| !import.ports.is_empty());
-            if is_served && !self.pods.values().any(|pod| pod.serves_imports(namespace)) {
+            if is_served && !self.pods.values().any(|pod| pod.is_of(namespace, EGRESS) && pod.serves()) {
                 return Err(format!("in the end, no pod serves {namespace}"));
             }
         }
         Ok(())
-    }
-}
-
-impl Pod {
-    pub(crate) fn serves_imports(&self, namespace: &str) -> bool {
-        self.is_of(namespace) && self.serves()
-    }
-
-    pub(crate) fn is_of(&self, namespace: &str) -> bool {
-        self.namespace == namespace && self.gateway == "mcwan-egress"
-    }
-
-    pub(crate) fn is_ingress(&self) -> bool {
-        self.gateway == "mcwan-ingress"
     }
 }
 

@@ -10,7 +10,7 @@ use mcwan_policy::wire::{self, RefuseReason};
 use super::Check;
 use super::examine::steered_values;
 use crate::istiod::{Address, Plugin};
-use crate::told::{Told, host_of};
+use crate::told::{History, Told, host_of};
 
 impl Check {
     /// A filter takes the place of another. Where that one steers to a target whose routes are all there, so does this one, or
@@ -29,7 +29,7 @@ impl Check {
             let Some(before) = live.imports.iter().find(is_it) else { continue };
             let (known, now) = (steered_values(before), steered_values(import));
             let since = live.carried.get(&key).copied().unwrap_or_default();
-            if known.is_subset(&now) || told.carried(&key, Some(import), since).is_some() {
+            if known.is_subset(&now) || told.steered.carried(&key, Some(import), since).is_some() {
                 continue;
             }
             let addresses = addresses();
@@ -43,7 +43,7 @@ impl Check {
                     refused.intersection(&known).filter(|value| is_there(value, &version.ports)).cloned().collect();
                 version.without(&(&refused - &routed), RefuseReason::BackendNotFound).wire != *import
             };
-            let mut whole = told.without_routes(&key, import, since).peekable();
+            let mut whole = told.steered.without_routes(&key, import, since).peekable();
             let is_wrong = whole.peek().is_some() && whole.all(takes_more);
             if is_wrong {
                 self.wrongs.push(format!("withdrawn: the filter refuses what has a route, of {key}"));
@@ -52,7 +52,7 @@ impl Check {
     }
 }
 
-impl Told {
+impl History {
     /// The versions since this one that an import of a filter may be without some of their targets, and the steering values
     /// of what is refused.
     fn without_routes<'a>(

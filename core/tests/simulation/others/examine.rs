@@ -45,7 +45,8 @@ impl World {
     fn forget_steered(&mut self) {
         let now = self.now.max(Moment::START);
         let since = |then: Moment| then.max(self.disturbed) + UNDER_WAY;
-        let own = |namespace: &str| -> Vec<&Pod> { self.pods.values().filter(|pod| pod.is_of(namespace)).collect() };
+        let own =
+            |namespace: &str| -> Vec<&Pod> { self.pods.values().filter(|pod| pod.is_egress_of(namespace)).collect() };
         let tiers = self.tiers;
         let pods = NAMESPACES.map(|namespace| (namespace, own(namespace)));
         let is_steered = |(namespace, cluster, tier): &(&'static str, Cluster, usize), then: &mut Moment| {
@@ -95,7 +96,7 @@ impl World {
         if self.check.forgets(namespace) || self.check.is_excused(namespace) {
             return Ok(());
         }
-        let told = |pod: &&Pod| pod.serves_imports(namespace) && pod.gate == Gate::Admitted;
+        let told = |pod: &&Pod| pod.is_egress_of(namespace) && pod.serves() && pod.gate == Gate::Admitted;
         for pod in self.pods.values().filter(told) {
             for other in &self.others.all {
                 let Some(known) = &other.gateways.known else { continue };
@@ -131,7 +132,7 @@ impl World {
         if self.script.pace == Pace::Late || self.disturbed > since {
             return;
         }
-        for pod in self.pods.values().filter(|pod| NAMESPACES.iter().any(|namespace| pod.serves_imports(namespace))) {
+        for pod in self.pods.values().filter(|pod| !pod.is_ingress() && pod.serves()) {
             for other in &self.others.all {
                 for (tier, is_permitted) in self.permitted(other.cluster).into_iter().enumerate() {
                     let crosses = self.tiers[tier].is_some_and(|port| pod.crosses.has(other.cluster, port));

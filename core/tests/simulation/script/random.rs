@@ -15,6 +15,8 @@ impl Script {
     pub(crate) fn random(seed: u64) -> Self {
         let mut rng = Rng::with_seed(seed);
         let pace = if rng.u8(..8) == 0 { Pace::Late } else { Pace::Kept };
+        // Few have such, as no filter ties them together.
+        let natives = if rng.u8(..6) == 0 { rng.u8(..) } else { 0 };
         let services = rng.usize(1..=SERVICES.len()).min(rng.usize(1..=SERVICES.len()));
         let mut steps = Vec::new();
         for service in 0..services {
@@ -22,13 +24,13 @@ impl Script {
                 steps.push((gap(&mut rng, true), Step::Export(rng.usize(..CLUSTERS.len()), service, export(&mut rng))));
             }
             if rng.u8(..4) > 0 {
-                steps.push((gap(&mut rng, true), Step::Import(service, import(&mut rng))));
+                steps.push((gap(&mut rng, true), Step::Import(service, import_of(service, natives, &mut rng))));
             }
         }
         let has_hosts = rng.u8(..6) == 0;
         for _ in 0..rng.usize(2..9) {
             let is_of_hosts = has_hosts && rng.u8(..3) > 0;
-            let step = if is_of_hosts { step_of_hosts(&mut rng) } else { step(&mut rng, services) };
+            let step = if is_of_hosts { step_of_hosts(&mut rng) } else { step(&mut rng, services, natives) };
             let is_local = matches!(step, Step::Local);
             steps.push((gap(&mut rng, false), step));
             if is_local {
@@ -40,13 +42,13 @@ impl Script {
     }
 }
 
-fn step(rng: &mut Rng, services: usize) -> Step {
+fn step(rng: &mut Rng, services: usize, natives: u8) -> Step {
     let service = rng.usize(..services);
     let cluster = rng.usize(..CLUSTERS.len());
     let namespace = rng.u8(..2);
     let while_ = Duration::from_millis(rng.u64(100..60_000));
     match rng.u8(..74) {
-        0..20 => Step::Import(service, import(rng)),
+        0..20 => Step::Import(service, import_of(service, natives, rng)),
         20..25 => Step::Route(service, import(rng), rng.bool().then(|| PORTS[rng.usize(..PORTS.len())])),
         25 => Step::NoRoute(service),
         26..29 => Step::NoImport(service),
@@ -140,6 +142,19 @@ fn export(rng: &mut Rng) -> ExportWish {
     ExportWish { ports, pods: rng.u32(1..4), default_tier: rng.bool().then_some(0), is_headless: rng.u8(..8) == 0 }
 }
 
+/// A `ServiceImport` of a service: where some are native, each that is stays so mostly.
+fn import_of(service: usize, natives: u8, rng: &mut Rng) -> ImportWish {
+    let mut wish = import(rng);
+    wish.is_native = natives & 1 << service != 0 && rng.u8(..16) > 0;
+    if wish.is_native {
+        wish.is_large = false;
+        // A route cannot choose.
+        let extras = wish.rules.iter_mut().map(|(_, _, extra)| extra);
+        extras.filter(|extra| matches!(extra, Extra::Fallback(_))).for_each(|extra| *extra = Extra::Nothing);
+    }
+    wish
+}
+
 fn import(rng: &mut Rng) -> ImportWish {
     let hosts = (0..HOSTS.len()).filter(|_| rng.u8(..3) == 0).collect();
     let rules = (0..rng.usize(1..4)).map(|_| {
@@ -157,5 +172,5 @@ fn import(rng: &mut Rng) -> ImportWish {
         (rng.usize(..PATHS.len()), backends, extra)
     });
     let rules = rules.collect();
-    ImportWish { hosts, rules, is_large: rng.u16(..1_000) == 0 }
+    ImportWish { hosts, rules, is_large: rng.u16(..1_000) == 0, is_native: false }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mcwan_core::snapshot::Key;
-use mcwan_core::translate::{Import, Translator};
+use mcwan_core::translate::{Exports, Import};
 
 use super::{Namespace, Outcome, said};
 
@@ -21,12 +21,12 @@ pub(super) fn withdraw(
     all: &mut BTreeMap<Key, Vec<Withdrawn>>,
     versions: &BTreeMap<Key, Vec<Option<Arc<Import>>>>,
     namespaces: &BTreeMap<&'static str, Namespace>,
-    translator: &Translator,
+    exports: &Exports,
 ) {
     for (key, known) in all {
         let whole = versions[key].iter().enumerate().filter_map(|(of, version)| Some((of, &**version.as_ref()?)));
         let left = known.iter().map(|withdrawn| (withdrawn.of, &withdrawn.import)).chain(whole);
-        let left = left.filter_map(|(of, import)| Some((of, import.withdrawn(translator.exports())?)));
+        let left = left.filter_map(|(of, import)| Some((of, import.withdrawn(exports)?)));
         for (of, import) in left.collect::<Vec<_>>() {
             if !known.iter().any(|known| known.of == of && known.import.wire == import.wire) {
                 let outcomes = said(&key.namespace, &import, &namespaces[&*key.namespace].requests);

@@ -10,7 +10,7 @@ use mcwan_core::status::StatusPatch;
 use mcwan_core::translate::gateway_pods::ADMITTED_CONDITION;
 use mcwan_core::watched::Watched;
 
-use super::{EGRESS, Happening, INGRESS, World, conditions};
+use super::{EGRESS, Happening, INGRESS, NATIVE, World, conditions};
 use crate::gateway::{Gate, Pod, Stage};
 use crate::inputs;
 use crate::istiod::{Crossings, Plugin};
@@ -41,7 +41,7 @@ impl World {
     pub(super) fn push(&mut self) {
         self.is_pushing = false;
         for namespace in NAMESPACES {
-            for gateway in [EGRESS, INGRESS] {
+            for gateway in [EGRESS, NATIVE, INGRESS] {
                 let routes = self.istiod.routes(namespace, gateway);
                 if self.pushed.get(&(namespace, gateway)).is_none_or(|known| **known != routes) {
                     self.pushed.insert((namespace, gateway), Arc::new(routes));
@@ -82,7 +82,7 @@ impl World {
             number,
             born: self.now,
             stage: Stage::Starting,
-            gate: if gateway == EGRESS { Gate::Closed } else { Gate::Admitted },
+            gate: if gateway == INGRESS { Gate::Admitted } else { Gate::Closed },
             ready: None,
             mute: Moment::START,
             routes: crate::gateway::Channel::default(),
@@ -143,7 +143,7 @@ impl World {
             self.put(input);
         }
         let Some(pod) = self.pods.get_mut(&number) else { return };
-        if pod.gateway == EGRESS {
+        if pod.gateway != INGRESS {
             pod.judge(&self.told.namespaces[pod.namespace].requests);
         }
         let (name, version) = (pod.name.clone(), pod.filter().map(|plugin| plugin.version));

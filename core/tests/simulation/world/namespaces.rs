@@ -6,7 +6,7 @@ use mcwan_core::emit::object::Kind;
 use mcwan_core::snapshot::Key;
 use mcwan_core::watched::Watched;
 
-use super::{EGRESS, Happening, INGRESS, World};
+use super::{EGRESS, Happening, INGRESS, NATIVE, World};
 use crate::inputs;
 use crate::script::{NAMESPACES, Step};
 
@@ -35,7 +35,7 @@ impl World {
         }
         self.put(inputs::namespace(namespace));
         self.at(Duration::from_secs(3), Happening::Trust(namespace));
-        for gateway in [EGRESS, INGRESS] {
+        for gateway in [EGRESS, NATIVE, INGRESS] {
             self.deploy(namespace, gateway);
         }
     }

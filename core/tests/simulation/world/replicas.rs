@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use mcwan_core::api::DataPlane;
 use mcwan_core::emit::kubernetes::NO_ADDRESS;
 use mcwan_core::emit::object::{Kind, ObjectId};
 use mcwan_core::liveness::Liveness;
@@ -16,11 +17,12 @@ use mcwan_core::watched::Watched;
 use mcwan_policy::wire;
 use serde_json::Value;
 
-use super::{Happening, INGRESS, LONG, RECONCILED, STEPS, WRITES, World};
+use super::{EGRESS, Happening, INGRESS, LONG, NATIVE, RECONCILED, STEPS, WRITES, World};
 use crate::gateway::{Pod, Stage};
 use crate::istiod::{Plugin, all_addresses};
 use crate::replica::{Lack, Replica, Request, clock};
 use crate::script::{OWN, Pace};
+use crate::told::data_plane;
 
 /// How long a new pod waits for other clusters.
 const WAIT: Duration = Duration::from_secs(30);
@@ -189,6 +191,7 @@ impl World {
                 let result = if is_done {
                     WRITES.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                     let result = self.api.apply(&id, &object.body, desired, uid.as_deref(), self.now);
+                    self.route_written(&id, self.replicas[place].term == term);
                     let outcome = if result.is_ok() { "applied" } else { "NOT APPLIED" };
                     self.note(|| format!("{outcome} {} {} by {place}", id.kind.name(), id.key));
                     self.is_heard(&id);
@@ -210,17 +213,19 @@ impl World {
                     let (spec, is_shown) = (&known["spec"], id.kind == Kind::McsServiceImport);
                     let is_headless = spec["clusterIP"] == NO_ADDRESS || spec["type"] == "Headless";
                     if let Some(import) = import.filter(|import| import.namespace == id.key.namespace)
-                        && (id.kind == Kind::Service
-                            || is_shown && self.told.is_exported_since(&import, self.check.held(&import)))
-                        && self.told.is_served_for(&import, 2)
+                        && let history = self.told.of(&import)
+                        && let held = self.check.of(history.data_plane).held(&import)
+                        && (id.kind == Kind::Service || is_shown && history.is_exported_since(&import, held))
+                        && history.is_served_for(&import, 2)
                         && is_of_served
-                        && !self.told.was_of_type(&import, !is_headless)
+                        && !history.was_of_type(&import, !is_headless)
                         && !self.check.forgets(&import.namespace)
                         && !(is_shown && self.is_without_address(&import))
                         && !self.holds_route(place, &import.namespace)
                     {
                         self.check.wrongs.push(format!("unreachable: clients have no {}", id.key));
                     }
+                    self.route_written(&id, self.replicas[place].term == term);
                     let result = self.api.delete(&id, &live);
                     self.is_heard(&id);
                     if id.kind == Kind::WasmPlugin {
@@ -271,10 +276,17 @@ impl World {
         let is_excused = self.script.pace == Pace::Late || refusals.any(|refusal| refusal.until + LONG > self.now);
         let Some(import) = import.filter(|_| !is_excused) else { return };
         let is_it = |known: &wire::Import| *known == import.wire || *known == import.wire.too_large();
-        let has_it = |pod: &Pod| pod.filter().is_some_and(|plugin| plugin.imports.iter().any(is_it));
+        let gateway = match data_plane(import) {
+            DataPlane::Wasm => EGRESS,
+            DataPlane::Native => NATIVE,
+        };
+        let has_it = |pod: &Pod| match data_plane(import) {
+            DataPlane::Wasm => pod.filter().is_some_and(|plugin| plugin.imports.iter().any(is_it)),
+            DataPlane::Native => pod.does(import, &self.told.namespaces[pod.namespace].requests),
+        };
         let settled =
             |pod: &&Pod| pod.ready.is_some_and(|ready| ready + KNOWN <= self.now) && pod.stage == Stage::Ready;
-        let own = self.pods.values().filter(|pod| pod.serves_imports(&patch.key.namespace));
+        let own = self.pods.values().filter(|pod| pod.is_of(&patch.key.namespace, gateway));
         if let Some(pod) = own.filter(settled).find(|pod| !has_it(pod)) {
             self.check.wrongs.push(format!("untrue: {} is told to be programmed, not at {}", patch.key, pod.name));
         }
@@ -337,6 +349,14 @@ impl World {
         self.check.told(&changed);
         if told.is_none() && watched.is_in_registry() && !changed.is_empty() {
             self.excuse(OWN.iter().position(|own| id.key.name.ends_with(&format!(".{own}"))));
+        }
+    }
+
+    /// One that is deposed tells again what was told before.
+    fn route_written(&mut self, id: &ObjectId, leads: bool) {
+        let stored = self.api.emitted(id).filter(|_| id.kind == Kind::HttpRoute && !leads);
+        if let Some(import) = stored.and_then(|stored| crate::api_server::import_of(&stored.body)) {
+            self.check.native.go_back(&import, 0, &self.told.native);
         }
     }
 

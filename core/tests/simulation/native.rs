@@ -1,0 +1,89 @@
+//! Gateways whose routes are the rules themselves: what they do with a request is what the route says that asks for most of
+//! its path (Gateway API, `HTTPRouteRule.matches`), and no filter has a say.
+
+use std::collections::BTreeMap;
+
+use mcwan_core::emit::kubernetes::native_objects;
+use mcwan_core::snapshot::Key;
+use mcwan_core::translate::Import;
+
+use crate::gateway::Pod;
+use crate::istiod::{Backend, Crossings, Lead, ParsedRule, parse};
+use crate::told::{Outcome, Request, host_of};
+
+/// Rules by the port of their listener and their host.
+pub(crate) type PathRules = BTreeMap<(u16, String), Vec<PathRule>>;
+
+/// A rule for the requests of a path.
+#[derive(Debug, PartialEq)]
+pub(crate) struct PathRule {
+    import: Key,
+    prefix: String,
+    /// Where each of its backends with a share leads, or why to nowhere.
+    backends: Vec<Result<Lead, String>>,
+}
+
+impl PathRule {
+    /// A rule with where its backends lead.
+    pub(crate) fn of(rule: &ParsedRule, resolve: impl Fn(&Backend) -> Result<Lead, String>) -> Self {
+        let backends = rule.backends.iter().map(resolve).collect();
+        Self { import: rule.import.clone(), prefix: rule.prefix.clone(), backends }
+    }
+
+    fn takes(&self, path: &str) -> bool {
+        let rest = path.strip_prefix(self.prefix.trim_end_matches('/'));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
+    /// Where its requests cross the WAN to.
+    pub(crate) fn crosses(&self) -> Crossings {
+        self.backends.iter().flatten().map(|lead| lead.crosses).fold(Crossings::default(), Crossings::and)
+    }
+}
+
+/// What becomes of a request.
+fn outcome(rules: &PathRules, request: &Request) -> Outcome {
+    let Some(own) = rules.get(&(request.port, request.host.clone())) else { return Outcome::Unknown };
+    let Some(rule) = own.iter().rev().filter(|rule| rule.takes(request.path)).max_by_key(|rule| rule.prefix.len())
+    else {
+        return Outcome::Replied { import: own.first().map(|rule| rule.import.clone()), status: 404 };
+    };
+    let import = rule.import.clone();
+    let backend = if request.draw == 0 { rule.backends.first() } else { rule.backends.last() };
+    match backend {
+        None => Outcome::Replied { import: Some(import), status: 500 },
+        Some(Ok(lead)) => Outcome::Reached { import, target: lead.services.concat() },
+        Some(Err(why)) => Outcome::Lost { import, why: format!("500: {why}") },
+    }
+}
+
+/// What becomes of requests.
+pub(crate) fn outcomes(rules: &PathRules, requests: &[Request]) -> Vec<Outcome> {
+    requests.iter().map(|request| outcome(rules, request)).collect()
+}
+
+/// What becomes of these requests where there is one import alone, and everything that its rules lead to.
+pub(crate) fn said(import: &Import, requests: &[Request]) -> Vec<Outcome> {
+    let mut rules = PathRules::new();
+    for route in native_objects(&[import], |_| true).0 {
+        for rule in parse(&route.body) {
+            let there =
+                |backend: &Backend| Ok(Lead { services: vec![backend.name.clone()], crosses: Crossings::default() });
+            rules.entry((rule.at.listener, rule.at.host.clone())).or_default().push(PathRule::of(&rule, there));
+        }
+    }
+    outcomes(&rules, requests)
+}
+
+impl Pod {
+    /// Whether it does what an import says of its own host and ports, or would if that led anywhere.
+    pub(crate) fn does(&self, import: &Import, requests: &[Request]) -> bool {
+        let host = host_of(&import.key);
+        let own = requests.iter().zip(&self.outcomes);
+        let own = own.filter(|(request, _)| request.host == host && import.ports.contains(&request.port));
+        let (own, found): (Vec<Request>, Vec<&Outcome>) =
+            own.map(|(request, outcome)| (request.clone(), outcome)).unzip();
+        let mut both = said(import, &own).into_iter().zip(found);
+        both.all(|(wanted, found)| wanted == *found || matches!(found, Outcome::Lost { .. }))
+    }
+}
