@@ -103,7 +103,9 @@ impl Check {
     /// Who leads has seen some of what was told, and by then not all: these imports are others for a moment.
     pub(crate) fn mixed(&mut self, changed: &[Key], told: &Told, now: Moment) {
         if now <= self.breaking {
-            changed.iter().for_each(|key| self.excuse_one(key, told));
+            for key in changed {
+                self.excuse_one(key, told);
+            }
         }
         self.told(changed);
     }
