@@ -61,8 +61,8 @@ impl World {
 }
 
 impl Check {
-    /// Takes note of what holds everywhere by now: the first version that does what a pod does. It may be a later one that
-    /// does the same.
+    /// Takes note of what holds everywhere by now. A pod may have any version that does what it does: the first counts, so
+    /// that none is taken for gone that may still come.
     fn hold_natively(&mut self, namespace: &str, pods: &[&Pod], told: &Told) {
         let requests = &told.namespaces[namespace].requests;
         // One that has just connected will have what it is being told, though others know more by then.

@@ -15,7 +15,7 @@ impl Script {
     pub(crate) fn random(seed: u64) -> Self {
         let mut rng = Rng::with_seed(seed);
         let pace = if rng.u8(..8) == 0 { Pace::Late } else { Pace::Kept };
-        // Few have such, as no filter ties them together.
+        // The services whose imports are native, a bit for each: few scripts have any.
         let natives = if rng.u8(..6) == 0 { rng.u8(..) } else { 0 };
         let services = rng.usize(1..=SERVICES.len()).min(rng.usize(1..=SERVICES.len()));
         let mut steps = Vec::new();
@@ -142,7 +142,7 @@ fn export(rng: &mut Rng) -> ExportWish {
     ExportWish { ports, pods: rng.u32(1..4), default_tier: rng.bool().then_some(0), is_headless: rng.u8(..8) == 0 }
 }
 
-/// A `ServiceImport` of a service: where some are native, each that is stays so mostly.
+/// A `ServiceImport` of a service; one that is to be native is so mostly, as each change of that is a break.
 fn import_of(service: usize, natives: u8, rng: &mut Rng) -> ImportWish {
     let mut wish = import(rng);
     wish.is_native = natives & 1 << service != 0 && rng.u8(..16) > 0;
