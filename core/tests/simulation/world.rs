@@ -34,7 +34,7 @@ use crate::told::Told;
 
 pub(crate) const EGRESS: &str = names::EGRESS_GATEWAY;
 pub(crate) const NATIVE: &str = names::NATIVE_EGRESS_GATEWAY;
-pub(crate) const INGRESS: &str = "mcwan-ingress";
+pub(crate) const INGRESS: &str = names::INGRESS_GATEWAY;
 /// How long it is quiet before everything must be well.
 const QUIET: Duration = Duration::from_mins(2);
 /// How soon gateways admit and refuse connections as other clusters want it, though requests of ours get lost.

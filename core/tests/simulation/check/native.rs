@@ -62,7 +62,7 @@ impl World {
 
 impl Check {
     /// Takes note of what holds everywhere by now. A pod may have any version that does what it does: the first counts, so
-    /// that none is taken for gone that may still come.
+    /// that none is taken for gone that may still come, and with it those after it that do the same.
     fn hold_natively(&mut self, namespace: &str, pods: &[&Pod], told: &Told) {
         let requests = &told.namespaces[namespace].requests;
         // One that has just connected will have what it is being told, though others know more by then.
@@ -75,13 +75,15 @@ impl Check {
         };
         for (key, versions) in told.native.versions.iter().filter(|(key, _)| *key.namespace == *namespace) {
             let host = host_of(key);
-            let does = |outcomes: &Vec<Outcome>, version: usize| {
-                let own = requests.iter().enumerate().filter(|(_, request)| request.host == host);
-                own.into_iter().all(|(place, _)| *told.native.says_of(key, version, place) == outcomes[place])
-            };
+            let own = requests.iter().enumerate().filter(|(_, request)| request.host == host);
+            let own: Vec<usize> = own.map(|(place, _)| place).collect();
+            let says = |version, place| told.native.says_of(key, version, place);
+            let does = |outcomes: &[Outcome], version| own.iter().all(|at| *says(version, *at) == outcomes[*at]);
+            let is_as_before = |version: &usize| own.iter().all(|at| says(*version, *at) == says(*version - 1, *at));
             let held = self.native.held(key);
-            let first = |outcomes| (held..versions.len()).find(|version| does(outcomes, *version));
+            let first = |outcomes: &Vec<_>| (held..versions.len()).find(|version| does(outcomes, *version));
             let everywhere = outcomes.iter().map(first).min().flatten().unwrap_or(held);
+            let everywhere = (everywhere + 1..versions.len()).take_while(is_as_before).last().unwrap_or(everywhere);
             self.native.held.insert(key.clone(), everywhere);
             self.native.forget_gone(key, &told.native);
         }

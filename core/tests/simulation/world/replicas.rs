@@ -17,10 +17,10 @@ use mcwan_core::watched::Watched;
 use mcwan_policy::wire;
 use serde_json::Value;
 
-use super::{EGRESS, Happening, INGRESS, LONG, NATIVE, RECONCILED, STEPS, WRITES, World};
+use super::{Happening, INGRESS, LONG, RECONCILED, STEPS, WRITES, World};
 use crate::gateway::{Pod, Stage};
 use crate::istiod::{Plugin, all_addresses};
-use crate::replica::{Lack, Replica, Request, clock};
+use crate::replica::{self, Lack, Replica, Request, clock};
 use crate::script::{OWN, Pace};
 use crate::told::data_plane;
 
@@ -276,10 +276,7 @@ impl World {
         let is_excused = self.script.pace == Pace::Late || refusals.any(|refusal| refusal.until + LONG > self.now);
         let Some(import) = import.filter(|_| !is_excused) else { return };
         let is_it = |known: &wire::Import| *known == import.wire || *known == import.wire.too_large();
-        let gateway = match data_plane(import) {
-            DataPlane::Wasm => EGRESS,
-            DataPlane::Native => NATIVE,
-        };
+        let gateway = replica::settings().egress_gateway(import);
         let has_it = |pod: &Pod| match data_plane(import) {
             DataPlane::Wasm => pod.filter().is_some_and(|plugin| plugin.imports.iter().any(is_it)),
             DataPlane::Native => pod.does(import, &self.told.namespaces[pod.namespace].requests),
