@@ -1,7 +1,9 @@
 //! What follows from the answer to a command.
 
 use super::event::Answer;
+use super::key::ReconcileKey;
 use super::{Rollout, Step, Work};
+use crate::emit::object::ObjectId;
 use crate::moment::Moment;
 
 impl Rollout {
@@ -9,13 +11,7 @@ impl Rollout {
         match answer {
             Answer::Applied { id, desired, result } => {
                 let (key, outcome) = self.objects.applied(&id, desired, result, now);
-                if self.objects.desired.owner_of(&id).is_none() {
-                    // Nobody wants any more what was on its way.
-                    self.queue.add_unplanned(Work::Prune(id.clone()));
-                }
-                if let Some(key) = key {
-                    self.queue.add(Work::Reconcile(key));
-                }
+                self.go_on(&id, key);
                 step.outcomes.push((id, outcome));
             }
             Answer::Deleted { id, result } => {
@@ -33,20 +29,30 @@ impl Rollout {
                     Err(error) => (None, Some(error)),
                 };
                 let (key, outcome) = self.objects.was_read(&id, error, now);
-                if self.objects.desired.owner_of(&id).is_none() {
-                    // That it is to go may have waited for the answer.
-                    self.queue.add_unplanned(Work::Prune(id.clone()));
-                }
                 if let (Some((key, _)), Some(found)) = (&key, found) {
                     self.was_read(key, &id, found.as_ref(), now);
                 }
+                self.go_on(&id, key);
                 step.outcomes.extend(outcome.map(|outcome| (id, outcome)));
-                if let Some((key, true)) = key {
-                    self.queue.add(Work::Reconcile(key));
-                }
             }
             Answer::Asked { namespace, reports } => self.asked(&namespace, &reports, now, &mut step.commands),
             Answer::StatusWritten { patch, result } => self.status_written(patch, &result, now, &mut step.commands),
+        }
+    }
+
+    /// Goes on with what has waited for the answer about an object: the part that has asked, once that was the last that it
+    /// has asked for; the part that the object has come to belong to meanwhile, as that of another data plane; or, where
+    /// nobody wants it any more, that it goes.
+    fn go_on(&mut self, id: &ObjectId, asked: Option<(ReconcileKey, bool)>) {
+        match self.objects.desired.owner_of(id) {
+            None => self.queue.add_unplanned(Work::Prune(id.clone())),
+            Some(owner) if asked.as_ref().is_none_or(|(key, _)| key != owner) => {
+                self.queue.add(Work::Reconcile(owner.clone()));
+            }
+            Some(_) => {}
+        }
+        if let Some((key, true)) = asked {
+            self.queue.add(Work::Reconcile(key));
         }
     }
 }

@@ -7,6 +7,7 @@ use super::event::Command;
 use super::import::ImportState;
 use super::key::ReconcileKey;
 use super::objects::WriteState;
+use super::safeguard::Safeguard;
 use super::stage::{Stage, StageProgress};
 use super::{Rollout, Timing, Work};
 use crate::api::{DataPlane, TIER_NAMESPACE};
@@ -34,7 +35,7 @@ impl Rollout {
 
     /// Whether the routes of an older version of a native import may be live: gateways do not know those of the newest yet.
     pub(super) fn may_have_older_routes(&self, import: &Key, state: &ImportState, now: Moment) -> bool {
-        self.is_native(import) && !state.are_native_routes_known(self.timing, now)
+        self.has(Safeguard::NativeInForce) && self.is_native(import) && !state.are_native_routes_known(self.timing, now)
     }
 
     /// What these may lead to: everything of the import that is there.
@@ -79,7 +80,8 @@ impl Rollout {
             let first = ObjectId { kind: Kind::HttpRoute, key: first };
             let alike = written.range(&first..).take_while(|(id, _)| id.key.name.starts_with(&*first.key.name));
             let own = alike.filter(|(id, _)| names::is_route_of(&id.key.name, &import.name));
-            let is_written = own.clone().all(|(_, is_written)| *is_written);
+            // Without listeners gateways know no routes.
+            let is_written = own.clone().all(|(_, is_written)| *is_written) && self.has_listeners(&import);
             let istiod = self.istiod_on(own.map(|(id, _)| id));
             let Some(state) = self.imports.get_mut(&import.namespace, &import.name) else { continue };
             if state.versions.ready().is_none() {
@@ -99,9 +101,11 @@ impl Rollout {
             return false;
         }
         let is_under_way = self.are_routes_on_their_way(&ReconcileKey::egress(&import.namespace));
+        let waits = self.has(Safeguard::NativeInForce);
         let Some(state) = self.imports.get_mut(&import.namespace, &import.name) else { return false };
         let Some(ready) = state.versions.ready() else { return false };
         let is_news = match state.native.and_then(|routes| routes.known(self.timing)) {
+            _ if !waits => state.versions.close_before(ready),
             Some(until) if until > now => {
                 self.queue.add_at(Work::Reconcile(key.clone()), until);
                 false

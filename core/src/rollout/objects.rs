@@ -226,16 +226,16 @@ impl Objects {
         WriteState::Sent
     }
 
-    /// An object was applied, or was not. Gives what it was of, and what became of it.
+    /// An object was applied, or was not. Gives what it was of, whether that was the last of it, and what became of it.
     pub(super) fn applied(
         &mut self,
         id: &ObjectId,
         desired: Digest,
         result: Result<Live, ApplyError>,
         now: Moment,
-    ) -> (Option<ReconcileKey>, WriteOutcome) {
+    ) -> (Option<(ReconcileKey, bool)>, WriteOutcome) {
         let deleted = self.requests.get(id).and_then(|request| request.deleted);
-        let key = self.end(id).and_then(|(key, is_last)| is_last.then_some(key));
+        let key = self.end(id);
         let outcome = match result {
             Ok(live) if deleted.is_some_and(|version| live.version < version) => {
                 let error = WriteError::passing(Reason::Changed, "the object was deleted once it was written");

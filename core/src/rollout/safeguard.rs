@@ -10,6 +10,8 @@ pub enum Safeguard {
     Backing,
     /// What older versions need stays until no gateway has one.
     InForce,
+    /// The same of native imports, of which no filter tells: until gateways know the routes of the newest version.
+    NativeInForce,
     /// Other clusters hear of an export once its gateways know its routes.
     Announcement,
     /// Nothing is pruned before everything has been looked at, or while gateways may have a filter of before that leads there.

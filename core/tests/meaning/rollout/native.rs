@@ -9,7 +9,9 @@ use mcwan_core::api::REGISTRY_NAMESPACE;
 use mcwan_core::emit::kubernetes::names;
 use mcwan_core::emit::object::{Kind, ObjectId};
 use mcwan_core::observed::Istiod;
-use mcwan_core::rollout::{Event, WatchEvent};
+use mcwan_core::outcome::WriteError;
+use mcwan_core::problem::Reason;
+use mcwan_core::rollout::{Answer, ApplyError, Command, Event, WatchEvent};
 use mcwan_core::snapshot::Key;
 use mcwan_core::watched::Watched;
 use serde_json::json;
@@ -267,7 +269,60 @@ fn a_native_import_is_programmed_though_istiod_says_nothing_of_routes() {
     play.tell(&route);
     play.happen(mk_native("secure", "payment", &["low"]));
     play.pass(120);
-    let said = play.told.iter().rfind(|(key, _)| key == "secure/payment").expect("it is told").1["conditions"].clone();
+    assert!(is_programmed(&play), "{:?}", play.told.last());
+}
+
+/// Whether the import is told that gateways do what it says.
+fn is_programmed(play: &Play) -> bool {
+    let said = &play.told.iter().rfind(|(key, _)| key == "secure/payment").expect("it is told").1["conditions"];
     let programmed = said.as_array().into_iter().flatten().find(|known| known["type"] == "Programmed");
-    assert!(programmed.is_some_and(|known| known["status"] == "True"), "{said}");
+    programmed.is_some_and(|known| known["status"] == "True")
+}
+
+#[test]
+fn a_native_import_is_programmed_once_gateways_know_its_listeners() {
+    let mut play = Play::of_payment();
+    play.rollout.set_clock(Time(Timestamp::UNIX_EPOCH));
+    play.happen(Event::Watch(mk_input(
+        Watched::Pod,
+        mk_pod("secure", names::NATIVE_EGRESS_GATEWAY, "pod", "10.30.0.9"),
+    )));
+    play.refused = Some(no_quota(Kind::Gateway));
+    play.happen(mk_native("secure", "payment", &["high"]));
+    play.pass(120);
+    assert!(!is_programmed(&play), "its gateway is refused");
+    play.refused = None;
+    let gateway = ObjectId { kind: Kind::Gateway, key: Key::new("secure", names::NATIVE_EGRESS_GATEWAY) };
+    while !play.objects.contains_key(&gateway) {
+        play.pass(1);
+    }
+    assert!(!is_programmed(&play), "its gateway was just made");
+    play.pass(10);
+    assert!(is_programmed(&play), "{:?}", play.told.last());
+}
+
+#[test]
+fn a_route_whose_write_fails_once_its_import_is_native_is_written_natively() {
+    let mut play = Play::of_payment();
+    play.pass(120);
+    play.slow = Some(Kind::HttpRoute);
+    let backend = json!({"group": "mc-wan.l7mp.io", "kind": "WANPolicy", "name": "low"});
+    let rules = json!({"http": {"rules": [{"backendRefs": [backend], "timeouts": {"request": "1s"}}]}});
+    play.happen(Event::Watch(mk_input(Watched::ServiceImport, mk("ServiceImport", "secure", "payment", &rules))));
+    play.pass(5);
+    let under_way = std::mem::take(&mut play.under_way);
+    assert!(!under_way.is_empty(), "a route is on its way");
+    play.happen(mk_native("secure", "payment", &["low"]));
+    play.pass(5);
+    play.slow = None;
+    for command in under_way {
+        let Command::Apply { object, desired, .. } = command else { panic!("{command:?} is no write") };
+        let error = WriteError::passing(Reason::Timeout, "no answer");
+        let result = Err(ApplyError::Failed(error));
+        play.happen(Event::Answer(Answer::Applied { id: object.id, desired, result }));
+    }
+    play.pass(120);
+    let route = ObjectId { kind: Kind::HttpRoute, key: Key::new("secure", "payment.8080") };
+    let parent = &play.objects[&route].0["spec"]["parentRefs"][0]["name"];
+    assert_eq!(parent, names::NATIVE_EGRESS_GATEWAY);
 }
