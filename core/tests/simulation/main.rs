@@ -1,4 +1,5 @@
-//! The rollout in a model of a cluster, in virtual time: no server, no clock, and every delay that there may be.
+//! The rollout in a model of a cluster, in virtual time: no server, no clock, and every delay that there may be. Beside it, as
+//! it is drawn as often and compiled as well, which tiers any two clusters may use (`connection`).
 //!
 //! `MCWAN_SEED=7 cargo test -p mcwan-core --test simulation` runs one schedule. `cargo xtask test` runs it all as what ships
 //! is compiled.
@@ -7,6 +8,7 @@
 
 mod api_server;
 mod check;
+mod connection;
 mod found;
 mod gateway;
 mod inputs;

@@ -8,10 +8,10 @@ use mcwan_core::api::EgressGateway;
 use mcwan_core::snapshot::change::{Change, InputKind};
 use mcwan_core::snapshot::{Objects, Snapshot, input};
 use mcwan_core::translate::{Options, Tier, Translator};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{PAIR, REGISTRY_NAMESPACE, World};
-use crate::translator::{mk, mk_cluster_scoped, mk_options};
+use crate::replica::options;
 
 /// The egress gateway of the first one.
 const CALLER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1));
@@ -31,6 +31,10 @@ fn mk_world(seed: u64) -> World {
     world
 }
 
+fn mk(kind: &str, metadata: &Value, spec: &Value) -> Value {
+    json!({"apiVersion": "mc-wan.l7mp.io/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec})
+}
+
 /// What one of the clusters makes of a world.
 fn end(world: &World, place: usize) -> (Translator, Snapshot) {
     let mut snapshot = Snapshot {
@@ -40,16 +44,16 @@ fn end(world: &World, place: usize) -> (Translator, Snapshot) {
     };
     let tiers = world.clusters[place].spec.tiers.iter().map(|tier| {
         let spec = json!({"port": tier.port, "cableDriver": tier.cable_driver});
-        (InputKind::WanPolicy, mk_cluster_scoped("WANPolicy", &tier.name, &spec))
+        (InputKind::WanPolicy, mk("WANPolicy", &json!({"name": tier.name}), &spec))
     });
     let exported = json!({"cluster": PAIR[1], "namespace": "secure", "name": "payment", "readyPods": 1,
         "exportedAt": "2026-11-20T08:00:00Z", "ports": [{"port": 8080}], "gateways": ["10.20.0.7"]});
     let name = format!("{}.secure.payment", PAIR[1]);
-    let exported = mk("ExportedService", REGISTRY_NAMESPACE, &name, &exported);
+    let exported = mk("ExportedService", &json!({"namespace": REGISTRY_NAMESPACE, "name": name}), &exported);
     for (kind, object) in tiers.chain([(InputKind::ExportedService, exported)]) {
         snapshot.put(input::read(kind, &object).unwrap());
     }
-    let mut translator = Translator::new(Options { cluster: Some(PAIR[place].to_owned()), ..mk_options() });
+    let mut translator = Translator::new(Options { cluster: Some(PAIR[place].to_owned()), ..options(0) });
     translator.update(&snapshot, &[Change::Everything]);
     (translator, snapshot)
 }
