@@ -372,6 +372,7 @@ impl Outcome {
             Self::Reached { .. } => "steered otherwise",
             Self::Lost { why, .. } if why.starts_with("404") => "lost without a rule",
             Self::Lost { why, .. } if why.starts_with("500") => "lost without a backend",
+            Self::Lost { why, .. } if why.starts_with("503") => "lost without a cluster",
             Self::Lost { .. } => "lost without a listener",
         }
     }

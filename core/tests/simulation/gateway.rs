@@ -1,4 +1,4 @@
-//! The pods of gateways: what each knows, by two channels that know nothing of each other.
+//! The pods of gateways: what each knows, by channels that know nothing of each other.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use mcwan_core::moment::Moment;
 
-use crate::istiod::{Address, Crossings, Plugin, Routes};
+use crate::istiod::{Address, Crossings, EnvoyCluster, EnvoyClusters, Plugin, Routes};
 use crate::native::{self, PathRule};
 use crate::told::{Outcome, Request, decide};
 use crate::world::{INGRESS, NATIVE};
@@ -26,6 +26,7 @@ pub(crate) struct Pod {
     pub(crate) ready: Option<Moment>,
     /// It cannot be asked until then.
     pub(crate) mute: Moment,
+    pub(crate) clusters: Channel<Arc<EnvoyClusters>>,
     pub(crate) routes: Channel<Arc<Routes>>,
     pub(crate) plugin: Channel<Option<Arc<Plugin>>>,
     /// What becomes of each request there.
@@ -77,6 +78,13 @@ impl<T> Channel<T> {
         self.under_way.back().or(self.known.as_ref())
     }
 
+    /// Tells something that arrives then, or when all before it has. Gives when that is.
+    pub(crate) fn tell(&mut self, news: T, then: Moment) -> Moment {
+        self.under_way.push_back(news);
+        self.last = self.last.max(then);
+        self.last
+    }
+
     /// Something arrives.
     pub(crate) fn arrive(&mut self) {
         self.known = self.under_way.pop_front().or(self.known.take());
@@ -87,6 +95,11 @@ impl Pod {
     /// Whether requests come here.
     pub(crate) fn serves(&self) -> bool {
         matches!(self.stage, Stage::Ready | Stage::Draining)
+    }
+
+    /// Whether it has what it is to know first.
+    pub(crate) fn is_told(&self) -> bool {
+        self.clusters.known.is_some() && self.routes.known.is_some() && self.plugin.known.is_some()
     }
 
     /// Whether it is one of a Gateway.
@@ -117,14 +130,20 @@ impl Pod {
 
     /// Works out what becomes of requests.
     pub(crate) fn judge(&mut self, requests: &[Request]) {
+        let (Some(clusters), Some(routes)) = (&self.clusters.known, &self.routes.known) else { return };
         if self.gateway == NATIVE {
-            let Some(routes) = &self.routes.known else { return };
-            self.outcomes = native::outcomes(&routes.paths, requests);
-            let rules = routes.paths.values().flatten();
+            self.outcomes = native::outcomes(&routes.paths, requests, |lead| lead.find_in(clusters));
+            for (request, outcome) in requests.iter().zip(&mut self.outcomes) {
+                if !routes.listeners.contains(&request.port) {
+                    *outcome = Outcome::Unknown;
+                }
+            }
+            let heard = routes.paths.iter().filter(|((port, _), _)| routes.listeners.contains(port));
+            let rules = heard.flat_map(|(_, rules)| rules);
             self.crosses = rules.map(PathRule::crosses).fold(Crossings::default(), Crossings::and);
             return;
         }
-        let (Some(routes), Some(plugin)) = (&self.routes.known, &self.plugin.known) else { return };
+        let Some(plugin) = &self.plugin.known else { return };
         let crosses = Cell::new(Crossings::default());
         let lead = |host: &str, port: u16, value: &str| {
             if !routes.listeners.contains(&port) {
@@ -136,7 +155,8 @@ impl Pod {
                 Some(Err(why)) => Err(format!("500: {why}")),
                 Some(Ok(lead)) => {
                     crosses.set(crosses.get().and(lead.crosses));
-                    leads_to(host, value, &lead.services)
+                    leads_to(host, value, &lead.clusters)?;
+                    lead.find_in(clusters)
                 }
             }
         };
@@ -151,7 +171,7 @@ impl Pod {
 }
 
 /// Whether the Services are those that a target means.
-fn leads_to(host: &str, value: &str, services: &[String]) -> Result<(), String> {
+fn leads_to(host: &str, value: &str, clusters: &[EnvoyCluster]) -> Result<(), String> {
     let mut labels = host.split('.');
     let (name, namespace) = (labels.next().unwrap_or_default(), labels.next().unwrap_or_default());
     let target = value.rsplit_once('.').map_or(value, |(target, _)| target);
@@ -167,8 +187,8 @@ fn leads_to(host: &str, value: &str, services: &[String]) -> Result<(), String> 
     };
     // Of a tier, this cluster's share goes to the Service itself.
     let is_wanted = |service: &String| service.starts_with(&wanted) || own.as_ref() == Some(service);
-    match services.iter().find(|service| !is_wanted(service)) {
-        _ if services.is_empty() => Err("500: no backend".to_owned()),
+    match clusters.iter().map(|cluster| &cluster.service).find(|service| !is_wanted(service)) {
+        _ if clusters.is_empty() => Err("500: no backend".to_owned()),
         None => Ok(()),
         Some(service) => panic!("{value} of {host} leads to {service}"),
     }

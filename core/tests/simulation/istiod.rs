@@ -55,7 +55,7 @@ pub(crate) struct ParsedRule {
 #[derive(Debug)]
 pub(crate) struct Backend {
     namespace: String,
-    pub(crate) name: String,
+    name: String,
     port: u16,
 }
 
@@ -76,17 +76,26 @@ pub(crate) struct Routes {
     pub(crate) admitted: Option<Admitted>,
     /// Where each rule leads, or why to nowhere.
     pub(crate) rules: HashMap<Address, Result<Lead, String>>,
-    /// The rules of native imports.
+    /// The rules of native imports, of listeners that are not there, too.
     pub(crate) paths: PathRules,
 }
 
 /// Where a rule leads.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Lead {
-    /// The Services.
-    pub(crate) services: Vec<String>,
+    pub(crate) clusters: Vec<EnvoyCluster>,
     pub(crate) crosses: Crossings,
 }
+
+/// What Envoy calls a cluster: a port of a Service.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct EnvoyCluster {
+    pub(crate) service: String,
+    pub(crate) port: u16,
+}
+
+/// What gateways are told of Services.
+pub(crate) type EnvoyClusters = BTreeSet<EnvoyCluster>;
 
 /// Other clusters, and the ports of tiers that requests come to them on.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -115,6 +124,20 @@ pub(crate) struct Plugin {
     pub(crate) version: u64,
     pub(crate) table: RouteTable,
     pub(crate) imports: Vec<wire::Import>,
+}
+
+impl Backend {
+    pub(crate) fn cluster(&self) -> EnvoyCluster {
+        EnvoyCluster { service: self.name.clone(), port: self.port }
+    }
+}
+
+impl Lead {
+    /// Fails where Envoy does not have what the rule leads to.
+    pub(crate) fn find_in(&self, clusters: &EnvoyClusters) -> Result<(), String> {
+        let unknown = self.clusters.iter().find(|cluster| !clusters.contains(cluster));
+        unknown.map_or(Ok(()), |EnvoyCluster { service, port }| Err(format!("503: no cluster for {port} of {service}")))
+    }
 }
 
 impl Address {
@@ -164,6 +187,16 @@ impl Istiod {
         self.plugins.get(namespace).cloned()
     }
 
+    /// What gateways are told of Services: each of them all.
+    pub(crate) fn clusters(&self) -> EnvoyClusters {
+        let services = self.known.get(&Kind::Service).into_iter().flatten();
+        let clusters = services.flat_map(|(key, service)| {
+            let ports = items(&service.body, "/spec/ports").filter_map(|item| item["port"].as_u64()?.try_into().ok());
+            ports.map(|port| EnvoyCluster { service: key.name.to_string(), port })
+        });
+        clusters.collect()
+    }
+
     /// Whether there is a Gateway.
     pub(crate) fn has_gateway(&self, namespace: &str, name: &str) -> bool {
         self.known.get(&Kind::Gateway).is_some_and(|known| known.contains_key(&Key::new(namespace, name)))
@@ -190,32 +223,32 @@ impl Istiod {
             let rules = self.parsed.entry(id).or_insert_with(|| Arc::new(parse(&stored.body)));
             for rule in Arc::clone(rules).iter() {
                 let at = rule.at.clone();
-                if at.listener != 0 && !routes.listeners.contains(&at.listener) {
-                    continue;
-                }
                 if gateway == names::NATIVE_EGRESS_GATEWAY {
                     let resolve = |backend: &Backend| {
-                        let (service, crosses) = self.resolve(namespace, backend)?;
-                        Ok(Lead { services: vec![service], crosses })
+                        let (cluster, crosses) = self.resolve(namespace, backend)?;
+                        Ok(Lead { clusters: vec![cluster], crosses })
                     };
                     let rule = PathRule::of(rule, resolve);
                     routes.paths.entry((at.listener, at.host)).or_default().push(rule);
                     continue;
                 }
+                if at.listener != 0 && !routes.listeners.contains(&at.listener) {
+                    continue;
+                }
                 let mut crosses = Crossings::default();
                 let leads = rule.backends.iter().map(|backend| {
-                    let (service, more) = self.resolve(namespace, backend)?;
+                    let (cluster, more) = self.resolve(namespace, backend)?;
                     crosses = crosses.and(more);
-                    Ok(service)
+                    Ok(cluster)
                 });
-                let services: Result<_, String> = leads.collect();
-                routes.rules.insert(at, services.map(|services| Lead { services, crosses }));
+                let clusters: Result<_, String> = leads.collect();
+                routes.rules.insert(at, clusters.map(|clusters| Lead { clusters, crosses }));
             }
         }
         routes
     }
 
-    fn resolve(&self, from: &str, backend: &Backend) -> Result<(String, Crossings), String> {
+    fn resolve(&self, from: &str, backend: &Backend) -> Result<(EnvoyCluster, Crossings), String> {
         let Backend { namespace, name, port } = backend;
         let key = Key::new(namespace.as_str(), name.as_str());
         let of = |kind| self.known.get(&kind).into_iter().flatten();
@@ -241,7 +274,7 @@ impl Istiod {
                 && items(&stored.body, "/endpoints").next().is_some()
         });
         let crosses = slices.map(|(_, stored)| crosses(&stored.body)).reduce(Crossings::and);
-        crosses.map(|crosses| (name.clone(), crosses)).ok_or_else(|| format!("Service {key} has no endpoints"))
+        crosses.map(|crosses| (backend.cluster(), crosses)).ok_or_else(|| format!("Service {key} has no endpoints"))
     }
 }
 

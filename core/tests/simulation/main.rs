@@ -29,7 +29,8 @@ use mcwan_core::rollout::Safeguard;
 use mimalloc::MiMalloc;
 
 use crate::replica::Lack;
-use crate::runs::{first_failure, run_all};
+use crate::runs::{first_such_failure, run_all};
+use crate::script::Script;
 
 /// A quarter of the time of the simulation goes into memory, a fifth less with this one.
 #[global_allocator]
@@ -40,8 +41,18 @@ const SCHEDULES: u64 = if cfg!(debug_assertions) { 2_000 } else { 20_000 };
 
 #[test]
 fn most_schedules_hold() {
-    let number = std::env::var("MCWAN_SCHEDULES").ok().and_then(|number| number.parse().ok()).unwrap_or(SCHEDULES);
-    run_all(0..number);
+    run_all(0..asked_for().unwrap_or(SCHEDULES), Script::random);
+}
+
+/// Of native imports no filter is waited for, and what holds for them is seen best where there are no others.
+#[test]
+fn schedules_of_native_imports_hold() {
+    run_all(0..asked_for().unwrap_or(SCHEDULES / 20), Script::native);
+}
+
+/// How many schedules somebody wants.
+fn asked_for() -> Option<u64> {
+    std::env::var("MCWAN_SCHEDULES").ok()?.parse().ok()
 }
 
 /// With each safeguard taken out, the simulation finds that it is missed.
@@ -58,11 +69,22 @@ fn every_safeguard_is_missed() {
     ];
     let mut is_missed = true;
     for lack in [Lack::Lead, Lack::Grace, Lack::Gate].into_iter().chain(safeguards.map(Lack::Safeguard)) {
-        let failure = first_failure(0..2_000, lack);
+        let failure = first_such_failure(0..2_000, Script::random, lack, |_| true);
         println!("{lack:?}: {failure:?}");
         is_missed &= failure.is_some();
     }
     assert!(is_missed, "nobody misses one that has no failure");
+}
+
+/// With what keeps requests of native imports taken out, it finds that some get lost.
+#[test]
+fn safeguards_of_native_imports_are_missed() {
+    for lack in [Lack::Lead, Lack::Safeguard(Safeguard::NativeInForce)] {
+        let is_lost = |why: &str| why.starts_with("native lost");
+        let failure = first_such_failure(0..2_000, Script::native, lack, is_lost);
+        println!("{lack:?}: {failure:?}");
+        assert!(failure.is_some(), "nobody misses {lack:?}");
+    }
 }
 
 #[test]
@@ -70,5 +92,5 @@ fn every_safeguard_is_missed() {
 fn ten_times_as_many_schedules_hold() {
     let start = fastrand::u64(..u64::MAX / 2);
     println!("seeds from {start}");
-    run_all(start..start + 200_000);
+    run_all(start..start + 200_000, Script::random);
 }

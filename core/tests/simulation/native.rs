@@ -42,7 +42,7 @@ impl PathRule {
 }
 
 /// What becomes of a request.
-fn outcome(rules: &PathRules, request: &Request) -> Outcome {
+fn outcome(rules: &PathRules, request: &Request, find: impl Fn(&Lead) -> Result<(), String>) -> Outcome {
     let Some(own) = rules.get(&(request.port, request.host.clone())) else { return Outcome::Unknown };
     let Some(rule) = own.iter().rev().filter(|rule| rule.takes(request.path)).max_by_key(|rule| rule.prefix.len())
     else {
@@ -52,14 +52,21 @@ fn outcome(rules: &PathRules, request: &Request) -> Outcome {
     let backend = if request.draw == 0 { rule.backends.first() } else { rule.backends.last() };
     match backend {
         None => Outcome::Replied { import: Some(import), status: 500 },
-        Some(Ok(lead)) => Outcome::Reached { import, target: lead.services.concat() },
+        Some(Ok(lead)) => match find(lead) {
+            Ok(()) => Outcome::Reached { import, target: lead.clusters.iter().map(|to| &*to.service).collect() },
+            Err(why) => Outcome::Lost { import, why },
+        },
         Some(Err(why)) => Outcome::Lost { import, why: format!("500: {why}") },
     }
 }
 
-/// What becomes of requests.
-pub(crate) fn outcomes(rules: &PathRules, requests: &[Request]) -> Vec<Outcome> {
-    requests.iter().map(|request| outcome(rules, request)).collect()
+/// What becomes of requests where Envoy has this of what rules lead to.
+pub(crate) fn outcomes(
+    rules: &PathRules,
+    requests: &[Request],
+    find: impl Fn(&Lead) -> Result<(), String>,
+) -> Vec<Outcome> {
+    requests.iter().map(|request| outcome(rules, request, &find)).collect()
 }
 
 /// What becomes of these requests where there is one import alone, and everything that its rules lead to.
@@ -68,11 +75,11 @@ pub(crate) fn said(import: &Import, requests: &[Request]) -> Vec<Outcome> {
     for route in native_objects(&[import], |_| true).0 {
         for rule in parse(&route.body) {
             let there =
-                |backend: &Backend| Ok(Lead { services: vec![backend.name.clone()], crosses: Crossings::default() });
+                |backend: &Backend| Ok(Lead { clusters: vec![backend.cluster()], crosses: Crossings::default() });
             rules.entry((rule.at.listener, rule.at.host.clone())).or_default().push(PathRule::of(&rule, there));
         }
     }
-    outcomes(&rules, requests)
+    outcomes(&rules, requests, |_| Ok(()))
 }
 
 impl Pod {

@@ -20,30 +20,33 @@ pub(crate) fn run(script: &Script, lack: Lack) -> Result<(), String> {
     })
 }
 
+/// Draws the script of a seed.
+type Draw = fn(u64) -> Script;
+
 /// Runs the schedules of these seeds, or the one that is asked for; the first that fails is shrunk and told.
-pub(crate) fn run_all(seeds: Range<u64>) {
+pub(crate) fn run_all(seeds: Range<u64>, draw: Draw) {
     let seeds = match std::env::var("MCWAN_SEED").ok().and_then(|seed| seed.parse().ok()) {
         Some(seed) => seed..seed + 1,
         None => seeds,
     };
     if std::env::var_os("MCWAN_TELL").is_some() {
-        return tell(&Script::random(seeds.start));
+        return tell(&draw(seeds.start));
     }
     if std::env::var_os("MCWAN_TALLY").is_some() {
-        return tally(seeds);
+        return tally(seeds, draw);
     }
-    if let Some((seed, why)) = first_failure(seeds, Lack::Nothing) {
-        let script = shrink(Script::random(seed), &why, |script| run(script, Lack::Nothing));
+    if let Some((seed, why)) = first_such_failure(seeds, draw, Lack::Nothing, |_| true) {
+        let script = shrink(draw(seed), &why, |script| run(script, Lack::Nothing));
         tell(&script);
         panic!("schedule {seed}: {why}");
     }
 }
 
 /// Counts failures by their kind, each with the first seeds that have it.
-fn tally(seeds: Range<u64>) {
+fn tally(seeds: Range<u64>, draw: Draw) {
     let kinds: Mutex<BTreeMap<String, BTreeSet<u64>>> = Mutex::default();
     on_all_cores(seeds, |seed| {
-        if let Err(why) = run(&Script::random(seed), Lack::Nothing) {
+        if let Err(why) = run(&draw(seed), Lack::Nothing) {
             println!("{seed} {why}");
             kinds.lock().unwrap().entry(kind_of(&why).to_owned()).or_default().insert(seed);
         }
@@ -60,11 +63,16 @@ fn tally(seeds: Range<u64>) {
     }
 }
 
-/// The failure with the least seed that was met.
-pub(crate) fn first_failure(seeds: Range<u64>, lack: Lack) -> Option<(u64, String)> {
+/// Of the failures that are such, the one with the least seed that was met.
+pub(crate) fn first_such_failure(
+    seeds: Range<u64>,
+    draw: Draw,
+    lack: Lack,
+    is_such: impl Fn(&str) -> bool + Sync,
+) -> Option<(u64, String)> {
     let failure: Mutex<Option<(u64, String)>> = Mutex::new(None);
     on_all_cores(seeds, |seed| {
-        let Err(why) = run(&Script::random(seed), lack) else { return true };
+        let Some(why) = run(&draw(seed), lack).err().filter(|why| is_such(why)) else { return true };
         let mut failure = failure.lock().unwrap();
         if failure.as_ref().is_none_or(|(known, _)| seed < *known) {
             *failure = Some((seed, why));

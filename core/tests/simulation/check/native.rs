@@ -65,12 +65,16 @@ impl Check {
     /// that none is taken for gone that may still come, and with it those after it that do the same.
     fn hold_natively(&mut self, namespace: &str, pods: &[&Pod], told: &Told) {
         let requests = &told.namespaces[namespace].requests;
-        // One that has just connected will have what it is being told, though others know more by then.
-        let outcomes = pods.iter().filter(|pod| pod.stage != Stage::Starting).map(|pod| match pod.routes.known {
-            Some(_) => Some(pod.outcomes.clone()),
-            None => pod.routes.under_way.front().map(|routes| native::outcomes(&routes.paths, requests)),
+        let connected = || pods.iter().filter(|pod| pod.stage != Stage::Starting);
+        // What one does that its routes do not say, as it has no listener for them, it may stop doing at any time. One that has
+        // just connected will have what it is being told, though others know more by then.
+        let says = connected().map(|pod| {
+            let routes = pod.routes.known.as_ref().or(pod.routes.under_way.front());
+            routes.map(|routes| native::outcomes(&routes.paths, requests, |_| Ok(())))
         });
-        let Some(outcomes) = outcomes.collect::<Option<Vec<_>>>().filter(|outcomes| !outcomes.is_empty()) else {
+        let does = connected().filter(|pod| pod.is_told()).map(|pod| Some(pod.outcomes.clone()));
+        let Some(outcomes) = says.chain(does).collect::<Option<Vec<_>>>().filter(|outcomes| !outcomes.is_empty())
+        else {
             return;
         };
         for (key, versions) in told.native.versions.iter().filter(|(key, _)| *key.namespace == *namespace) {

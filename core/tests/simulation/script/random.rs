@@ -6,17 +6,26 @@ use fastrand::Rng;
 use mcwan_core::emit::object::Kind;
 
 use super::{
-    Backend, CLUSTERS, ExportWish, Extra, FIRST_PORT, HOSTS, ImportWish, Module, PATHS, POLICIES, PORTS, Pace,
+    Backend, CLUSTERS, ExportWish, Extra, FIRST_PORT, HOSTS, ImportWish, Module, OWN, PATHS, POLICIES, PORTS, Pace,
     PolicyWish, REGIONS, SECRETS, SERVICES, Script, Side, Step, TIERS,
 };
 
 impl Script {
-    /// The script of a seed.
+    /// The script of a seed. Few have native imports, and most of these others beside them.
     pub(crate) fn random(seed: u64) -> Self {
+        Self::drawn(seed, |rng| if rng.u8(..6) == 0 { rng.u8(..) } else { 0 })
+    }
+
+    /// The script of a seed in which all imports are native.
+    pub(crate) fn native(seed: u64) -> Self {
+        Self::drawn(seed, |_| u8::MAX)
+    }
+
+    /// `natives` draws the services whose imports are native, a bit for each.
+    fn drawn(seed: u64, natives: impl FnOnce(&mut Rng) -> u8) -> Self {
         let mut rng = Rng::with_seed(seed);
         let pace = if rng.u8(..8) == 0 { Pace::Late } else { Pace::Kept };
-        // The services whose imports are native, a bit for each: few scripts have any.
-        let natives = if rng.u8(..6) == 0 { rng.u8(..) } else { 0 };
+        let natives = natives(&mut rng);
         let services = rng.usize(1..=SERVICES.len()).min(rng.usize(1..=SERVICES.len()));
         let mut steps = Vec::new();
         for service in 0..services {
@@ -27,10 +36,20 @@ impl Script {
                 steps.push((gap(&mut rng, true), Step::Import(service, import_of(service, natives, &mut rng))));
             }
         }
+        if rng.u8(..6) == 0 {
+            steps.push((gap(&mut rng, true), Step::OwnExport(rng.usize(..OWN.len()))));
+        }
         let has_hosts = rng.u8(..6) == 0;
         for _ in 0..rng.usize(2..9) {
-            let is_of_hosts = has_hosts && rng.u8(..3) > 0;
-            let step = if is_of_hosts { step_of_hosts(&mut rng) } else { step(&mut rng, services, natives) };
+            let step = if has_hosts && rng.u8(..3) > 0 {
+                step_of_hosts(&mut rng)
+            } else if natives > 0 && rng.bool() {
+                // What loses requests of one is that it works, and takes up or leaves a tier.
+                let service = rng.usize(..services);
+                Step::Import(service, import_of(service, natives, &mut rng))
+            } else {
+                step(&mut rng, services, natives)
+            };
             let is_local = matches!(step, Step::Local);
             steps.push((gap(&mut rng, false), step));
             if is_local {

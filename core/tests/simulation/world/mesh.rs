@@ -11,7 +11,7 @@ use mcwan_core::translate::gateway_pods::ADMITTED_CONDITION;
 use mcwan_core::watched::Watched;
 
 use super::{EGRESS, Happening, INGRESS, NATIVE, World, conditions};
-use crate::gateway::{Gate, Pod, Stage};
+use crate::gateway::{Channel, Gate, Pod, Stage};
 use crate::inputs;
 use crate::istiod::{Crossings, Plugin};
 use crate::script::{NAMESPACES, Pace};
@@ -49,8 +49,13 @@ impl World {
                 self.deploy(namespace, gateway);
             }
         }
+        let clusters = self.istiod.clusters();
+        if *self.pushed_clusters != clusters {
+            self.pushed_clusters = Arc::new(clusters);
+        }
         let numbers: Vec<_> = self.pods.keys().copied().collect();
         for number in numbers {
+            self.tell_clusters(number);
             self.tell_routes(number);
         }
     }
@@ -85,8 +90,9 @@ impl World {
             gate: if gateway == INGRESS { Gate::Admitted } else { Gate::Closed },
             ready: None,
             mute: Moment::START,
-            routes: crate::gateway::Channel::default(),
-            plugin: crate::gateway::Channel::default(),
+            clusters: Channel::default(),
+            routes: Channel::default(),
+            plugin: Channel::default(),
             outcomes: Vec::new(),
             crosses: Crossings::default(),
         };
@@ -100,9 +106,21 @@ impl World {
     pub(super) fn connect(&mut self, number: u32) {
         if let Some(pod) = self.pods.get_mut(&number) {
             pod.stage = Stage::Connected;
+            self.tell_clusters(number);
             self.tell_routes(number);
             self.tell_plugin(number);
         }
+    }
+
+    fn tell_clusters(&mut self, number: u32) {
+        let delay = self.channel(400, 8_000);
+        let clusters = &self.pushed_clusters;
+        let Some(pod) = self.pods.get_mut(&number).filter(|pod| pod.stage != Stage::Starting) else { return };
+        if pod.clusters.told().is_some_and(|told| Arc::ptr_eq(told, clusters)) {
+            return;
+        }
+        let then = pod.clusters.tell(Arc::clone(clusters), self.now + delay);
+        self.at_moment(then, Happening::Clusters(number));
     }
 
     pub(super) fn tell_routes(&mut self, number: u32) {
@@ -112,9 +130,7 @@ impl World {
         if pod.routes.told().is_some_and(|told| Arc::ptr_eq(told, routes)) {
             return;
         }
-        pod.routes.under_way.push_back(Arc::clone(routes));
-        pod.routes.last = pod.routes.last.max(self.now + delay);
-        let then = pod.routes.last;
+        let then = pod.routes.tell(Arc::clone(routes), self.now + delay);
         self.at_moment(then, Happening::Routes(number));
     }
 
@@ -126,17 +142,27 @@ impl World {
         if pod.plugin.told().is_some_and(|told| version(told) == version(&plugin)) {
             return;
         }
-        pod.plugin.under_way.push_back(plugin);
-        pod.plugin.last = pod.plugin.last.max(self.now + delay);
-        let then = pod.plugin.last;
+        let then = pod.plugin.tell(plugin, self.now + delay);
         self.at_moment(then, Happening::Plugin(number));
+    }
+
+    /// A pod knows other Services. Mostly no request takes notice.
+    pub(super) fn clusters_arrive(&mut self, number: u32) {
+        let Some(pod) = self.pods.get_mut(&number) else { return };
+        pod.clusters.arrive();
+        let before = pod.outcomes.clone();
+        if pod.serves() && !pod.is_ingress() {
+            pod.judge(&self.told.namespaces[pod.namespace].requests);
+        }
+        if !pod.serves() || pod.outcomes != before {
+            self.arrived(number);
+        }
     }
 
     /// A pod knows something else.
     pub(super) fn arrived(&mut self, number: u32) {
         let Some(pod) = self.pods.get_mut(&number) else { return };
-        let is_told = pod.routes.known.is_some() && pod.plugin.known.is_some();
-        if pod.stage == Stage::Connected && is_told && pod.gate != Gate::Closed {
+        if pod.stage == Stage::Connected && pod.is_told() && pod.gate != Gate::Closed {
             pod.stage = Stage::Ready;
             pod.ready = Some(self.now);
             let input = inputs::pod(pod);

@@ -46,7 +46,7 @@ impl World {
                     let delay = match emitted {
                         Kind::WasmPlugin => self.channel(2_000, 20_000),
                         // Who has never heard of istiod waits for the lead, and no longer.
-                        Kind::HttpRoute if self.istiod.has_spoken => self.channel(5_000, 40_000),
+                        Kind::HttpRoute if self.istiod.has_spoken && self.rng.bool() => self.channel(5_000, 40_000),
                         _ => self.channel(300, 6_000),
                     };
                     self.at(delay, Happening::Sync(emitted));
