@@ -270,6 +270,11 @@ impl Rollout {
     fn settles_at(&self, namespace: &str, state: &ImportState, now: Moment) -> Option<Moment> {
         let newest = state.versions.newest()?;
         let egress = self.egresses.get(namespace);
+        let gateway = newest.import.as_deref().map(|import| self.model.settings.egress_gateway(import));
+        // What was ready without its listeners does not hold before gateways know them.
+        if let Some(late) = gateway.and_then(|gateway| egress?.late(gateway)).filter(|late| *late > now) {
+            return Some(late);
+        }
         match (&newest.stage, newest.first) {
             (Stage::Backing(progress) | Stage::Routed(progress), _) => Some(progress.since + SETTLING),
             (Stage::Ready, _) if state.native.is_some() => {

@@ -3,7 +3,7 @@
 //! So no import waits for another: any mixture of versions is one that would be there if the changes had been made one after
 //! the other.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use mcwan_policy::listener_port;
@@ -31,6 +31,9 @@ pub(super) struct Egress {
     pub(super) filter: Filter,
     /// The ports that its gateways should listen on, and those that they do.
     listeners: [BTreeSet<(Arc<str>, u16)>; 2],
+    /// Of each Gateway that could not be written, from when on its pods know where to listen; none: it is not written yet.
+    /// Versions do not wait for it for longer than the grace, and may be ready before.
+    late: BTreeMap<Arc<str>, Option<Moment>>,
     /// Whether the filter that is there has another module than the wanted one, or it is not known.
     pub(super) has_other_module: bool,
 }
@@ -48,7 +51,21 @@ struct EgressObjects {
 
 impl Egress {
     pub(super) fn new(seed: u64) -> Self {
-        Self { filter: Filter::new(seed), listeners: Default::default(), has_other_module: true }
+        Self { filter: Filter::new(seed), listeners: Default::default(), late: BTreeMap::new(), has_other_module: true }
+    }
+
+    /// Takes note of how far a Gateway is, whose pods will know where to listen by then if it is there.
+    fn look(&mut self, gateway: Arc<str>, state: WriteState, known: Moment) {
+        match state {
+            WriteState::Failed(_) => drop(self.late.insert(gateway, None)),
+            WriteState::Written => drop(self.late.get_mut(&gateway).map(|late| late.get_or_insert(known))),
+            WriteState::Sent | WriteState::OnItsWay => {}
+        }
+    }
+
+    /// From when on the pods of a Gateway know where to listen, if it could not be written at first and is there now.
+    pub(super) fn late(&self, gateway: &str) -> Option<Moment> {
+        *self.late.get(gateway)?
     }
 
     /// Whether a gateway listens for requests to a port, if it should.
@@ -169,16 +186,21 @@ impl Rollout {
         now: Moment,
         out: &mut Vec<Command>,
     ) {
+        let known = now + self.timing.lead;
         let (mut wanted, mut there) = (BTreeSet::new(), BTreeSet::new());
         for object in gateways {
-            let ports: Vec<u16> =
-                if object.id.kind == Kind::Gateway { names::listener_ports(&object.body) } else { Vec::new() };
+            let ports = (object.id.kind == Kind::Gateway).then(|| names::listener_ports(&object.body));
             let gateway = Arc::clone(&object.id.key.name);
+            let state = self.write(key, object, now, out);
+            let Some(ports) = ports else { continue };
             let listeners = ports.into_iter().map(|port| (Arc::clone(&gateway), port)).collect::<Vec<_>>();
-            if self.write(key, object, now, out) == WriteState::Written {
+            if state == WriteState::Written {
                 there.extend(listeners.iter().cloned());
             }
             wanted.extend(listeners);
+            if let Some(egress) = self.egresses.get_mut(namespace) {
+                egress.look(gateway, state, known);
+            }
         }
         let Some(egress) = self.egresses.get_mut(namespace) else { return };
         let listeners = [wanted, there];

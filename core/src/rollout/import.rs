@@ -327,7 +327,7 @@ impl Rollout {
     }
 
     /// Whether the gateway listens on every port of an import that it should.
-    pub(super) fn has_listeners(&self, import: &Key) -> bool {
+    fn has_listeners(&self, import: &Key) -> bool {
         let Some(state) = self.imports.get(&import.namespace, &import.name) else { return true };
         let Some(newest) = state.versions.newest().and_then(|newest| newest.import.as_ref()) else { return true };
         let Some(egress) = self.egresses.get(&import.namespace) else { return newest.ports.is_empty() };

@@ -80,8 +80,7 @@ impl Rollout {
             let first = ObjectId { kind: Kind::HttpRoute, key: first };
             let alike = written.range(&first..).take_while(|(id, _)| id.key.name.starts_with(&*first.key.name));
             let own = alike.filter(|(id, _)| names::is_route_of(&id.key.name, &import.name));
-            // Without listeners gateways know no routes.
-            let is_written = own.clone().all(|(_, is_written)| *is_written) && self.has_listeners(&import);
+            let is_written = own.clone().all(|(_, is_written)| *is_written);
             let istiod = self.istiod_on(own.map(|(id, _)| id));
             let Some(state) = self.imports.get_mut(&import.namespace, &import.name) else { continue };
             if state.versions.ready().is_none() {

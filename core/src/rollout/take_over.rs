@@ -20,6 +20,7 @@ use crate::emit::kubernetes::{
 use crate::emit::object::{Kind, ObjectId};
 use crate::emit::plugin::apart;
 use crate::moment::Moment;
+use crate::observed::Istiod;
 use crate::snapshot::{Key, view};
 use crate::translate::Import;
 
@@ -171,12 +172,8 @@ impl Rollout {
         let steering_key = self.model.translator.steering_key();
         let filter =
             filter_object(namespace, &refs, &self.model.settings, steering_key, self.newest_revision(namespace));
-        let has_routes = |import: &Arc<Import>| {
-            let state = self.imports.get(namespace, &import.key.name);
-            state.is_some_and(|state| state.versions.has_live_routes(import, &self.model.settings))
-        };
         if filter.object.as_ref().is_some_and(|object| self.objects.observed.is_same(object))
-            && newest.iter().all(has_routes)
+            && newest.iter().all(|import| self.has_known_routes(import))
         {
             self.everything_is_in_force(namespace, filter.revision, now);
             return;
@@ -188,6 +185,16 @@ impl Rollout {
         if let WriteState::Failed(until) = self.objects.read(&key, &id, now, out) {
             self.queue.add_at(Work::Reconcile(key), until);
         }
+    }
+
+    /// Whether gateways know the routes of an import, as those are live, and istiod has heard of them: a filter does not tell for
+    /// which ports it is.
+    fn has_known_routes(&self, import: &Import) -> bool {
+        let Key { namespace, name } = &import.key;
+        let live: Vec<_> = self.objects.observed.of_import(Kind::HttpRoute, namespace, &import.key).collect();
+        let state = self.imports.get(namespace, name);
+        state.is_some_and(|state| state.versions.has_live_routes(import, &self.model.settings))
+            && self.istiod_on(&live) == Istiod::UpToDate
     }
 
     /// Whether everything is known of what one who takes over finds of a part.
@@ -273,9 +280,10 @@ impl Rollout {
                 versions.list.insert(0, Version::told(Some(Arc::new(Import::gone(&key, wire, paths)))));
                 continue;
             };
-            let has_routes = versions.has_live_routes(&import, &self.model.settings);
+            let has_routes = import.wire == wire && self.has_known_routes(&import);
+            let versions = &mut self.imports.entry(&key).versions;
             let Some(newest) = versions.list.last_mut() else { continue };
-            if import.wire == wire && has_routes {
+            if has_routes {
                 // What is wanted is what gateways have: so they have its routes.
                 newest.stage = Stage::Ready;
                 newest.first = Some(FOUND);

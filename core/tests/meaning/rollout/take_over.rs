@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mcwan_core::emit::object::{Kind, ObjectId};
-use mcwan_core::observed::{Digest, Live, Owner};
+use mcwan_core::observed::{Digest, Istiod, Live, Owner};
 use mcwan_core::outcome::WriteError;
 use mcwan_core::problem::Reason;
 use mcwan_core::rollout::{Answer, Event, WatchEvent};
@@ -43,6 +43,28 @@ fn live_routes_are_waited_for_whatever_changes_meanwhile() {
     play.happen(Event::Time);
     assert_eq!(play.steering_values(), before, "gateways may not know the routes of the rules yet");
     play.pass(5);
+    assert_ne!(play.steering_values(), before, "they do by now");
+}
+
+/// Another one has written the routes a moment ago, and the filter does not tell for which ports it is.
+#[test]
+fn routes_that_are_as_wanted_are_waited_for_until_istiod_has_heard_of_them() {
+    let mut play = Play::of_payment();
+    play.pass(60);
+    let route = ObjectId { kind: Kind::HttpRoute, key: Key::new("secure", "payment.8080") };
+    play.live(&route).istiod = Istiod::Behind;
+    play.tell(&route);
+    play.happen(Event::Leading(false));
+    play.happen(Event::Leading(true));
+    let backend = json!([{"group": "mc-wan.l7mp.io", "kind": "WANPolicy", "name": "high"}]);
+    let rules = json!({"http": {"rules": [{"backendRefs": backend}]}});
+    let before = play.steering_values();
+    play.happen(Event::Watch(mk_input(Watched::ServiceImport, mk("ServiceImport", "secure", "payment", &rules))));
+    play.pass(10);
+    assert_eq!(play.steering_values(), before, "gateways may not know the routes of the rules yet");
+    play.live(&route).istiod = Istiod::UpToDate;
+    play.tell(&route);
+    play.pass(10);
     assert_ne!(play.steering_values(), before, "they do by now");
 }
 
