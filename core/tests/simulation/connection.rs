@@ -1,4 +1,4 @@
-//! Which tiers two clusters may use, in any world: both ends compute the same, and what should change nothing does not.
+//! Which tiers two clusters may use, in any registry: both ends compute the same, and what should change nothing does not.
 
 mod ends;
 
@@ -25,15 +25,15 @@ const DRIVERS: [&str; 2] = ["ipsec", "vxlan"];
 const KEYS: [&str; 2] = ["env", "region"];
 const VALUES: [&str; 2] = ["x", "y"];
 
-/// How many worlds are looked at. Without optimisation each takes ten times as long.
-const WORLDS: u32 = if cfg!(debug_assertions) { 10_000 } else { 100_000 };
+/// How many are looked at. Without optimisation each takes ten times as long.
+const CASES: u32 = if cfg!(debug_assertions) { 10_000 } else { 100_000 };
 
 /// Whether a law holds.
 type Law = Result<(), TestCaseError>;
 
 /// What the registry holds.
 #[derive(Clone, Debug, Default)]
-struct World {
+struct Registry {
     clusters: Vec<WanCluster>,
     policies: Vec<ClusterConnectionPolicy>,
 }
@@ -108,7 +108,7 @@ fn policy(rng: &mut Rng, name: &str) -> ClusterConnectionPolicy {
     ClusterConnectionPolicy { metadata, spec }
 }
 
-impl World {
+impl Registry {
     fn random(seed: u64) -> Self {
         let mut rng = Rng::with_seed(seed);
         let clusters = PAIR.iter().chain(&STRANGERS).map(|name| cluster(&mut rng, name)).collect();
@@ -159,47 +159,51 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: WORLDS, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn all_laws_hold_in_every_world(seed: u64) {
-        let world = World::random(seed);
-        let all = world.connections();
+    fn all_laws_hold_in_every_registry(seed: u64) {
+        let registry = Registry::random(seed);
+        let all = registry.connections();
         let pair = all.between(PAIR[0], PAIR[1]).unwrap();
-        both_ends_compute_the_same(&world, seed, &all, &pair)?;
-        one_that_matches_both_ways_counts_once(&world, &all, &pair)?;
-        policies_only_take_away(&world, &pair)?;
+        both_ends_compute_the_same(&registry, seed, &all, &pair)?;
+        one_that_matches_both_ways_counts_once(&registry, &all, &pair)?;
+        policies_only_take_away(&registry, &pair)?;
     }
 }
 
-fn both_ends_compute_the_same(world: &World, seed: u64, all: &Connections, pair: &Connection) -> Law {
+fn both_ends_compute_the_same(registry: &Registry, seed: u64, all: &Connections, pair: &Connection) -> Law {
     let [one, other] = PAIR;
-    prop_assert_eq!(&all.between(other, one).unwrap(), pair, "from the other end: {:?}", world);
-    prop_assert_eq!(&world.swapped().pair(), pair, "sides swapped, in other orders: {:?}", world);
-    prop_assert_eq!(&world.among_others(seed).pair(), pair, "renamed strangers: {:?}", world);
+    prop_assert_eq!(&all.between(other, one).unwrap(), pair, "from the other end: {:?}", registry);
+    prop_assert_eq!(&registry.swapped().pair(), pair, "sides swapped, in other orders: {:?}", registry);
+    prop_assert_eq!(&registry.among_others(seed).pair(), pair, "renamed strangers: {:?}", registry);
     Ok(())
 }
 
-fn one_that_matches_both_ways_counts_once(world: &World, all: &Connections, pair: &Connection) -> Law {
+fn one_that_matches_both_ways_counts_once(registry: &Registry, all: &Connections, pair: &Connection) -> Law {
     let considered = all.considered(PAIR[0], PAIR[1]).unwrap();
     let matching: Vec<_> = considered.iter().filter(|policy| policy.way().is_some()).collect();
     let conflicting = if matching.len() > 1 { matching.len() } else { 0 };
-    prop_assert_eq!(pair.conflicting.len(), conflicting, "{:?}", world);
+    prop_assert_eq!(pair.conflicting.len(), conflicting, "{:?}", registry);
     let is_faulty = matching.iter().any(|policy| policy.fault.is_some());
-    prop_assert!(!is_faulty || pair.permitted().next().is_none(), "a faulty one connects nobody: {:?}", world);
+    prop_assert!(!is_faulty || pair.permitted().next().is_none(), "a faulty one connects nobody: {:?}", registry);
     Ok(())
 }
 
-fn policies_only_take_away(world: &World, pair: &Connection) -> Law {
-    let mut free = world.clone();
+fn policies_only_take_away(registry: &Registry, pair: &Connection) -> Law {
+    let mut free = registry.clone();
     free.policies.clear();
     let tiers = free.clusters.iter_mut().flat_map(|cluster| &mut cluster.spec.tiers);
     tiers.for_each(|tier| tier.cable_driver = None);
     let shared = free.pair();
     let is_shared = |name: &str| shared.tier(name).is_some_and(|tier| tier.refusal.is_none());
-    prop_assert!(pair.permitted().all(|tier| is_shared(&tier.name)), "what was not shared is not given: {:?}", world);
+    prop_assert!(
+        pair.permitted().all(|tier| is_shared(&tier.name)),
+        "what was not shared is not given: {:?}",
+        registry
+    );
     let port = |of: usize, name: &str| {
-        world.clusters[of].spec.tiers.iter().find(|tier| tier.name == name).map(|tier| tier.port)
+        registry.clusters[of].spec.tiers.iter().find(|tier| tier.name == name).map(|tier| tier.port)
     };
     for TierVerdict { name, refusal, .. } in &shared.tiers {
         let has_one_port = port(0, name).is_some() && port(0, name) == port(1, name);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use mcwan_core::moment::Moment;
 
-use crate::istiod::{Address, Crossings, EnvoyCluster, EnvoyClusters, Plugin, Routes};
+use crate::istiod::{Address, Crossings, Plugin, Routes, ServicePort, ServicePorts};
 use crate::native::{self, PathRule};
 use crate::told::{Outcome, Request, decide};
 use crate::world::{INGRESS, NATIVE};
@@ -26,7 +26,7 @@ pub(crate) struct Pod {
     pub(crate) ready: Option<Moment>,
     /// It cannot be asked until then.
     pub(crate) mute: Moment,
-    pub(crate) clusters: Channel<Arc<EnvoyClusters>>,
+    pub(crate) services: Channel<Arc<ServicePorts>>,
     pub(crate) routes: Channel<Arc<Routes>>,
     pub(crate) plugin: Channel<Option<Arc<Plugin>>>,
     /// What becomes of each request there.
@@ -99,7 +99,7 @@ impl Pod {
 
     /// Whether it has what it is to know first.
     pub(crate) fn is_told(&self) -> bool {
-        self.clusters.known.is_some() && self.routes.known.is_some() && self.plugin.known.is_some()
+        self.services.known.is_some() && self.routes.known.is_some() && self.plugin.known.is_some()
     }
 
     /// Whether it is one of a Gateway.
@@ -130,14 +130,9 @@ impl Pod {
 
     /// Works out what becomes of requests.
     pub(crate) fn judge(&mut self, requests: &[Request]) {
-        let (Some(clusters), Some(routes)) = (&self.clusters.known, &self.routes.known) else { return };
+        let (Some(services), Some(routes)) = (&self.services.known, &self.routes.known) else { return };
         if self.gateway == NATIVE {
-            self.outcomes = native::outcomes(&routes.paths, requests, |lead| lead.find_in(clusters));
-            for (request, outcome) in requests.iter().zip(&mut self.outcomes) {
-                if !routes.listeners.contains(&request.port) {
-                    *outcome = Outcome::Unknown;
-                }
-            }
+            self.outcomes = native::outcomes(routes, requests, |lead| lead.find_in(services));
             let heard = routes.paths.iter().filter(|((port, _), _)| routes.listeners.contains(port));
             let rules = heard.flat_map(|(_, rules)| rules);
             self.crosses = rules.map(PathRule::crosses).fold(Crossings::default(), Crossings::and);
@@ -155,8 +150,8 @@ impl Pod {
                 Some(Err(why)) => Err(format!("500: {why}")),
                 Some(Ok(lead)) => {
                     crosses.set(crosses.get().and(lead.crosses));
-                    leads_to(host, value, &lead.clusters)?;
-                    lead.find_in(clusters)
+                    leads_to(host, value, &lead.services)?;
+                    lead.find_in(services)
                 }
             }
         };
@@ -171,7 +166,7 @@ impl Pod {
 }
 
 /// Whether the Services are those that a target means.
-fn leads_to(host: &str, value: &str, clusters: &[EnvoyCluster]) -> Result<(), String> {
+fn leads_to(host: &str, value: &str, services: &[ServicePort]) -> Result<(), String> {
     let mut labels = host.split('.');
     let (name, namespace) = (labels.next().unwrap_or_default(), labels.next().unwrap_or_default());
     let target = value.rsplit_once('.').map_or(value, |(target, _)| target);
@@ -187,8 +182,8 @@ fn leads_to(host: &str, value: &str, clusters: &[EnvoyCluster]) -> Result<(), St
     };
     // Of a tier, this cluster's share goes to the Service itself.
     let is_wanted = |service: &String| service.starts_with(&wanted) || own.as_ref() == Some(service);
-    match clusters.iter().map(|cluster| &cluster.service).find(|service| !is_wanted(service)) {
-        _ if clusters.is_empty() => Err("500: no backend".to_owned()),
+    match services.iter().map(|known| &known.service).find(|service| !is_wanted(service)) {
+        _ if services.is_empty() => Err("500: no backend".to_owned()),
         None => Ok(()),
         Some(service) => panic!("{value} of {host} leads to {service}"),
     }

@@ -26,7 +26,7 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    fn new(kind: Watched, namespace: &str, name: &str, mut body: Value) -> Self {
+    pub(crate) fn new(kind: Watched, namespace: &str, name: &str, mut body: Value) -> Self {
         let (api_version, kind_name) = match kind {
             Watched::Emitted(emitted) => (emitted.api_version(), emitted.name().to_owned()),
             Watched::Namespace | Watched::Pod => ("v1".to_owned(), kind.name().to_owned()),

@@ -83,19 +83,19 @@ pub(crate) struct Routes {
 /// Where a rule leads.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Lead {
-    pub(crate) clusters: Vec<EnvoyCluster>,
+    pub(crate) services: Vec<ServicePort>,
     pub(crate) crosses: Crossings,
 }
 
-/// What Envoy calls a cluster: a port of a Service.
+/// A port of a Service, which Envoy calls a cluster. No two Services that routes lead to have one name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct EnvoyCluster {
+pub(crate) struct ServicePort {
     pub(crate) service: String,
     pub(crate) port: u16,
 }
 
 /// What gateways are told of Services.
-pub(crate) type EnvoyClusters = BTreeSet<EnvoyCluster>;
+pub(crate) type ServicePorts = BTreeSet<ServicePort>;
 
 /// Other clusters, and the ports of tiers that requests come to them on.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -127,16 +127,16 @@ pub(crate) struct Plugin {
 }
 
 impl Backend {
-    pub(crate) fn cluster(&self) -> EnvoyCluster {
-        EnvoyCluster { service: self.name.clone(), port: self.port }
+    pub(crate) fn service(&self) -> ServicePort {
+        ServicePort { service: self.name.clone(), port: self.port }
     }
 }
 
 impl Lead {
     /// Fails where Envoy does not have what the rule leads to.
-    pub(crate) fn find_in(&self, clusters: &EnvoyClusters) -> Result<(), String> {
-        let unknown = self.clusters.iter().find(|cluster| !clusters.contains(cluster));
-        unknown.map_or(Ok(()), |EnvoyCluster { service, port }| Err(format!("503: no cluster for {port} of {service}")))
+    pub(crate) fn find_in(&self, known: &ServicePorts) -> Result<(), String> {
+        let unknown = self.services.iter().find(|service| !known.contains(service));
+        unknown.map_or(Ok(()), |ServicePort { service, port }| Err(format!("503: no cluster for {port} of {service}")))
     }
 }
 
@@ -188,13 +188,13 @@ impl Istiod {
     }
 
     /// What gateways are told of Services: each of them all.
-    pub(crate) fn clusters(&self) -> EnvoyClusters {
-        let services = self.known.get(&Kind::Service).into_iter().flatten();
-        let clusters = services.flat_map(|(key, service)| {
+    pub(crate) fn services(&self) -> ServicePorts {
+        let known = self.known.get(&Kind::Service).into_iter().flatten();
+        let services = known.flat_map(|(key, service)| {
             let ports = items(&service.body, "/spec/ports").filter_map(|item| item["port"].as_u64()?.try_into().ok());
-            ports.map(|port| EnvoyCluster { service: key.name.to_string(), port })
+            ports.map(|port| ServicePort { service: key.name.to_string(), port })
         });
-        clusters.collect()
+        services.collect()
     }
 
     /// Whether there is a Gateway.
@@ -225,8 +225,8 @@ impl Istiod {
                 let at = rule.at.clone();
                 if gateway == names::NATIVE_EGRESS_GATEWAY {
                     let resolve = |backend: &Backend| {
-                        let (cluster, crosses) = self.resolve(namespace, backend)?;
-                        Ok(Lead { clusters: vec![cluster], crosses })
+                        let (service, crosses) = self.resolve(namespace, backend)?;
+                        Ok(Lead { services: vec![service], crosses })
                     };
                     let rule = PathRule::of(rule, resolve);
                     routes.paths.entry((at.listener, at.host)).or_default().push(rule);
@@ -237,18 +237,18 @@ impl Istiod {
                 }
                 let mut crosses = Crossings::default();
                 let leads = rule.backends.iter().map(|backend| {
-                    let (cluster, more) = self.resolve(namespace, backend)?;
+                    let (service, more) = self.resolve(namespace, backend)?;
                     crosses = crosses.and(more);
-                    Ok(cluster)
+                    Ok(service)
                 });
-                let clusters: Result<_, String> = leads.collect();
-                routes.rules.insert(at, clusters.map(|clusters| Lead { clusters, crosses }));
+                let services: Result<_, String> = leads.collect();
+                routes.rules.insert(at, services.map(|services| Lead { services, crosses }));
             }
         }
         routes
     }
 
-    fn resolve(&self, from: &str, backend: &Backend) -> Result<(EnvoyCluster, Crossings), String> {
+    fn resolve(&self, from: &str, backend: &Backend) -> Result<(ServicePort, Crossings), String> {
         let Backend { namespace, name, port } = backend;
         let key = Key::new(namespace.as_str(), name.as_str());
         let of = |kind| self.known.get(&kind).into_iter().flatten();
@@ -274,7 +274,7 @@ impl Istiod {
                 && items(&stored.body, "/endpoints").next().is_some()
         });
         let crosses = slices.map(|(_, stored)| crosses(&stored.body)).reduce(Crossings::and);
-        crosses.map(|crosses| (backend.cluster(), crosses)).ok_or_else(|| format!("Service {key} has no endpoints"))
+        crosses.map(|crosses| (backend.service(), crosses)).ok_or_else(|| format!("Service {key} has no endpoints"))
     }
 }
 

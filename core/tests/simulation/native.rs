@@ -8,7 +8,7 @@ use mcwan_core::snapshot::Key;
 use mcwan_core::translate::Import;
 
 use crate::gateway::Pod;
-use crate::istiod::{Backend, Crossings, Lead, ParsedRule, parse};
+use crate::istiod::{Backend, Crossings, Lead, ParsedRule, Routes, parse};
 use crate::told::{Outcome, Request, host_of};
 
 /// Rules by the port of their listener and their host.
@@ -53,20 +53,29 @@ fn outcome(rules: &PathRules, request: &Request, find: impl Fn(&Lead) -> Result<
     match backend {
         None => Outcome::Replied { import: Some(import), status: 500 },
         Some(Ok(lead)) => match find(lead) {
-            Ok(()) => Outcome::Reached { import, target: lead.clusters.iter().map(|to| &*to.service).collect() },
+            Ok(()) => Outcome::Reached { import, target: lead.services.iter().map(|to| &*to.service).collect() },
             Err(why) => Outcome::Lost { import, why },
         },
         Some(Err(why)) => Outcome::Lost { import, why: format!("500: {why}") },
     }
 }
 
-/// What becomes of requests where Envoy has this of what rules lead to.
+/// What becomes of requests; `find` fails where Envoy does not have what a rule leads to.
 pub(crate) fn outcomes(
-    rules: &PathRules,
+    routes: &Routes,
     requests: &[Request],
     find: impl Fn(&Lead) -> Result<(), String>,
 ) -> Vec<Outcome> {
-    requests.iter().map(|request| outcome(rules, request, &find)).collect()
+    let outcome = |request: &Request| {
+        let is_heard = routes.listeners.contains(&request.port);
+        if is_heard { outcome(&routes.paths, request, &find) } else { Outcome::Unknown }
+    };
+    requests.iter().map(outcome).collect()
+}
+
+/// What rules say of requests, wherever there are listeners and Services.
+pub(crate) fn said_by(rules: &PathRules, requests: &[Request]) -> Vec<Outcome> {
+    requests.iter().map(|request| outcome(rules, request, |_| Ok(()))).collect()
 }
 
 /// What becomes of these requests where there is one import alone, and everything that its rules lead to.
@@ -75,22 +84,21 @@ pub(crate) fn said(import: &Import, requests: &[Request]) -> Vec<Outcome> {
     for route in native_objects(&[import], |_| true).0 {
         for rule in parse(&route.body) {
             let there =
-                |backend: &Backend| Ok(Lead { clusters: vec![backend.cluster()], crosses: Crossings::default() });
+                |backend: &Backend| Ok(Lead { services: vec![backend.service()], crosses: Crossings::default() });
             rules.entry((rule.at.listener, rule.at.host.clone())).or_default().push(PathRule::of(&rule, there));
         }
     }
-    outcomes(&rules, requests, |_| Ok(()))
+    said_by(&rules, requests)
 }
 
 impl Pod {
     /// Whether it does what an import says of its own host and ports, or would if that led anywhere.
     pub(crate) fn does(&self, import: &Import, requests: &[Request]) -> bool {
+        let Some(routes) = &self.routes.known else { return false };
         let host = host_of(&import.key);
-        let own = requests.iter().zip(&self.outcomes);
-        let own = own.filter(|(request, _)| request.host == host && import.ports.contains(&request.port));
-        let (own, found): (Vec<Request>, Vec<&Outcome>) =
-            own.map(|(request, outcome)| (request.clone(), outcome)).unzip();
-        let mut both = said(import, &own).into_iter().zip(found);
-        both.all(|(wanted, found)| wanted == *found || matches!(found, Outcome::Lost { .. }))
+        let own = requests.iter().filter(|request| request.host == host && import.ports.contains(&request.port));
+        let own: Vec<Request> = own.cloned().collect();
+        let mut both = said(import, &own).into_iter().zip(outcomes(routes, &own, |_| Ok(())));
+        both.all(|(wanted, found)| wanted == found || matches!(found, Outcome::Lost { .. }))
     }
 }

@@ -11,6 +11,9 @@ use crate::script::Script;
 use crate::shrink::{kind_of, shrink};
 use crate::world::World;
 
+/// Draws the script of a seed.
+type Draw = fn(u64) -> Script;
+
 /// Runs one script; gives why it failed.
 pub(crate) fn run(script: &Script, lack: Lack) -> Result<(), String> {
     let run = catch_unwind(AssertUnwindSafe(|| World::new(script, lack, false).run()));
@@ -19,9 +22,6 @@ pub(crate) fn run(script: &Script, lack: Lack) -> Result<(), String> {
         Err(text.unwrap_or_else(|| "it panics".to_owned()))
     })
 }
-
-/// Draws the script of a seed.
-type Draw = fn(u64) -> Script;
 
 /// Runs the schedules of these seeds, or the one that is asked for; the first that fails is shrunk and told.
 pub(crate) fn run_all(seeds: Range<u64>, draw: Draw) {
@@ -63,7 +63,7 @@ fn tally(seeds: Range<u64>, draw: Draw) {
     }
 }
 
-/// Of the failures that are such, the one with the least seed that was met.
+/// Of the failures that are such, and are none where nothing lacks, the one with the least seed that was met.
 pub(crate) fn first_such_failure(
     seeds: Range<u64>,
     draw: Draw,
@@ -73,6 +73,9 @@ pub(crate) fn first_such_failure(
     let failure: Mutex<Option<(u64, String)>> = Mutex::new(None);
     on_all_cores(seeds, |seed| {
         let Some(why) = run(&draw(seed), lack).err().filter(|why| is_such(why)) else { return true };
+        if lack != Lack::Nothing && run(&draw(seed), Lack::Nothing).is_err() {
+            return true;
+        }
         let mut failure = failure.lock().unwrap();
         if failure.as_ref().is_none_or(|(known, _)| seed < *known) {
             *failure = Some((seed, why));

@@ -40,7 +40,7 @@ pub(crate) enum Outcome {
     Replied { import: Option<Key>, status: u16 },
     /// It is forwarded as an import's target says.
     Reached { import: Key, target: String },
-    /// It is steered, and no route leads on.
+    /// It is steered, and no route leads on, or none to a Service that is there.
     Lost { import: Key, why: String },
 }
 
@@ -54,6 +54,8 @@ pub(crate) struct Told {
     pub(crate) native: History,
     /// Those that became the other since somebody asked.
     pub(crate) turned: Vec<Key>,
+    /// What each import was when it was last there.
+    data_planes: BTreeMap<Key, DataPlane>,
     /// By namespace, the oldest first.
     pub(crate) namespaces: BTreeMap<&'static str, Namespace>,
 }
@@ -84,6 +86,7 @@ impl Told {
             steered: History::new(DataPlane::Wasm),
             native: History::new(DataPlane::Native),
             turned: Vec::new(),
+            data_planes: BTreeMap::new(),
             namespaces: BTreeMap::new(),
         };
         for namespace in NAMESPACES {
@@ -186,8 +189,16 @@ impl Told {
             known.states.push(state);
         }
         let native = self.native.add(translator);
-        self.turned.extend(steered.iter().filter(|key| native.contains(key)).cloned());
-        [steered, native].concat()
+        let changed = [steered, native].concat();
+        for key in &changed {
+            let Some(now) = translator.imports().get(&key.namespace, &key.name).map(|import| data_plane(import)) else {
+                continue;
+            };
+            if self.data_planes.insert(key.clone(), now).is_some_and(|before| before != now) {
+                self.turned.push(key.clone());
+            }
+        }
+        changed
     }
 
     fn state(steered: &History, translator: &Translator, namespace: &str, requests: &[Request]) -> State {

@@ -26,7 +26,7 @@ use crate::api_server::ApiServer;
 use crate::check::Check;
 use crate::gateway::Pod;
 use crate::inputs;
-use crate::istiod::{self, EnvoyClusters, Istiod, Routes};
+use crate::istiod::{self, Istiod, Routes, ServicePorts};
 use crate::others::{News, Others};
 use crate::replica::{self, Lack, Replica, Request};
 use crate::script::{Cluster, NAMESPACES, Pace, Script, Step};
@@ -73,7 +73,7 @@ pub(crate) enum Happening {
     Observe(Key, Box<str>, i64),
     /// A pod connects to istiod.
     Connect(u32),
-    Clusters(u32),
+    Services(u32),
     Routes(u32),
     Plugin(u32),
     /// A pod that drains is gone.
@@ -115,7 +115,7 @@ pub(crate) struct World {
     is_pushing: bool,
     pushed: BTreeMap<(&'static str, &'static str), Arc<Routes>>,
     /// The Services that gateways are told of.
-    pushed_clusters: Arc<EnvoyClusters>,
+    pushed_services: Arc<ServicePorts>,
     pub(crate) pods: BTreeMap<u32, Pod>,
     replicas: [Replica; 2],
     key: u8,
@@ -165,7 +165,7 @@ impl World {
             syncing: BTreeSet::new(),
             is_pushing: false,
             pushed: BTreeMap::new(),
-            pushed_clusters: Arc::default(),
+            pushed_services: Arc::default(),
             pods: BTreeMap::new(),
             replicas: [0, 1].map(|place| Replica::new(place, 0, script.seed, lack, now)),
             key: 0,
@@ -339,7 +339,7 @@ impl World {
                 self.istiod.has_spoken |= self.api.observe(&key, &uid, generation);
             }
             Happening::Connect(number) => self.connect(number),
-            Happening::Clusters(number) => self.clusters_arrive(number),
+            Happening::Services(number) => self.services_arrive(number),
             Happening::Routes(number) => {
                 if let Some(pod) = self.pods.get_mut(&number) {
                     pod.routes.arrive();

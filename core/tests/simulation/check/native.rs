@@ -65,16 +65,13 @@ impl Check {
     /// that none is taken for gone that may still come, and with it those after it that do the same.
     fn hold_natively(&mut self, namespace: &str, pods: &[&Pod], told: &Told) {
         let requests = &told.namespaces[namespace].requests;
-        let connected = || pods.iter().filter(|pod| pod.stage != Stage::Starting);
-        // What one does that its routes do not say, as it has no listener for them, it may stop doing at any time. One that has
-        // just connected will have what it is being told, though others know more by then.
-        let says = connected().map(|pod| {
-            let routes = pod.routes.known.as_ref().or(pod.routes.under_way.front());
-            routes.map(|routes| native::outcomes(&routes.paths, requests, |_| Ok(())))
+        // One that has just connected will have what it is being told, though others know more by then. What one does not do
+        // as it has no listener, its routes may say all the same; and whether what they say is there does not matter here.
+        let outcomes = pods.iter().filter(|pod| pod.stage != Stage::Starting).map(|pod| {
+            let routes = pod.routes.known.as_ref().or(pod.routes.under_way.front())?;
+            Some([native::said_by(&routes.paths, requests), native::outcomes(routes, requests, |_| Ok(()))])
         });
-        let does = connected().filter(|pod| pod.is_told()).map(|pod| Some(pod.outcomes.clone()));
-        let Some(outcomes) = says.chain(does).collect::<Option<Vec<_>>>().filter(|outcomes| !outcomes.is_empty())
-        else {
+        let Some(outcomes) = outcomes.collect::<Option<Vec<_>>>().filter(|outcomes| !outcomes.is_empty()) else {
             return;
         };
         for (key, versions) in told.native.versions.iter().filter(|(key, _)| *key.namespace == *namespace) {
@@ -86,7 +83,7 @@ impl Check {
             let is_as_before = |version: &usize| own.iter().all(|at| says(*version, *at) == says(*version - 1, *at));
             let held = self.native.held(key);
             let first = |outcomes: &Vec<_>| (held..versions.len()).find(|version| does(outcomes, *version));
-            let everywhere = outcomes.iter().map(first).min().flatten().unwrap_or(held);
+            let everywhere = outcomes.iter().flatten().map(first).min().flatten().unwrap_or(held);
             let everywhere = (everywhere + 1..versions.len()).take_while(is_as_before).last().unwrap_or(everywhere);
             self.native.held.insert(key.clone(), everywhere);
             self.native.forget_gone(key, &told.native);

@@ -16,7 +16,7 @@ impl Script {
         Self::drawn(seed, |rng| if rng.u8(..6) == 0 { rng.u8(..) } else { 0 })
     }
 
-    /// The script of a seed in which all imports are native.
+    /// The script of a seed in which nearly every `ServiceImport` is native.
     pub(crate) fn native(seed: u64) -> Self {
         Self::drawn(seed, |_| u8::MAX)
     }

@@ -49,13 +49,13 @@ impl World {
                 self.deploy(namespace, gateway);
             }
         }
-        let clusters = self.istiod.clusters();
-        if *self.pushed_clusters != clusters {
-            self.pushed_clusters = Arc::new(clusters);
+        let services = self.istiod.services();
+        if *self.pushed_services != services {
+            self.pushed_services = Arc::new(services);
         }
         let numbers: Vec<_> = self.pods.keys().copied().collect();
         for number in numbers {
-            self.tell_clusters(number);
+            self.tell_services(number);
             self.tell_routes(number);
         }
     }
@@ -90,7 +90,7 @@ impl World {
             gate: if gateway == INGRESS { Gate::Admitted } else { Gate::Closed },
             ready: None,
             mute: Moment::START,
-            clusters: Channel::default(),
+            services: Channel::default(),
             routes: Channel::default(),
             plugin: Channel::default(),
             outcomes: Vec::new(),
@@ -106,21 +106,21 @@ impl World {
     pub(super) fn connect(&mut self, number: u32) {
         if let Some(pod) = self.pods.get_mut(&number) {
             pod.stage = Stage::Connected;
-            self.tell_clusters(number);
+            self.tell_services(number);
             self.tell_routes(number);
             self.tell_plugin(number);
         }
     }
 
-    fn tell_clusters(&mut self, number: u32) {
+    fn tell_services(&mut self, number: u32) {
         let delay = self.channel(400, 8_000);
-        let clusters = &self.pushed_clusters;
+        let services = &self.pushed_services;
         let Some(pod) = self.pods.get_mut(&number).filter(|pod| pod.stage != Stage::Starting) else { return };
-        if pod.clusters.told().is_some_and(|told| Arc::ptr_eq(told, clusters)) {
+        if pod.services.told().is_some_and(|told| Arc::ptr_eq(told, services)) {
             return;
         }
-        let then = pod.clusters.tell(Arc::clone(clusters), self.now + delay);
-        self.at_moment(then, Happening::Clusters(number));
+        let then = pod.services.tell(Arc::clone(services), self.now + delay);
+        self.at_moment(then, Happening::Services(number));
     }
 
     pub(super) fn tell_routes(&mut self, number: u32) {
@@ -147,9 +147,9 @@ impl World {
     }
 
     /// A pod knows other Services. Mostly no request takes notice.
-    pub(super) fn clusters_arrive(&mut self, number: u32) {
+    pub(super) fn services_arrive(&mut self, number: u32) {
         let Some(pod) = self.pods.get_mut(&number) else { return };
-        pod.clusters.arrive();
+        pod.services.arrive();
         let before = pod.outcomes.clone();
         if pod.serves() && !pod.is_ingress() {
             pod.judge(&self.told.namespaces[pod.namespace].requests);
@@ -173,7 +173,7 @@ impl World {
             pod.judge(&self.told.namespaces[pod.namespace].requests);
         }
         let (name, version) = (pod.name.clone(), pod.filter().map(|plugin| plugin.version));
-        self.note(|| format!("    {name} has filter {version:?}, or routes"));
+        self.note(|| format!("    {name} has filter {version:?}, or routes, or Services"));
         self.check.is_due = true;
     }
 

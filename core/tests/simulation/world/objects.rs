@@ -45,7 +45,8 @@ impl World {
                 if istiod::KINDS.contains(&emitted) && self.syncing.insert(emitted) {
                     let delay = match emitted {
                         Kind::WasmPlugin => self.channel(2_000, 20_000),
-                        // Who has never heard of istiod waits for the lead, and no longer.
+                        // Who has never heard of istiod waits for the lead, and no longer. Half of the time it hears of a route
+                        // as soon as of others, so that it may hear of one before its Services.
                         Kind::HttpRoute if self.istiod.has_spoken && self.rng.bool() => self.channel(5_000, 40_000),
                         _ => self.channel(300, 6_000),
                     };
