@@ -44,7 +44,7 @@ impl Script {
             let step = if has_hosts && rng.u8(..3) > 0 {
                 step_of_hosts(&mut rng)
             } else if natives > 0 && rng.bool() {
-                // What loses requests of one is that it works, and takes up or leaves a tier.
+                // Requests get lost where one that works takes up a tier, or leaves one.
                 let service = rng.usize(..services);
                 Step::Import(service, import_of(service, natives, &mut rng))
             } else {
