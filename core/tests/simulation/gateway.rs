@@ -122,6 +122,12 @@ impl Pod {
         self.plugin.known.as_ref()?.as_ref()
     }
 
+    /// Whether it takes connections to all of these ports.
+    pub(crate) fn listens<'a>(&self, ports: impl IntoIterator<Item = &'a u16>) -> bool {
+        let listens = |port| self.routes.known.as_ref().is_some_and(|routes| routes.listeners.contains(port));
+        ports.into_iter().all(listens)
+    }
+
     /// Its address.
     pub(crate) fn address(&self) -> IpAddr {
         let [_, second, third, fourth] = self.number.to_be_bytes();

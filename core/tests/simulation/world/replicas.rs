@@ -278,7 +278,9 @@ impl World {
         let is_it = |known: &wire::Import| *known == import.wire || *known == import.wire.too_large();
         let gateway = replica::settings().egress_gateway(import);
         let has_it = |pod: &Pod| match data_plane(import) {
-            DataPlane::Wasm => pod.filter().is_some_and(|plugin| plugin.imports.iter().any(is_it)),
+            DataPlane::Wasm => {
+                pod.filter().is_some_and(|plugin| plugin.imports.iter().any(is_it)) && pod.listens(&import.ports)
+            }
             DataPlane::Native => pod.does(import, &self.told.namespaces[pod.namespace].requests),
         };
         let settled =
