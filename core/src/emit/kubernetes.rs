@@ -42,7 +42,7 @@ pub use clusterset::clusterset_object;
 pub use connection::connection_objects;
 pub use egress::{EgressImport, egress_gateways, egress_objects, native_objects};
 pub use everything::everything;
-pub use export::export_objects;
+pub use export::{export_objects, published_object};
 pub use filter::{FilterKind, FilterObject, filter_object, live_revision, sealed_config};
 pub use gateway::without_certificate;
 pub use import::{ImportObjects, ImportVersions, NO_ADDRESS, tier_services};

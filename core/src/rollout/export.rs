@@ -1,39 +1,55 @@
-//! Exports: other clusters hear of one when its gateways know the route.
+//! Exports: other clusters hear of a port of one when its gateways know the route.
 //!
-//! The registry and a gateway's routes are two channels that know nothing of each other. Where an export comes back, pods
-//! of its gateway are ready already: they would answer 404 to a cluster that hears of the export before they have the
-//! route.
+//! The registry and a gateway's routes are two channels that know nothing of each other. Where an export comes back, or has
+//! one more port, pods of its gateway are ready already: they would answer 404 to a cluster that hears of it before they
+//! have the route.
+
+use std::num::NonZeroU16;
 
 use super::event::Command;
 use super::key::{Part, ReconcileKey};
 use super::safeguard::Safeguard;
 use super::stage::StageProgress;
 use super::{Rollout, Work};
-use crate::api::REGISTRY_NAMESPACE;
-use crate::emit::kubernetes::export_objects;
-use crate::emit::object::Kind;
+use crate::api::{ExportedPort, Protocol, REGISTRY_NAMESPACE};
+use crate::emit::kubernetes::{export_objects, published_object};
+use crate::emit::object::{Kind, ObjectId};
 use crate::moment::Moment;
+use crate::snapshot::Key;
 use crate::status::{Subject, refusal_ahead};
 
 impl Rollout {
     pub(super) fn reconcile_export(&mut self, key: &ReconcileKey, now: Moment, out: &mut Vec<Command>) {
         let Part::Export(name) = &key.part else { return };
-        let outgoing = self.model.translator.outgoing().get(&key.namespace, name);
-        let exported = outgoing.filter(|outgoing| outgoing.is_exported());
-        let objects = exported.map(|outgoing| export_objects(outgoing, &self.model.settings)).unwrap_or_default();
-        let ids: Vec<_> = objects.iter().map(|object| object.id.clone()).collect();
+        let exported = self.model.translator.outgoing().get(&key.namespace, name).cloned();
+        let objects = exported.iter().flat_map(|outgoing| export_objects(outgoing, &self.model.settings));
+        let (told, routes): (Vec<_>, Vec<_>) = objects.partition(|object| object.id.kind == Kind::ExportedService);
+        let ids: Vec<_> = routes.iter().chain(&told).map(|object| object.id.clone()).collect();
         self.consists_of(key, &ids, now);
-        let (told, routes): (Vec<_>, Vec<_>) =
-            objects.into_iter().partition(|object| object.id.kind == Kind::ExportedService);
-        let is_known = told.iter().all(|object| self.is_there(&object.id));
         let is_written = self.write_each(key, routes, now, out);
-        if is_known || !self.has(Safeguard::Announcement) || self.is_routed(key, is_written, now) {
+        let (Some(mut exported), [published]) = (exported, &*told) else {
             self.announcements.remove(key);
-            self.write_each(key, told, now, out);
+            return;
+        };
+        let known = self.announced_ports(&published.id);
+        let is_known = |port: &ExportedPort| known.contains(&port.number());
+        if exported.ports.iter().all(is_known) {
+            self.announcements.remove(key);
+        } else if self.has(Safeguard::Announcement) && !self.is_routed(key, is_written, now) {
+            // What else there is to tell of it does not wait for the ports that are new.
+            exported.ports.retain(is_known);
         }
+        self.write_each(key, published_object(&exported, &self.model.settings).into_iter().collect(), now, out);
     }
 
-    /// Whether gateways know the routes of an export that is to be announced.
+    /// The ports of an export that other clusters know.
+    fn announced_ports(&self, published: &ObjectId) -> Vec<(NonZeroU16, Protocol)> {
+        let Key { namespace, name } = &published.key;
+        let known = self.world.snapshot.exported_services.get(namespace, name).filter(|_| self.is_there(published));
+        known.into_iter().flat_map(|known| &known.spec.ports).map(ExportedPort::number).collect()
+    }
+
+    /// Whether gateways know the routes of an export whose ports are to be announced.
     fn is_routed(&mut self, key: &ReconcileKey, is_written: bool, now: Moment) -> bool {
         let istiod = self.istiod_on(self.objects.desired.objects_of(key));
         let progress = self.announcements.entry(key.clone()).or_insert_with(|| StageProgress::begin(now));
@@ -43,7 +59,9 @@ impl Rollout {
         }
         progress.look(is_written, istiod, now);
         let Some(until) = progress.known(self.timing) else { return false };
-        self.queue.add_at(Work::Reconcile(key.clone()), until.max(now));
+        if until > now {
+            self.queue.add_at(Work::Reconcile(key.clone()), until);
+        }
         until <= now
     }
 

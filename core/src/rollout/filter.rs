@@ -17,6 +17,9 @@ const MOST_SENT: usize = 128;
 /// The number of the configuration that one who takes over has found. Gateways may have what came before, too.
 pub(super) const FOUND: u64 = 1;
 
+/// What counts as the number of a configuration that is none of those that were sent or found.
+const BEFORE: u64 = 0;
+
 /// The filter of a namespace.
 #[derive(Debug)]
 pub(super) struct Filter {
@@ -180,7 +183,9 @@ impl Filter {
             let number = report.as_ref().and_then(|report| self.number_of(report.revision?));
             let Some(known) = self.pods.get_mut(&pod.name) else { continue };
             known.answers = report.is_some();
-            known.number = number.or(known.number);
+            // A configuration that we do not know is of before what one who takes over has found.
+            let is_unknown = report.as_ref().is_some_and(|report| report.revision.is_some());
+            known.number = number.or(known.number).or(is_unknown.then_some(BEFORE));
             if known.answers {
                 known.reported = number;
             }
@@ -301,6 +306,24 @@ mod tests {
         assert_eq!(confirmed(&filter, at(99)), 2, "one that answers is waited for");
         filter.heard(&[(mk_pod("a"), None)]);
         assert_eq!(confirmed(&filter, at(99)), 3, "one that does not has it after the grace");
+    }
+
+    #[test]
+    fn one_that_says_that_it_has_what_was_before_the_one_found_is_waited_for() {
+        let mut filter = Filter::new(1);
+        filter.serve(&[mk_pod("a")]);
+        filter.found(8, at(0));
+        filter.heard(&[mk_report(7)]);
+        assert_eq!(confirmed(&filter, at(99)), 0, "it has an older one, however long ago the next was written");
+        filter.heard(&[(mk_pod("a"), None)]);
+        assert_eq!(confirmed(&filter, at(99)), FOUND, "once it says nothing more, it has what it was sent the grace ago");
+        filter.heard(&[mk_report(8)]);
+        assert_eq!(confirmed(&filter, at(1)), FOUND, "it has the one found");
+        let mut filter = Filter::new(1);
+        filter.serve(&[mk_pod("a")]);
+        filter.found(8, at(0));
+        filter.heard(&[(mk_pod("a"), Some(GatewayReport::default()))]);
+        assert_eq!(confirmed(&filter, at(99)), FOUND, "one without a filter gets the newest");
     }
 
     #[test]

@@ -2,44 +2,85 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
+use std::sync::Arc;
 
 use crate::moment::Moment;
+
+/// Whose work it is: of a namespace, or of the cluster.
+pub(super) trait OfNamespace {
+    /// The namespace; none: the cluster.
+    fn namespace(&self) -> Option<&Arc<str>>;
+}
 
 /// Work that is done once, however often it is asked for. What is done may ask for more, also for itself.
 #[derive(Debug)]
 pub(super) struct WorkQueue<W> {
-    now: BTreeSet<W>,
+    now: BTreeMap<Option<Arc<str>>, Turns<W>>,
     later: BTreeMap<W, Moment>,
     by_time: BTreeSet<(Moment, W)>,
-    /// What was taken last: the others have their turn before it has one again, so that nobody holds up his neighbours.
+    /// Whose work was taken last: the others have a turn before it has one again, so that nobody holds up his neighbours.
+    last: Option<Option<Arc<str>>>,
+}
+
+/// What is due of a namespace.
+#[derive(Debug)]
+struct Turns<W> {
+    work: BTreeSet<W>,
+    /// What was taken last of it: in a namespace, too, the others have their turn first.
     last: Option<W>,
 }
 
 impl<W> Default for WorkQueue<W> {
     fn default() -> Self {
-        Self { now: BTreeSet::new(), later: BTreeMap::new(), by_time: BTreeSet::new(), last: None }
+        Self { now: BTreeMap::new(), later: BTreeMap::new(), by_time: BTreeSet::new(), last: None }
     }
 }
 
-impl<W: Clone + Ord> WorkQueue<W> {
+impl<W> Default for Turns<W> {
+    fn default() -> Self {
+        Self { work: BTreeSet::new(), last: None }
+    }
+}
+
+impl<W: Clone + Ord> Turns<W> {
+    /// Takes out what is next, in order from what was taken last.
+    fn take(&mut self) -> Option<W> {
+        let work = following(self.last.as_ref(), |range| self.work.range(range).next().cloned())?;
+        self.work.remove(&work);
+        self.last = Some(work.clone());
+        Some(work)
+    }
+}
+
+/// The first of what stands behind the last one, else the first of all.
+fn following<T: Clone, F: Clone>(last: Option<&T>, first: impl Fn((Bound<T>, Bound<T>)) -> Option<F>) -> Option<F> {
+    let behind = last.and_then(|last| first((Bound::Excluded(last.clone()), Bound::Unbounded)));
+    behind.or_else(|| first((Bound::Unbounded, Bound::Unbounded)))
+}
+
+impl<W: Clone + Ord + OfNamespace> WorkQueue<W> {
     /// Adds work that is due at once.
     pub(super) fn add(&mut self, work: W) {
         if let Some(then) = self.later.remove(&work) {
             self.by_time.remove(&(then, work.clone()));
         }
-        self.now.insert(work);
+        self.insert(work);
     }
 
     /// Adds work that is due at once, unless it is planned for later.
     pub(super) fn add_unplanned(&mut self, work: W) {
         if !self.later.contains_key(&work) {
-            self.now.insert(work);
+            self.insert(work);
         }
+    }
+
+    fn insert(&mut self, work: W) {
+        self.now.entry(work.namespace().cloned()).or_default().work.insert(work);
     }
 
     /// Adds work that is due then, if not before.
     pub(super) fn add_at(&mut self, work: W, then: Moment) {
-        if self.now.contains(&work) {
+        if self.is_due(&work) {
             return;
         }
         if let Some(known) = self.later.get(&work) {
@@ -52,28 +93,28 @@ impl<W: Clone + Ord> WorkQueue<W> {
         self.later.insert(work, then);
     }
 
-    /// Takes out what is due next, in order from what was taken last.
+    /// Takes out what is due next: one piece of each namespace, then one of each again.
     pub(super) fn take(&mut self, now: Moment) -> Option<W> {
         while let Some((then, _)) = self.by_time.first()
             && *then <= now
             && let Some((_, work)) = self.by_time.pop_first()
         {
             self.later.remove(&work);
-            self.now.insert(work);
+            self.insert(work);
         }
-        let after = self.last.as_ref().and_then(|last| {
-            let behind = (Bound::Excluded(last), Bound::Unbounded);
-            self.now.range::<W, _>(behind).next().cloned()
-        });
-        let work = after.or_else(|| self.now.first().cloned())?;
-        self.now.remove(&work);
-        self.last = Some(work.clone());
-        Some(work)
+        let whose = following(self.last.as_ref(), |range| Some(self.now.range(range).next()?.0.clone()))?;
+        let turns = self.now.get_mut(&whose)?;
+        let work = turns.take();
+        if turns.work.is_empty() {
+            self.now.remove(&whose);
+        }
+        self.last = Some(whose);
+        work
     }
 
     /// Whether work is due now.
     pub(super) fn is_due(&self, work: &W) -> bool {
-        self.now.contains(work)
+        self.now.get(&work.namespace().cloned()).is_some_and(|turns| turns.work.contains(work))
     }
 
     /// When the next is due; the start of all time where one is due now.
@@ -92,34 +133,62 @@ mod tests {
         Moment::after_start(Duration::from_secs(second))
     }
 
+    /// A piece of work of a namespace, of which there are more.
+    #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    struct Piece(Option<Arc<str>>, u32);
+
+    impl OfNamespace for Piece {
+        fn namespace(&self) -> Option<&Arc<str>> {
+            self.0.as_ref()
+        }
+    }
+
+    fn of(namespace: &str, number: u32) -> Piece {
+        Piece(Some(namespace.into()), number)
+    }
+
     #[test]
     fn work_is_done_once_and_at_the_earliest_time_that_was_asked_for() {
-        let mut queue = WorkQueue::default();
-        queue.add_at("a", at(5));
-        queue.add_at("a", at(3));
-        queue.add_at("a", at(9));
+        let (mut queue, work) = (WorkQueue::default(), of("a", 1));
+        queue.add_at(work.clone(), at(5));
+        queue.add_at(work.clone(), at(3));
+        queue.add_at(work.clone(), at(9));
         assert_eq!(queue.next(), Some(at(3)));
         assert_eq!(queue.take(at(2)), None, "too early");
-        assert_eq!(queue.take(at(3)), Some("a"));
+        assert_eq!(queue.take(at(3)), Some(work.clone()));
         assert_eq!(queue.take(at(9)), None, "once");
-        queue.add_at("a", at(5));
-        queue.add("a");
-        assert_eq!(queue.take(at(0)), Some("a"), "now is earlier than later");
+        queue.add_at(work.clone(), at(5));
+        queue.add(work.clone());
+        assert_eq!(queue.take(at(0)), Some(work), "now is earlier than later");
         assert_eq!(queue.next(), None);
     }
 
     #[test]
     fn who_always_has_more_to_do_does_not_hold_up_the_others() {
         let mut queue = WorkQueue::default();
-        for work in ["a", "b", "c"] {
-            queue.add(work);
+        for number in 1..=3 {
+            queue.add(of("a", number));
         }
         let mut taken = Vec::new();
         for _ in 0..6 {
             let work = queue.take(at(0)).unwrap();
-            taken.push(work);
-            queue.add("a");
+            taken.push(work.1);
+            queue.add(of("a", 1));
         }
-        assert_eq!(taken, ["a", "b", "c", "a", "a", "a"]);
+        assert_eq!(taken, [1, 2, 3, 1, 1, 1]);
+    }
+
+    #[test]
+    fn a_namespace_with_much_to_do_holds_up_no_other_one() {
+        let mut queue = WorkQueue::default();
+        for number in 1..=1_000 {
+            queue.add(of("a", number));
+        }
+        queue.add(of("b", 1));
+        queue.add(of("b", 2));
+        queue.add(Piece(None, 1));
+        let taken = [(); 7].map(|()| queue.take(at(0)).unwrap());
+        let (of_cluster, first) = (Piece(None, 1), of("a", 1));
+        assert_eq!(taken, [of_cluster, first, of("b", 1), of("a", 2), of("b", 2), of("a", 3), of("a", 4)]);
     }
 }

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::Rollout;
+use super::queue::OfNamespace;
 use crate::api::mcs_service_import::McsServiceImportStatus;
 use crate::api::{ClusterConnectionStatus, DataPlane, MeasuredTier, ServiceImportStatus, Sla, WanPolicyStatus};
 use crate::emit::object::Kind;
@@ -32,6 +33,20 @@ pub(super) enum StatusKey {
     OpenshiftRoute(Key),
     /// A pod of an egress gateway.
     Pod(Key),
+}
+
+impl OfNamespace for StatusKey {
+    fn namespace(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Policy(_) | Self::Connection(_) => None,
+            Self::Import(key)
+            | Self::Clusterset(key)
+            | Self::Export(key)
+            | Self::OpenshiftRoute(key)
+            | Self::Pod(key)
+            | Self::Route(RouteRef { key, .. }) => Some(&key.namespace),
+        }
+    }
 }
 
 impl Rollout {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::event::Command;
 use super::key::{Part, ReconcileKey};
+use super::queue::OfNamespace;
 use super::{Leadership, Rollout, Step};
 use crate::emit::object::ObjectId;
 use crate::moment::Moment;
@@ -30,6 +31,17 @@ pub(super) enum Work {
     Prune(ObjectId),
     /// Say that a cluster is stale and will be refused.
     Warn(Arc<str>),
+}
+
+impl OfNamespace for Work {
+    fn namespace(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Reconcile(key) => Some(&key.namespace),
+            Self::Ask(namespace) => Some(namespace),
+            Self::Prune(id) => Some(&id.key.namespace),
+            Self::Admit | Self::Measure | Self::Warn(_) => None,
+        }
+    }
 }
 
 impl Rollout {

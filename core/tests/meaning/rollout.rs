@@ -7,6 +7,7 @@ mod callers;
 mod churn;
 mod conditions;
 mod connections;
+mod exports;
 mod native;
 mod openshift_routes;
 mod pods;

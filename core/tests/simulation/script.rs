@@ -92,8 +92,8 @@ pub(crate) enum Step {
     MayRead(Secret),
     /// It may not.
     MayNotRead(Secret),
-    /// This cluster exports one of two services of the first namespace.
-    OwnExport(Service),
+    /// This cluster exports one of two services of the first namespace, with so many ports.
+    OwnExport(Service, usize),
     /// It does so no more.
     NoOwnExport(Service),
     /// The key of steering values is another one.
@@ -255,7 +255,7 @@ impl Step {
             Self::Calls(_)
             | Self::Local
             | Self::Endpoints
-            | Self::OwnExport(_)
+            | Self::OwnExport(..)
             | Self::Admit
             | Self::OpenshiftRoute
             | Self::TlsRoute(_)
@@ -270,7 +270,7 @@ impl Step {
         match (self, refused) {
             (Self::NoImport(service), Self::Import(known, _))
             | (Self::NoRoute(service), Self::Route(known, ..))
-            | (Self::NoOwnExport(service), Self::OwnExport(known))
+            | (Self::NoOwnExport(service), Self::OwnExport(known, _))
             | (Self::MayNotRead(service), Self::MayRead(known)) => service == known,
             (Self::NamespaceGoes(place), Self::NamespaceComes(known)) => place == known,
             (Self::NoCalls, Self::Calls(_))

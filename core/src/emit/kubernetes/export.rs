@@ -17,7 +17,7 @@ pub fn export_objects(export: &Outgoing, settings: &Settings) -> Vec<Object> {
         return Vec::new();
     }
     let mut objects = routes(export);
-    objects.extend(settings.cluster.as_ref().map(|cluster| published(export, cluster, settings)));
+    objects.extend(published_object(export, settings));
     objects
 }
 
@@ -66,7 +66,9 @@ fn rule(name: &str, namespace: &str, host: &str, port: &ExportedPort) -> Value {
     })
 }
 
-fn published(export: &Outgoing, cluster: &str, settings: &Settings) -> Object {
+/// What the registry is told of an export; none where other clusters cannot have it, or it is not said which cluster this is.
+pub fn published_object(export: &Outgoing, settings: &Settings) -> Option<Object> {
+    let cluster = settings.cluster.as_deref().filter(|_| export.is_exported())?;
     let (namespace, name) = (&*export.key.namespace, &*export.key.name);
     let spec = ExportedServiceSpec {
         cluster: cluster.to_owned(),
@@ -84,5 +86,5 @@ fn published(export: &Outgoing, cluster: &str, settings: &Settings) -> Object {
             .of_cluster(cluster)
             .of_export(namespace, name)
             .owned_by(settings.wan_cluster.as_ref());
-    draft.with_spec(json!(spec))
+    Some(draft.with_spec(json!(spec)))
 }

@@ -71,7 +71,7 @@ fn who_takes_over_knows_the_rule_of_a_tier_that_only_this_cluster_is_left_of() {
     let wish = ExportWish { ports: vec![8080], pods: 3, default_tier: None, is_headless: false };
     let steps = [
         (SOON, Step::Export(1, 0, wish)),
-        (SOON, Step::OwnExport(0)),
+        (SOON, Step::OwnExport(0, 1)),
         (Duration::from_millis(7_368), Step::NoExport(1, 0)),
         (Duration::from_millis(720), Step::Die),
     ];

@@ -37,7 +37,7 @@ impl Script {
             }
         }
         if rng.u8(..6) == 0 {
-            steps.push((gap(&mut rng, true), Step::OwnExport(rng.usize(..OWN.len()))));
+            steps.push((gap(&mut rng, true), Step::OwnExport(rng.usize(..OWN.len()), 1)));
         }
         let has_hosts = rng.u8(..6) == 0;
         for _ in 0..rng.usize(2..9) {
@@ -77,7 +77,7 @@ fn step(rng: &mut Rng, services: usize, natives: u8) -> Step {
         37 => Step::NoTier(rng.usize(..2)),
         38 => Step::NoLocal,
         39 => Step::Local,
-        40..42 => Step::OwnExport(cluster),
+        place @ 40..42 => Step::OwnExport(cluster, usize::from(place - 39)),
         42 => Step::NoOwnExport(cluster),
         43..45 => Step::Key(rng.u8(..2)),
         45 => Step::Namespace(namespace),

@@ -1,11 +1,12 @@
 //! The replicas of the controller, and what becomes of what they ask for.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use mcwan_core::api::DataPlane;
 use mcwan_core::emit::kubernetes::NO_ADDRESS;
-use mcwan_core::emit::object::{Kind, ObjectId};
+use mcwan_core::emit::object::{Kind, Object, ObjectId};
 use mcwan_core::liveness::Liveness;
 use mcwan_core::outcome::WriteError;
 use mcwan_core::problem::Reason;
@@ -148,8 +149,8 @@ impl World {
                         self.check.wrongs.push(format!("unsound: a filter is sent while the module is {module:?}"));
                     }
                     self.shows_no_secret(&object);
-                    if object.id.kind == Kind::ExportedService && uid.is_none() {
-                        self.is_routed(&object.id);
+                    if object.id.kind == Kind::ExportedService {
+                        self.is_routed(&object);
                     }
                     Request::Apply { object, desired, uid }
                 }
@@ -317,18 +318,24 @@ impl World {
         }
     }
 
-    /// Other clusters are to hear of an export: the gateways must know its routes. They may have forgotten them once that is
+    /// Other clusters are to hear of ports of an export: the gateways must know their routes. They may have forgotten them once that is
     /// carried out, as it was withdrawn, and who sends it during an outage has not heard of that, and is not heard.
-    fn is_routed(&mut self, id: &ObjectId) {
+    fn is_routed(&mut self, object: &Object) {
         if self.outage > self.now {
             return;
         }
-        let host = mcwan_policy::canonical_host("a", id.key.name.rsplit('.').next().unwrap_or_default());
+        let ports = |object: &Value| {
+            let ports = object.pointer("/spec/ports").and_then(Value::as_array).into_iter().flatten();
+            ports.map(|port| port["port"].to_string()).collect::<BTreeSet<_>>()
+        };
+        let known = self.api.emitted(&object.id).map(|stored| ports(&stored.body)).unwrap_or_default();
+        let host = mcwan_policy::canonical_host("a", object.id.key.name.rsplit('.').next().unwrap_or_default());
         let ready = self.pods.values().filter(|pod| pod.gateway == INGRESS && pod.stage == Stage::Ready);
         for pod in ready.filter(|_| self.script.pace == Pace::Kept) {
-            let knows = pod.routes.known.as_ref().is_some_and(|routes| routes.rules.keys().any(|at| at.host == host));
-            if !knows {
-                self.check.wrongs.push(format!("announced too soon: {} has no route for it", pod.name));
+            let rules = pod.routes.known.iter().flat_map(|routes| routes.rules.keys());
+            let routed: BTreeSet<_> = rules.filter(|at| at.host == host).map(|at| at.value.clone()).collect();
+            if let Some(port) = ports(&object.body).difference(&known).find(|port| !routed.contains(*port)) {
+                self.check.wrongs.push(format!("announced too soon: {} has no route for port {port}", pod.name));
             }
         }
     }

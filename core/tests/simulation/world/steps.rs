@@ -13,7 +13,7 @@ use super::{ADMISSION, Happening, LONG, World};
 use crate::api_server::Refusal;
 use crate::inputs;
 use crate::replica;
-use crate::script::{CLUSTERS, ExportWish, ImportWish, Module, NAMESPACES, OWN, SERVICES, Step};
+use crate::script::{CLUSTERS, ExportWish, ImportWish, Module, NAMESPACES, OWN, PORTS, SERVICES, Step};
 
 /// Until who leads has heard of what was written, and has done what follows from it.
 const HEARD: Duration = Duration::from_secs(2);
@@ -104,8 +104,14 @@ impl World {
             Step::Grant | Step::NoGrant | Step::Consumer(_) | Step::NoConsumer | Step::Admit | Step::NoAdmit => {
                 self.between_namespaces(&step);
             }
-            Step::OwnExport(service) => {
-                self.put(inputs::service("a", OWN[service], &[8080]));
+            Step::OwnExport(service, ports) => {
+                let known = Key::new("a", OWN[service]);
+                let known = self.api.get(Watched::Emitted(Kind::Service), &known).map(|known| known.read());
+                if known.is_some_and(|known| known["spec"]["ports"].as_array().is_some_and(|had| had.len() > ports)) {
+                    // A port that is withdrawn is an export that is.
+                    self.excuse(Some(service));
+                }
+                self.put(inputs::service("a", OWN[service], &PORTS[..ports]));
                 self.put(inputs::slice("a", OWN[service]));
                 self.put(inputs::own_export("a", OWN[service]));
             }
