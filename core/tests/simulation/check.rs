@@ -119,17 +119,6 @@ impl Check {
         }
     }
 
-    /// An import has another data plane, which is a break.
-    fn turn(&mut self, import: &Key, told: &Told) {
-        self.excuse_one(import, told);
-        self.turned.insert(import.clone(), told.steered.versions[import].len() - 1);
-    }
-
-    /// Whether an import has turned, and not everybody knows.
-    fn is_turning(&self, import: &Key) -> bool {
-        self.turned.get(import).is_some_and(|version| self.steered.held(import) < *version)
-    }
-
     /// An import may be lost until its newest version holds.
     fn excuse_one(&mut self, import: &Key, told: &Told) {
         self.steered.excuse(import, &told.steered);

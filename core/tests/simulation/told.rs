@@ -66,6 +66,14 @@ pub(crate) struct Namespace {
     pub(crate) states: Vec<State>,
 }
 
+impl Namespace {
+    /// The states that may hold where these versions have held everywhere.
+    pub(crate) fn states_since(&self, held: impl Fn(&Key) -> usize) -> &[State] {
+        let is_past = |state: &State| state.versions.iter().all(|(key, version)| *version <= held(key));
+        &self.states[self.states.iter().rposition(is_past).unwrap_or_default()..]
+    }
+}
+
 /// A state of a namespace.
 pub(crate) struct State {
     /// The version of each import.

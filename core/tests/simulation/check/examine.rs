@@ -8,7 +8,7 @@ use mcwan_policy::wire::{self, Action, Target};
 use crate::gateway::{Pod, Stage};
 use crate::istiod::{Address, all_addresses};
 use crate::script::NAMESPACES;
-use crate::told::{State, host_of, is_served};
+use crate::told::{host_of, is_served};
 use crate::world::{EGRESS, World};
 
 impl World {
@@ -50,10 +50,7 @@ impl World {
         let connected: Vec<&Pod> = self.pods.values().filter(is_told).collect();
         self.check.hold(namespace, &connected, &self.told, self.now);
         let known = &self.told.namespaces[namespace];
-        let is_past =
-            |state: &State| state.versions.iter().all(|(key, version)| *version <= self.check.steered.held(key));
-        let since = known.states.iter().rposition(is_past).unwrap_or_default();
-        let states = &known.states[since..];
+        let states = known.states_since(|key| self.check.steered.held(key));
         for pod in &pods {
             for (place, request) in known.requests.iter().enumerate() {
                 let outcome = &pod.outcomes[place];

@@ -1,6 +1,7 @@
 //! What must hold at gateways whose routes are the rules: no filter tells which version of an import a pod has, so what it
 //! does tells.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mcwan_core::moment::Moment;
@@ -61,6 +62,23 @@ impl World {
 }
 
 impl Check {
+    /// An import has another data plane, which is a break; also for requests to hosts that it gives up with that, until who
+    /// gains them has them.
+    pub(super) fn turn(&mut self, import: &Key, told: &Told) {
+        let states = told.namespaces[&*import.namespace].states_since(|key| self.steered.held(key));
+        let was_its = |place: &usize| states.iter().any(|state| state.outcomes[*place].import() == Some(import));
+        let outcomes = states.last().map_or(&[][..], |last| &last.outcomes);
+        let its = (0..outcomes.len()).filter(was_its);
+        let heirs: BTreeSet<Key> = its.filter_map(|place| outcomes[place].import().cloned()).collect();
+        heirs.iter().chain([import]).for_each(|import| self.excuse_one(import, told));
+        self.turned.insert(import.clone(), told.steered.versions[import].len() - 1);
+    }
+
+    /// Whether an import has turned, and not everybody knows.
+    pub(super) fn is_turning(&self, import: &Key) -> bool {
+        self.turned.get(import).is_some_and(|version| self.steered.held(import) < *version)
+    }
+
     /// Takes note of what holds everywhere by now. A pod may have any version that does what it does: the first counts, so
     /// that none is taken for gone that may still come, and with it those after it that do the same.
     fn hold_natively(&mut self, namespace: &str, pods: &[&Pod], told: &Told) {

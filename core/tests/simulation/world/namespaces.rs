@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use mcwan_core::api::REGISTRY_NAMESPACE;
 use mcwan_core::emit::object::Kind;
 use mcwan_core::snapshot::Key;
 use mcwan_core::watched::Watched;
 
 use super::{EGRESS, Happening, INGRESS, NATIVE, World};
 use crate::inputs;
-use crate::script::{NAMESPACES, Step};
+use crate::script::{NAMESPACES, OWN, Step};
 
 /// How long who was refused for want of a namespace waits before he tries again.
 const RETRY: Duration = Duration::from_millis(700);
@@ -83,9 +84,16 @@ impl World {
         }
     }
 
-    /// What happens in a namespace that has come again counts, once who leads may know that it went.
+    /// What happens in a namespace that has come again counts, once who leads may know that it went, and has told that its
+    /// exports did: a write without an answer comes first.
     pub(super) fn trust(&mut self, namespace: &'static str) {
-        if self.outage + Duration::from_secs(15) <= self.now && self.replicas.iter().any(|replica| replica.leads) {
+        let has_led = self.outage + Duration::from_secs(15) <= self.now && self.replicas.iter().any(|known| known.leads);
+        let is_withdrawn = |name| {
+            let export = Key::new(REGISTRY_NAMESPACE, format!("own.{namespace}.{name}"));
+            self.api.get(Watched::ServiceExport, &Key::new(namespace, name)).is_some()
+                || self.api.get(Watched::Emitted(Kind::ExportedService), &export).is_none()
+        };
+        if has_led && OWN.into_iter().all(is_withdrawn) {
             self.check.begin_anew(namespace, self.now);
         } else {
             self.at(Duration::from_secs(3), Happening::Trust(namespace));
