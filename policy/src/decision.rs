@@ -1,6 +1,6 @@
 //! What is done with one request.
 
-use crate::{HeaderLine, Import, Reason, Target};
+use crate::{CompiledTarget, HeaderLine, Import, Reason};
 
 /// The request header that names the target to the route behind the filter. The only one that mcwan
 /// trusts, and only because the filter sets or removes it on every request.
@@ -43,7 +43,7 @@ pub struct Route<'t> {
     /// What matched.
     pub matched: RuleMatch,
     /// Where the request goes; its steering value is the new steering header.
-    pub target: Target<'t>,
+    pub target: CompiledTarget<'t>,
     /// The new `:path`; none: it stays.
     pub path: Option<Vec<u8>>,
 }

@@ -26,7 +26,7 @@ pub(crate) struct Compiled {
     pub(crate) no_match: wire::NoMatch,
     /// A part of it cannot be read, and without that part others would match more: it answers 500.
     pub(crate) broken: Option<Reason>,
-    pub(crate) targets: Vec<wire::Target>,
+    pub(crate) targets: Vec<wire::TargetConfig>,
     /// By the index of the rule.
     pub(crate) actions: Vec<Vec<Action>>,
     /// By the hosts that share rules: last those that are no rule's.
@@ -121,7 +121,7 @@ impl wire::Match {
     }
 }
 
-fn check_targets(targets: &[wire::Target]) -> Result<(), Part> {
+fn check_targets(targets: &[wire::TargetConfig]) -> Result<(), Part> {
     targets
         .iter()
         .flat_map(|target| [&target.name, &target.digest])

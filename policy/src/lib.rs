@@ -73,5 +73,5 @@ pub use rewrite::RewriteError;
 pub use rule::Rank;
 pub use store::Import;
 pub use table::RouteTable;
-pub use target::Target;
+pub use target::CompiledTarget;
 pub use wan_path::{WanPath, WanPathError};

@@ -11,7 +11,7 @@ use crate::host::HostPattern;
 use crate::import::{Compiled, Scope};
 use crate::pattern::Pattern;
 use crate::rule::Alternative;
-use crate::target::Target;
+use crate::target::CompiledTarget;
 use crate::wire::{NoMatch, Serves};
 
 /// Everything of the imports of a table but what finds them.
@@ -208,9 +208,9 @@ impl<'t> Import<'t> {
         &self.record.hostnames
     }
 
-    pub(crate) fn target(self, place: u32) -> Option<Target<'t>> {
+    pub(crate) fn target(self, place: u32) -> Option<CompiledTarget<'t>> {
         let TargetRecord { steering_value, name_bytes } = self.store.targets.get(self.record.targets.at(place)?)?;
-        Some(Target { steering_value: self.store.texts.get(*steering_value), name_bytes: *name_bytes })
+        Some(CompiledTarget { steering_value: self.store.texts.get(*steering_value), name_bytes: *name_bytes })
     }
 
     /// The actions of a rule.

@@ -4,12 +4,12 @@ use crate::wire;
 
 /// One route behind the filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Target<'t> {
+pub struct CompiledTarget<'t> {
     pub(crate) steering_value: &'t str,
     pub(crate) name_bytes: u16,
 }
 
-impl<'t> Target<'t> {
+impl<'t> CompiledTarget<'t> {
     /// Legible in access logs and metrics.
     pub fn name(self) -> &'t str {
         self.steering_value.get(..self.name_bytes.into()).unwrap_or_default()
@@ -21,8 +21,8 @@ impl<'t> Target<'t> {
     }
 }
 
-impl wire::Target {
-    /// See [`Target::steering_value`].
+impl wire::TargetConfig {
+    /// See [`CompiledTarget::steering_value`].
     pub fn steering_value(&self) -> String {
         format!("{}.{}", self.name, self.digest)
     }

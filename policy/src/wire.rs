@@ -82,7 +82,7 @@ pub struct Import {
     pub no_match: NoMatch,
     /// The routes behind the filter that this import's actions name by index.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub targets: Vec<Target>,
+    pub targets: Vec<TargetConfig>,
     /// The rules in the order of their sources. None: everything is refused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
@@ -119,7 +119,7 @@ pub enum NoMatch {
 /// One route behind the filter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Target {
+pub struct TargetConfig {
     /// Legible in access logs and metrics, unique in its import.
     pub name: String,
     /// Keyed digest over import and target; the steering header carries `NAME.DIGEST`.

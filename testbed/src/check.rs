@@ -6,15 +6,15 @@ use std::num::NonZeroU32;
 use mcwan_policy::REASON_HEADER;
 
 use crate::describe;
-use crate::example::{Answer, Destination, End, Expected, Header, Upstream};
+use crate::example::{Destination, End, Expected, ExpectedAnswer, Header, Upstream};
 use crate::latin1;
-use crate::outcome::Outcome;
+use crate::outcome::RequestOutcome;
 
 /// How many standard deviations a share may be off: five are exceeded once in 1.7 million runs.
 const SIGMAS: f64 = 5.0;
 
 /// What is not as expected, in words; each difference once. None: all is well.
-pub fn faults(expected: &Expected, outcomes: &[Outcome]) -> Vec<String> {
+pub fn faults(expected: &Expected, outcomes: &[RequestOutcome]) -> Vec<String> {
     let Expected { rule: _, response_headers, end } = expected;
     let mut faults = Vec::new();
     for outcome in outcomes {
@@ -36,7 +36,7 @@ pub fn faults(expected: &Expected, outcomes: &[Outcome]) -> Vec<String> {
     faults
 }
 
-fn at_upstream(expected: &Upstream, outcome: &Outcome, faults: &mut Vec<String>) {
+fn at_upstream(expected: &Upstream, outcome: &RequestOutcome, faults: &mut Vec<String>) {
     let Some((destination, seen)) = &outcome.arrival else {
         faults.push(format!("it did not arrive: {}", describe::answer(&outcome.response)));
         return;
@@ -62,8 +62,8 @@ fn at_upstream(expected: &Upstream, outcome: &Outcome, faults: &mut Vec<String>)
     }
 }
 
-fn on_the_way(expected: &Answer, outcome: &Outcome, faults: &mut Vec<String>) {
-    let Answer { status, reason, location } = expected;
+fn on_the_way(expected: &ExpectedAnswer, outcome: &RequestOutcome, faults: &mut Vec<String>) {
+    let ExpectedAnswer { status, reason, location } = expected;
     if let Some((destination, _)) = &outcome.arrival {
         faults.push(format!("it arrived at {destination}"));
     }
@@ -93,7 +93,7 @@ fn compare_lines(who: &str, expected: &[Header], seen: &[(&str, String)], faults
     }
 }
 
-fn shares(shares: &BTreeMap<Destination, NonZeroU32>, outcomes: &[Outcome], faults: &mut Vec<String>) {
+fn shares(shares: &BTreeMap<Destination, NonZeroU32>, outcomes: &[RequestOutcome], faults: &mut Vec<String>) {
     let all: u32 = shares.values().map(|share| share.get()).sum();
     for (destination, share) in shares {
         let arrived = count(outcomes, destination);
@@ -111,7 +111,7 @@ fn is_plausible(arrived: usize, all: usize, probability: f64) -> bool {
     (arrived - all * probability).abs() <= SIGMAS * deviation
 }
 
-fn count(outcomes: &[Outcome], destination: &Destination) -> usize {
+fn count(outcomes: &[RequestOutcome], destination: &Destination) -> usize {
     outcomes.iter().filter(|outcome| outcome.arrival.as_ref().is_some_and(|arrival| arrival.0 == *destination)).count()
 }
 
@@ -145,7 +145,7 @@ mod tests {
     }
 
     fn mk_answer(status: u16, reason: Option<&str>) -> Expected {
-        let end = End::Answer(Answer { status, reason: reason.map(str::to_owned), location: None });
+        let end = End::Answer(ExpectedAnswer { status, reason: reason.map(str::to_owned), location: None });
         Expected { rule: None, response_headers: Vec::new(), end }
     }
 
@@ -154,7 +154,7 @@ mod tests {
         Response { status, headers, body: Vec::new() }
     }
 
-    fn mk_arrival(at: &str, authority: &str, path: &str, headers: &[(&str, &str)]) -> Outcome {
+    fn mk_arrival(at: &str, authority: &str, path: &str, headers: &[(&str, &str)]) -> RequestOutcome {
         let seen = Seen {
             port: 1,
             authority: authority.to_owned(),
@@ -162,11 +162,11 @@ mod tests {
             path: path.to_owned(),
             headers: headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
         };
-        Outcome { response: mk_response(200, &[("z", "1")]), arrival: Some((tier(at), seen)) }
+        RequestOutcome { response: mk_response(200, &[("z", "1")]), arrival: Some((tier(at), seen)) }
     }
 
-    fn mk_end(status: u16, headers: &[(&str, &str)]) -> Outcome {
-        Outcome { response: mk_response(status, headers), arrival: None }
+    fn mk_end(status: u16, headers: &[(&str, &str)]) -> RequestOutcome {
+        RequestOutcome { response: mk_response(status, headers), arrival: None }
     }
 
     #[test]

@@ -6,9 +6,9 @@ use std::num::NonZeroU32;
 use mcwan_policy::REASON_HEADER;
 
 use crate::client::Response;
-use crate::example::{Answer, Destination, End, Expected, Upstream};
+use crate::example::{Destination, End, Expected, ExpectedAnswer, Upstream};
 use crate::latin1;
-use crate::outcome::Outcome;
+use crate::outcome::RequestOutcome;
 
 /// What is expected.
 pub fn expected(expected: &Expected) -> String {
@@ -22,12 +22,14 @@ pub fn expected(expected: &Expected) -> String {
             });
             join(ends)
         }
-        End::Answer(Answer { status, reason, location }) => words(*status, reason.as_deref(), location.as_deref()),
+        End::Answer(ExpectedAnswer { status, reason, location }) => {
+            words(*status, reason.as_deref(), location.as_deref())
+        }
     }
 }
 
 /// What happened, as far as the example asks for it.
-pub fn outcomes(expected: &Expected, outcomes: &[Outcome]) -> String {
+pub fn outcomes(expected: &Expected, outcomes: &[RequestOutcome]) -> String {
     let asked = |ask: fn(&Upstream) -> bool| matches!(&expected.end, End::Upstream(upstream) if ask(upstream));
     let [path, authority] = [asked(|upstream| upstream.path.is_some()), asked(|upstream| upstream.authority.is_some())];
     let mut counts = BTreeMap::new();

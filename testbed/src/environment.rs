@@ -11,7 +11,7 @@ use crate::echo::Echo;
 use crate::envoy::Envoy;
 use crate::example::Destination;
 use crate::loopback::Loopback;
-use crate::outcome::Outcome;
+use crate::outcome::RequestOutcome;
 
 /// A running Envoy and its upstreams; they end when this is dropped.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl Environment {
     ///
     /// # Errors
     /// See [`client::send`].
-    pub async fn send(&self, port: u16, request: &Request) -> Result<Outcome> {
+    pub async fn send(&self, port: u16, request: &Request) -> Result<RequestOutcome> {
         let response = client::send((self.address(), port).into(), request).await?;
         let arrival = match response.seen() {
             Some(seen) => {
@@ -68,6 +68,6 @@ impl Environment {
             }
             None => None,
         };
-        Ok(Outcome { response, arrival })
+        Ok(RequestOutcome { response, arrival })
     }
 }

@@ -55,7 +55,7 @@ pub enum End {
     /// At an upstream.
     Upstream(Upstream),
     /// On the way.
-    Answer(Answer),
+    Answer(ExpectedAnswer),
 }
 
 /// A request that must arrive.
@@ -75,7 +75,7 @@ pub struct Upstream {
 
 /// A request that must be answered on the way.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct ExpectedAnswer {
     /// The status.
     pub status: u16,
     /// The value of `x-mcwan-reason`; none: there must be no such header.

@@ -9,7 +9,7 @@ use crate::describe;
 use crate::echo::Seen;
 use crate::example::Destination;
 use crate::latin1;
-use crate::outcome::Outcome;
+use crate::outcome::RequestOutcome;
 
 /// How many draws are tried for a choice by weight.
 const DRAWS: u64 = 256;
@@ -55,13 +55,13 @@ impl Forecast {
     }
 
     /// How what happened differs from everything that may, in words; none where it does not.
-    pub fn fault(&self, outcome: &Outcome) -> Option<String> {
+    pub fn fault(&self, outcome: &RequestOutcome) -> Option<String> {
         let faults: Option<Vec<_>> = self.possible.iter().map(|possible| difference(possible, outcome)).collect();
         faults.map(|faults| format!("explain differs: {}", faults.join(", or ")))
     }
 }
 
-fn difference(explained: &explain::Outcome, outcome: &Outcome) -> Option<String> {
+fn difference(explained: &explain::Outcome, outcome: &RequestOutcome) -> Option<String> {
     match (explained.kind, &outcome.arrival) {
         (OutcomeKind::Route, Some((destination, seen))) => arrival_difference(explained, destination, seen),
         (OutcomeKind::Route, None) if is_late(explained, outcome) => None,
@@ -78,7 +78,7 @@ fn difference(explained: &explain::Outcome, outcome: &Outcome) -> Option<String>
 }
 
 /// Whether a request took longer than its target's route allows.
-fn is_late(explained: &explain::Outcome, outcome: &Outcome) -> bool {
+fn is_late(explained: &explain::Outcome, outcome: &RequestOutcome) -> bool {
     let timeouts = explained.forwarding.as_ref().and_then(|forwarding| forwarding.timeouts);
     timeouts.is_some() && outcome.response.status == 504
 }
@@ -108,7 +108,7 @@ fn arrival_difference(explained: &explain::Outcome, destination: &Destination, s
     })
 }
 
-fn reply_difference(explained: &explain::Outcome, outcome: &Outcome) -> Option<String> {
+fn reply_difference(explained: &explain::Outcome, outcome: &RequestOutcome) -> Option<String> {
     let explain::Reply { status, headers, .. } = explained.reply.as_ref()?;
     if outcome.response.status != *status {
         return Some(format!("the status is {status}"));

@@ -35,7 +35,7 @@ use tokio::time::sleep;
 use crate::cluster::TestCluster;
 use crate::namespace::Entrance;
 use crate::network::Hosts;
-use container::Kind;
+use container::ContainerKind;
 pub(crate) use node::NAME as NODE;
 use node::Node;
 use order::Order;
@@ -150,7 +150,7 @@ fn follow(node: &Arc<Node>, register: &Register, lives: &mut JoinSet<()>, pod: P
         }
         return;
     }
-    let Some(kind) = Kind::of(&pod) else { return };
+    let Some(kind) = ContainerKind::of(&pod) else { return };
     if deletion {
         lives.spawn(life::remove(Arc::clone(node), pod));
         return;

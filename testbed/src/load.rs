@@ -41,7 +41,7 @@ pub struct Plan {
 
 /// What became of a request.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct LoadAnswer {
     /// Which of the plan's requests.
     pub request: usize,
     /// Where it was sent.
@@ -63,9 +63,9 @@ pub struct Load {
 }
 
 /// What has been answered so far.
-type Answers = Arc<Mutex<Vec<Answer>>>;
+type Answers = Arc<Mutex<Vec<LoadAnswer>>>;
 
-impl Answer {
+impl LoadAnswer {
     /// The status, or 0 where there was no answer.
     pub fn status(&self) -> u16 {
         self.outcome.as_ref().map_or(0, |response| response.status)
@@ -98,7 +98,7 @@ impl Load {
     }
 
     /// What has become of requests, but for those that were over first, in the order in which they were over.
-    pub fn answers_after(&self, first: usize) -> Vec<Answer> {
+    pub fn answers_after(&self, first: usize) -> Vec<LoadAnswer> {
         lock(&self.answers).get(first..).unwrap_or_default().to_vec()
     }
 
@@ -106,7 +106,7 @@ impl Load {
     ///
     /// # Errors
     /// The namespace is gone.
-    pub async fn stop(self) -> Result<Vec<Answer>> {
+    pub async fn stop(self) -> Result<Vec<LoadAnswer>> {
         let Self { answers, stop, stopped } = self;
         // It may have ended by itself; then there is nobody to tell.
         let _ = stop.send(());
@@ -117,7 +117,7 @@ impl Load {
 }
 
 /// How many answers there are of each status; 0 stands for none.
-pub fn statuses(answers: &[Answer]) -> BTreeMap<u16, usize> {
+pub fn statuses(answers: &[LoadAnswer]) -> BTreeMap<u16, usize> {
     let mut statuses = BTreeMap::new();
     for answer in answers {
         *statuses.entry(answer.status()).or_default() += 1;
@@ -166,7 +166,7 @@ async fn work(
             Ok(outcome) => outcome.map_err(|error| format!("{error:#}")),
             Err(_) => Err(format!("no answer within {DEADLINE:?}")),
         };
-        lock(&answers).push(Answer { request: index, to, sent, done: Instant::now(), outcome });
+        lock(&answers).push(LoadAnswer { request: index, to, sent, done: Instant::now(), outcome });
     }
 }
 
@@ -204,7 +204,7 @@ async fn connect(to: SocketAddr) -> Result<Connection> {
     Ok(sender)
 }
 
-fn lock(answers: &Answers) -> MutexGuard<'_, Vec<Answer>> {
+fn lock(answers: &Answers) -> MutexGuard<'_, Vec<LoadAnswer>> {
     answers.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

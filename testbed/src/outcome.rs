@@ -6,7 +6,7 @@ use crate::example::Destination;
 
 /// What became of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct RequestOutcome {
     /// The answer that the client got.
     pub response: Response,
     /// Where the answer came from, and what the request looked like there; none where it was

@@ -13,7 +13,7 @@ use crate::environment::Environment;
 use crate::envoy::Envoy;
 use crate::example::Case;
 use crate::forecast::Forecast;
-use crate::outcome::Outcome;
+use crate::outcome::RequestOutcome;
 
 /// A running Envoy with its upstreams, and what the resources that it was configured from mean.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub struct Performance<'c> {
     /// The case.
     pub case: &'c Case,
     /// What happened, each time.
-    pub outcomes: Vec<Outcome>,
+    pub outcomes: Vec<RequestOutcome>,
     /// The rule that decided, for people.
     pub decided_by: String,
     /// What is not as expected; none: all is well.
@@ -40,7 +40,7 @@ pub struct Performance<'c> {
 
 impl<'c> Performance<'c> {
     /// Compares what happened with what the example expects and with what `mcwan explain` says.
-    pub(crate) fn judge(case: &'c Case, outcomes: Vec<Outcome>, forecast: Forecast) -> Self {
+    pub(crate) fn judge(case: &'c Case, outcomes: Vec<RequestOutcome>, forecast: Forecast) -> Self {
         let mut faults = check::faults(&case.expected, &outcomes);
         faults.extend(outcomes.iter().find_map(|outcome| forecast.fault(outcome)));
         if case.expected.rule.is_some_and(|rule| forecast.rule != Some(rule)) {
@@ -75,7 +75,7 @@ impl Testbed {
     ///
     /// # Errors
     /// It has no answer.
-    pub async fn send(&self, request: &Request) -> Result<Outcome> {
+    pub async fn send(&self, request: &Request) -> Result<RequestOutcome> {
         self.environment.send(self.port, request).await
     }
 

@@ -16,7 +16,7 @@ use crate::spelling;
 
 /// What there is an image of.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Kind {
+pub(crate) enum ImageKind {
     /// The filter module, in the form that istio-agent takes.
     Module,
     /// The controller, a static binary and nothing else.
@@ -24,12 +24,12 @@ pub(crate) enum Kind {
 }
 
 /// Builds what is asked for and writes each image to `images/KIND` in `tools`. Prints how to push it.
-pub(crate) fn run(tools: &Path, kinds: &[Kind]) -> Result<()> {
-    let kinds = if kinds.is_empty() { Kind::value_variants() } else { kinds };
+pub(crate) fn run(tools: &Path, kinds: &[ImageKind]) -> Result<()> {
+    let kinds = if kinds.is_empty() { ImageKind::value_variants() } else { kinds };
     for kind in kinds {
         let image = match kind {
-            Kind::Module => module::image(tools),
-            Kind::Controller => controller::image(tools),
+            ImageKind::Module => module::image(tools),
+            ImageKind::Controller => controller::image(tools),
         }?;
         let folder = tools.join("images").join(spelling(kind));
         let digest = image.write(&folder)?;

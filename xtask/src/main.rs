@@ -47,7 +47,7 @@ enum Command {
     Image {
         /// What to write an image of; none: everything.
         #[arg(value_name = "KIND")]
-        kinds: Vec<image::Kind>,
+        kinds: Vec<image::ImageKind>,
     },
     /// Write anew the committed files that are made from others: the definitions in manifests/crds from the types,
     /// controller/tests/golden from the examples, and manifests/mcwan.yaml from the Helm chart, for which `cargo xtask

@@ -284,7 +284,7 @@ impl Controller {
     }
 }
 
-/// The addresses of an API server; none where its name leads nowhere, as then we do not reach it either.
+/// The addresses of an API server as its name leads there by now; none where it leads nowhere.
 async fn addresses_of(server: &Uri) -> Vec<IpAddr> {
     let host = server.host().unwrap_or_default().trim_matches(['[', ']']);
     match lookup_host((host, 0)).await {

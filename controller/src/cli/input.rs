@@ -10,6 +10,7 @@ use mcwan_core::problem::{Problem, Reason, Severity};
 use mcwan_core::snapshot::Gathered;
 use mcwan_core::snapshot::finding::Finding;
 use mcwan_core::translate::{self, Import, Options, Translation};
+use mcwan_policy::limits;
 use mcwan_policy::wire::UnknownHosts;
 
 use super::report;
@@ -39,6 +40,28 @@ pub(super) struct Input {
 #[derive(Debug)]
 pub(super) struct Findings(pub(super) Vec<Finding>);
 
+/// What brings a gateway its config, which has to have room for it.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Carrier {
+    /// A file that Envoy reads.
+    File,
+    /// An object of the API server.
+    WasmPlugin,
+}
+
+impl Carrier {
+    /// How many bytes the config of these imports may have. Those of several namespaces have a gateway each, and are explained
+    /// as if they shared one: then nothing is too large for it that would fit its own.
+    fn most_bytes(self, imports: &[Import]) -> usize {
+        let is_of_one =
+            imports.windows(2).all(|two| matches!(two, [one, other] if one.key.namespace == other.key.namespace));
+        match self {
+            Self::WasmPlugin if is_of_one => limits::WASM_PLUGIN_CONFIG_BYTES,
+            Self::WasmPlugin | Self::File => limits::CONFIG_BYTES,
+        }
+    }
+}
+
 impl Files {
     /// Reads the files.
     pub(super) fn gather(&self) -> Gathered {
@@ -56,7 +79,7 @@ impl Files {
         serves: impl Fn(&Import) -> bool,
         unknown_hosts: UnknownHosts,
     ) -> anyhow::Result<Input> {
-        Input::new(self.gather(), options, serves, unknown_hosts)
+        Input::new(self.gather(), options, serves, unknown_hosts, Carrier::WasmPlugin)
     }
 }
 
@@ -67,10 +90,13 @@ impl Input {
         options: &Options,
         serves: impl Fn(&Import) -> bool,
         unknown_hosts: UnknownHosts,
+        carrier: Carrier,
     ) -> anyhow::Result<Self> {
         let mut translation = translate::translate(&gathered.snapshot, options);
         translation.imports.retain(serves);
-        let plugin = Plugin::new(&translation.imports, unknown_hosts).context("there is no config for the filter")?;
+        let bytes = carrier.most_bytes(&translation.imports);
+        let plugin = Plugin::for_module(&translation.imports, unknown_hosts, "", bytes, None)
+            .context("there is no config for the filter")?;
         Ok(Self { gathered, translation, plugin })
     }
 

@@ -14,6 +14,7 @@ use clap::{Args, ValueEnum};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use kube::Client;
+use mcwan_core::api::ExportedService;
 use serde::Serialize;
 
 use super::cluster::{Cluster, World};
@@ -139,11 +140,17 @@ impl Status {
                 [] => "nothing is imported there".to_owned(),
                 others => format!("there are {}", others.join(", ")),
             };
-            if world.live.snapshot.service_exports.get(namespace, name).is_some() {
-                bail!(
-                    "this cluster exports {name} of namespace {namespace} and does not import it, as its ServiceExport is \
-                     not in the registry: see `kubectl describe serviceexport {name} -n {namespace}`"
-                );
+            let snapshot = &world.live.snapshot;
+            if snapshot.service_exports.get(namespace, name).is_some() {
+                let is_it = |export: &&ExportedService| export.spec.namespace == namespace && export.spec.name == name;
+                let why = if snapshot.exported_services.iter().any(|export| is_it(&export)) {
+                    "the controller takes nothing of that namespace: see its --import-namespaces".to_owned()
+                } else {
+                    format!(
+                        "its ServiceExport is not in the registry: see `kubectl describe serviceexport {name} -n {namespace}`"
+                    )
+                };
+                bail!("this cluster exports {name} of namespace {namespace} and does not import it, as {why}");
             }
             bail!(
                 "there is no import {name} in namespace {namespace}, as no cluster exports such a service and \

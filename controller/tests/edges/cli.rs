@@ -300,6 +300,22 @@ fn an_import_over_a_bound_is_refused_alone() -> Result {
     Ok(())
 }
 
+/// A file has room for a config that an object of the API server has not.
+#[test]
+fn what_fits_no_object_of_the_api_server_is_refused_where_that_carries_it() -> Result {
+    let filler = "a".repeat(500);
+    let rule = |number| format!("    - matches: [{{path: {{value: /{number}-{filler}}}}}]\n      {TO_HIGH}\n");
+    let manifests = mk_manifests(&(0..2_200).map(rule).collect::<String>());
+    let path = format!("/7-{filler}");
+    let explained = mcwan(&["explain", "-", "--host", "payment.secure", "--path", &path], &manifests)?;
+    assert!(explained.out.contains("x-mcwan-reason: TooLarge"), "{} {}", explained.out, explained.log);
+    let ran = mcwan(&["validate", "-"], &manifests)?;
+    assert!(ran.status == Some(1) && ran.out.contains("(TooLarge)"), "{} {}", ran.out, ran.log);
+    let ran = mcwan(&["render", "-", "--to", "envoy"], &manifests)?;
+    assert!(ran.status == Some(0) && ran.out.contains(&path), "{}", ran.log);
+    Ok(())
+}
+
 /// What clients of a namespace see of another one's import is their gateway's.
 #[test]
 fn a_gateway_answers_for_its_own_namespace() -> Result {

@@ -31,15 +31,18 @@ fn lists() -> Result<Vec<(&'static str, Vec<Value>)>> {
         |name: &str, spec: Value| json!({"metadata": {"name": name, "namespace": "mc-wan-registry"}, "spec": spec});
     let exported = json!({"cluster": "c1", "namespace": "secure", "name": "payment", "exportedAt": "2026-11-20T08:00:00Z",
         "ports": [{"port": 8080}], "gateways": ["10.20.0.7"], "readyPods": 1});
+    let of_system = json!({"cluster": "own", "namespace": "kube-system", "name": "dns", "exportedAt": "2026-11-20T08:00:00Z",
+        "ports": [{"port": 8080}]});
     let namespace = |name: &str| json!({"metadata": {"name": name}});
+    let named = |namespace: &str, name: &str| json!({"metadata": {"name": name, "namespace": namespace}});
     let route = |namespace| serde_saphyr::from_str::<Value>(&mk_route(namespace, &["/pay", "/stats"]));
     Ok(vec![
         ("namespaces", ["secure", "shop", "mc-wan"].map(namespace).into()),
         ("wanpolicies", vec![json!({"metadata": {"name": "high"}, "spec": {"port": 31111}})]),
         ("wanclusters", vec![ours("c1", json!({"tiers": [{"name": "high", "port": 31111}]}))]),
-        ("exportedservices", vec![ours("c1.secure.payment", exported)]),
+        ("exportedservices", vec![ours("c1.secure.payment", exported), ours("own.kube-system.dns", of_system)]),
         ("httproutes", vec![route("secure")?, route("shop")?]),
-        ("serviceexports", vec![json!({"metadata": {"name": "vault", "namespace": "secure"}})]),
+        ("serviceexports", vec![named("secure", "vault"), named("kube-system", "dns")]),
     ])
 }
 
@@ -89,12 +92,20 @@ async fn status_names_the_rules_and_the_routes_that_are_refused() -> Result {
 #[tokio::test(flavor = "multi_thread")]
 async fn status_says_that_what_is_exported_here_is_not_imported() -> Result {
     let (_folder, kubeconfig) = serve(lists()?).await?;
-    let ran = mcwan(&["status", "vault", "-n", "secure", "--kubeconfig", &kubeconfig], "")?;
-    assert_eq!(ran.status, Some(1));
-    let told = "this cluster exports vault of namespace secure and does not import it, as its ServiceExport is not in the registry: \
-                see `kubectl describe serviceexport vault -n secure`";
-    assert!(ran.log.contains(told), "{ran:?}");
-    assert!(!format!("{}{}", ran.out, ran.log).contains("broken"), "no broken steps: {ran:?}");
+    for (namespace, name, why) in [
+        (
+            "secure",
+            "vault",
+            "its ServiceExport is not in the registry: see `kubectl describe serviceexport vault -n secure`",
+        ),
+        ("kube-system", "dns", "the controller takes nothing of that namespace: see its --import-namespaces"),
+    ] {
+        let ran = mcwan(&["status", name, "-n", namespace, "--kubeconfig", &kubeconfig], "")?;
+        assert_eq!(ran.status, Some(1), "{name}: {ran:?}");
+        let told = format!("this cluster exports {name} of namespace {namespace} and does not import it, as {why}");
+        assert!(ran.log.contains(&told), "{name}: {ran:?}");
+        assert!(!format!("{}{}", ran.out, ran.log).contains("broken"), "no broken steps: {ran:?}");
+    }
     Ok(())
 }
 

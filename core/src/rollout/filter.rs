@@ -316,7 +316,11 @@ mod tests {
         filter.heard(&[mk_report(7)]);
         assert_eq!(confirmed(&filter, at(99)), 0, "it has an older one, however long ago the next was written");
         filter.heard(&[(mk_pod("a"), None)]);
-        assert_eq!(confirmed(&filter, at(99)), FOUND, "once it says nothing more, it has what it was sent the grace ago");
+        assert_eq!(
+            confirmed(&filter, at(99)),
+            FOUND,
+            "once it says nothing more, it has what it was sent the grace ago"
+        );
         filter.heard(&[mk_report(8)]);
         assert_eq!(confirmed(&filter, at(1)), FOUND, "it has the one found");
         let mut filter = Filter::new(1);

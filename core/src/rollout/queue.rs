@@ -8,18 +8,18 @@ use crate::moment::Moment;
 
 /// Whose work it is: of a namespace, or of the cluster.
 pub(super) trait OfNamespace {
-    /// The namespace; none: the cluster.
-    fn namespace(&self) -> Option<&Arc<str>>;
+    /// The namespace; empty: the cluster.
+    fn namespace(&self) -> Arc<str>;
 }
 
 /// Work that is done once, however often it is asked for. What is done may ask for more, also for itself.
 #[derive(Debug)]
 pub(super) struct WorkQueue<W> {
-    now: BTreeMap<Option<Arc<str>>, Turns<W>>,
+    now: BTreeMap<Arc<str>, Turns<W>>,
     later: BTreeMap<W, Moment>,
     by_time: BTreeSet<(Moment, W)>,
     /// Whose work was taken last: the others have a turn before it has one again, so that nobody holds up his neighbours.
-    last: Option<Option<Arc<str>>>,
+    last: Option<Arc<str>>,
 }
 
 /// What is due of a namespace.
@@ -75,7 +75,7 @@ impl<W: Clone + Ord + OfNamespace> WorkQueue<W> {
     }
 
     fn insert(&mut self, work: W) {
-        self.now.entry(work.namespace().cloned()).or_default().work.insert(work);
+        self.now.entry(work.namespace()).or_default().work.insert(work);
     }
 
     /// Adds work that is due then, if not before.
@@ -102,7 +102,7 @@ impl<W: Clone + Ord + OfNamespace> WorkQueue<W> {
             self.later.remove(&work);
             self.insert(work);
         }
-        let whose = following(self.last.as_ref(), |range| Some(self.now.range(range).next()?.0.clone()))?;
+        let whose = following(self.last.as_ref(), |range| Some(Arc::clone(self.now.range(range).next()?.0)))?;
         let turns = self.now.get_mut(&whose)?;
         let work = turns.take();
         if turns.work.is_empty() {
@@ -114,7 +114,7 @@ impl<W: Clone + Ord + OfNamespace> WorkQueue<W> {
 
     /// Whether work is due now.
     pub(super) fn is_due(&self, work: &W) -> bool {
-        self.now.get(&work.namespace().cloned()).is_some_and(|turns| turns.work.contains(work))
+        self.now.get(&work.namespace()).is_some_and(|turns| turns.work.contains(work))
     }
 
     /// When the next is due; the start of all time where one is due now.
@@ -135,21 +135,17 @@ mod tests {
 
     /// A piece of work of a namespace, of which there are more.
     #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-    struct Piece(Option<Arc<str>>, u32);
+    struct Piece(&'static str, u32);
 
     impl OfNamespace for Piece {
-        fn namespace(&self) -> Option<&Arc<str>> {
-            self.0.as_ref()
+        fn namespace(&self) -> Arc<str> {
+            self.0.into()
         }
-    }
-
-    fn of(namespace: &str, number: u32) -> Piece {
-        Piece(Some(namespace.into()), number)
     }
 
     #[test]
     fn work_is_done_once_and_at_the_earliest_time_that_was_asked_for() {
-        let (mut queue, work) = (WorkQueue::default(), of("a", 1));
+        let (mut queue, work) = (WorkQueue::default(), Piece("a", 1));
         queue.add_at(work.clone(), at(5));
         queue.add_at(work.clone(), at(3));
         queue.add_at(work.clone(), at(9));
@@ -167,13 +163,13 @@ mod tests {
     fn who_always_has_more_to_do_does_not_hold_up_the_others() {
         let mut queue = WorkQueue::default();
         for number in 1..=3 {
-            queue.add(of("a", number));
+            queue.add(Piece("a", number));
         }
         let mut taken = Vec::new();
         for _ in 0..6 {
             let work = queue.take(at(0)).unwrap();
             taken.push(work.1);
-            queue.add(of("a", 1));
+            queue.add(Piece("a", 1));
         }
         assert_eq!(taken, [1, 2, 3, 1, 1, 1]);
     }
@@ -182,13 +178,13 @@ mod tests {
     fn a_namespace_with_much_to_do_holds_up_no_other_one() {
         let mut queue = WorkQueue::default();
         for number in 1..=1_000 {
-            queue.add(of("a", number));
+            queue.add(Piece("a", number));
         }
-        queue.add(of("b", 1));
-        queue.add(of("b", 2));
-        queue.add(Piece(None, 1));
+        queue.add(Piece("b", 1));
+        queue.add(Piece("b", 2));
+        queue.add(Piece("", 1));
         let taken = [(); 7].map(|()| queue.take(at(0)).unwrap());
-        let (of_cluster, first) = (Piece(None, 1), of("a", 1));
-        assert_eq!(taken, [of_cluster, first, of("b", 1), of("a", 2), of("b", 2), of("a", 3), of("a", 4)]);
+        let expected = [("", 1), ("a", 1), ("b", 1), ("a", 2), ("b", 2), ("a", 3), ("a", 4)];
+        assert_eq!(taken, expected.map(|(namespace, number)| Piece(namespace, number)));
     }
 }

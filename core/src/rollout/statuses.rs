@@ -36,15 +36,15 @@ pub(super) enum StatusKey {
 }
 
 impl OfNamespace for StatusKey {
-    fn namespace(&self) -> Option<&Arc<str>> {
+    fn namespace(&self) -> Arc<str> {
         match self {
-            Self::Policy(_) | Self::Connection(_) => None,
+            Self::Policy(_) | Self::Connection(_) => Arc::default(),
             Self::Import(key)
             | Self::Clusterset(key)
             | Self::Export(key)
             | Self::OpenshiftRoute(key)
             | Self::Pod(key)
-            | Self::Route(RouteRef { key, .. }) => Some(&key.namespace),
+            | Self::Route(RouteRef { key, .. }) => Arc::clone(&key.namespace),
         }
     }
 }

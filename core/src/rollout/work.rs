@@ -34,12 +34,12 @@ pub(super) enum Work {
 }
 
 impl OfNamespace for Work {
-    fn namespace(&self) -> Option<&Arc<str>> {
+    fn namespace(&self) -> Arc<str> {
         match self {
-            Self::Reconcile(key) => Some(&key.namespace),
-            Self::Ask(namespace) => Some(namespace),
-            Self::Prune(id) => Some(&id.key.namespace),
-            Self::Admit | Self::Measure | Self::Warn(_) => None,
+            Self::Reconcile(key) => Arc::clone(&key.namespace),
+            Self::Ask(namespace) => Arc::clone(namespace),
+            Self::Prune(id) => Arc::clone(&id.key.namespace),
+            Self::Admit | Self::Measure | Self::Warn(_) => Arc::default(),
         }
     }
 }

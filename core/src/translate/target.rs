@@ -129,8 +129,8 @@ impl Destination {
 
 impl Target {
     /// The target as the filter knows it.
-    pub fn wire(&self) -> wire::Target {
-        wire::Target { name: self.name.clone(), digest: self.digest.clone() }
+    pub fn wire(&self) -> wire::TargetConfig {
+        wire::TargetConfig { name: self.name.clone(), digest: self.digest.clone() }
     }
 
     /// What the steering header carries for it.

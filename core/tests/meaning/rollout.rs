@@ -8,6 +8,7 @@ mod churn;
 mod conditions;
 mod connections;
 mod exports;
+mod filter;
 mod native;
 mod openshift_routes;
 mod pods;

@@ -21,7 +21,7 @@ use crate::gateway::Pod;
 use crate::istiod::Plugin;
 use crate::replica::is_routed_by;
 use crate::script::{Pace, SERVICES, imports};
-use crate::told::{Outcome, Request, State, TLS_PORT, Told, host_of, is_served};
+use crate::told::{Request, RequestOutcome, State, TLS_PORT, Told, host_of, is_served};
 
 /// How long it takes at most until what was refused is written, and gateways have all of it.
 pub(crate) const AFTER_REFUSAL: Duration = Duration::from_secs(100);
@@ -164,6 +164,16 @@ impl Check {
         self.refused.get(import).is_some_and(|(since, until)| *since <= now && now < *until)
     }
 
+    /// Whether something that was excused for a while is not any more: then all is looked at again.
+    pub(crate) fn ends(&mut self, since: Moment, now: Moment) -> bool {
+        let refused = self.refused.values().map(|(_, until)| until);
+        let mut ends = refused.chain(self.uncertified.values()).chain(self.anew.values()).chain([&self.moving]);
+        let is_over = ends.any(|end| since < *end && *end <= now);
+        self.is_due |= is_over;
+        self.are_routes_due |= is_over;
+        is_over
+    }
+
     /// Nothing is promised of any import until then, and a little longer.
     pub(crate) fn pardon(&mut self, until: Moment) {
         self.promise_nothing(None, Moment::START, until);
@@ -284,7 +294,9 @@ impl Check {
             let works = |pod: &&Pod| {
                 let own = requests.iter().zip(&pod.outcomes);
                 let mut own = own.filter(|(request, _)| request.host == host && import.ports.contains(&request.port));
-                own.all(|(_, outcome)| matches!(outcome, Outcome::Reached { .. } | Outcome::Replied { .. }))
+                own.all(|(_, outcome)| {
+                    matches!(outcome, RequestOutcome::Reached { .. } | RequestOutcome::Replied { .. })
+                })
             };
             let has_it = |pod: &&Pod| told.steered.version(key, self.version_at(pod, key)).is_some();
             if pods.iter().all(works) && connected.iter().all(has_it) {
@@ -298,7 +310,7 @@ impl Check {
         &self,
         place: usize,
         request: &Request,
-        outcome: &Outcome,
+        outcome: &RequestOutcome,
         states: &[State],
         told: &Told,
         now: Moment,
@@ -322,7 +334,7 @@ impl Check {
             import.is_some_and(|import| is_served(import, request.port))
         };
         match outcome {
-            Outcome::Reached { target, .. } => {
+            RequestOutcome::Reached { target, .. } => {
                 self.is_refused(owner, now) && history.says_in_part(owner, holding.held(owner), request, target)
             }
             _ => {
@@ -333,13 +345,20 @@ impl Check {
     }
 
     /// Whether a request may have no answer, or that there is none.
-    fn may_be_lost(&self, holding: &Holding, owner: &Key, request: &Request, outcome: &Outcome, now: Moment) -> bool {
+    fn may_be_lost(
+        &self,
+        holding: &Holding,
+        owner: &Key,
+        request: &Request,
+        outcome: &RequestOutcome,
+        now: Moment,
+    ) -> bool {
         let is_uncertain =
             self.pace == Pace::Late || self.is_refused(owner, now) || !holding.established.contains(owner);
         match outcome {
-            Outcome::Reached { .. } => false,
-            Outcome::Replied { status, .. } => *status == 500 && is_uncertain,
-            Outcome::Lost { .. } | Outcome::Unknown => {
+            RequestOutcome::Reached { .. } => false,
+            RequestOutcome::Replied { status, .. } => *status == 500 && is_uncertain,
+            RequestOutcome::Lost { .. } | RequestOutcome::Unknown => {
                 is_uncertain
                     || self.moving > now
                     || request.port == TLS_PORT && self.uncertified.get(owner).is_some_and(|until| *until > now)
@@ -349,11 +368,11 @@ impl Check {
     }
 }
 
-fn is_lost(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Lost { .. } | Outcome::Unknown)
+fn is_lost(outcome: &RequestOutcome) -> bool {
+    matches!(outcome, RequestOutcome::Lost { .. } | RequestOutcome::Unknown)
 }
 
-impl Outcome {
+impl RequestOutcome {
     fn word(&self) -> &'static str {
         match self {
             Self::Unknown => "unknown host",

@@ -9,7 +9,7 @@ use mcwan_core::moment::Moment;
 
 use crate::istiod::{Address, Crossings, Plugin, Routes, ServicePort, ServicePorts};
 use crate::native::{self, PathRule};
-use crate::told::{Outcome, Request, decide};
+use crate::told::{Request, RequestOutcome, decide};
 use crate::world::{INGRESS, NATIVE};
 
 /// A pod.
@@ -30,7 +30,7 @@ pub(crate) struct Pod {
     pub(crate) routes: Channel<Arc<Routes>>,
     pub(crate) plugin: Channel<Option<Arc<Plugin>>>,
     /// What becomes of each request there.
-    pub(crate) outcomes: Vec<Outcome>,
+    pub(crate) outcomes: Vec<RequestOutcome>,
     /// Where requests cross the WAN to.
     pub(crate) crosses: Crossings,
 }
@@ -165,7 +165,7 @@ impl Pod {
             Some(plugin) => {
                 requests.iter().map(|request| decide(self.namespace, &plugin.table, request, lead)).collect()
             }
-            None => requests.iter().map(|_| Outcome::Unknown).collect(),
+            None => requests.iter().map(|_| RequestOutcome::Unknown).collect(),
         };
         self.crosses = crosses.get();
     }

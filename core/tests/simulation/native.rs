@@ -9,7 +9,7 @@ use mcwan_core::translate::Import;
 
 use crate::gateway::Pod;
 use crate::istiod::{Backend, Crossings, Lead, ParsedRule, Routes, parse};
-use crate::told::{Outcome, Request, host_of};
+use crate::told::{Request, RequestOutcome, host_of};
 
 /// Rules by the port of their listener and their host.
 pub(crate) type PathRules = BTreeMap<(u16, String), Vec<PathRule>>;
@@ -42,21 +42,21 @@ impl PathRule {
 }
 
 /// What becomes of a request.
-fn outcome(rules: &PathRules, request: &Request, find: impl Fn(&Lead) -> Result<(), String>) -> Outcome {
-    let Some(own) = rules.get(&(request.port, request.host.clone())) else { return Outcome::Unknown };
+fn outcome(rules: &PathRules, request: &Request, find: impl Fn(&Lead) -> Result<(), String>) -> RequestOutcome {
+    let Some(own) = rules.get(&(request.port, request.host.clone())) else { return RequestOutcome::Unknown };
     let Some(rule) = own.iter().rev().filter(|rule| rule.takes(request.path)).max_by_key(|rule| rule.prefix.len())
     else {
-        return Outcome::Replied { import: own.first().map(|rule| rule.import.clone()), status: 404 };
+        return RequestOutcome::Replied { import: own.first().map(|rule| rule.import.clone()), status: 404 };
     };
     let import = rule.import.clone();
     let backend = if request.draw == 0 { rule.backends.first() } else { rule.backends.last() };
     match backend {
-        None => Outcome::Replied { import: Some(import), status: 500 },
+        None => RequestOutcome::Replied { import: Some(import), status: 500 },
         Some(Ok(lead)) => match find(lead) {
-            Ok(()) => Outcome::Reached { import, target: lead.services.iter().map(|to| &*to.service).collect() },
-            Err(why) => Outcome::Lost { import, why },
+            Ok(()) => RequestOutcome::Reached { import, target: lead.services.iter().map(|to| &*to.service).collect() },
+            Err(why) => RequestOutcome::Lost { import, why },
         },
-        Some(Err(why)) => Outcome::Lost { import, why: format!("500: {why}") },
+        Some(Err(why)) => RequestOutcome::Lost { import, why: format!("500: {why}") },
     }
 }
 
@@ -65,21 +65,21 @@ pub(crate) fn outcomes(
     routes: &Routes,
     requests: &[Request],
     find: impl Fn(&Lead) -> Result<(), String>,
-) -> Vec<Outcome> {
+) -> Vec<RequestOutcome> {
     let outcome = |request: &Request| {
         let is_heard = routes.listeners.contains(&request.port);
-        if is_heard { outcome(&routes.paths, request, &find) } else { Outcome::Unknown }
+        if is_heard { outcome(&routes.paths, request, &find) } else { RequestOutcome::Unknown }
     };
     requests.iter().map(outcome).collect()
 }
 
 /// What rules say of requests, wherever there are listeners and Services.
-pub(crate) fn said_by(rules: &PathRules, requests: &[Request]) -> Vec<Outcome> {
+pub(crate) fn said_by(rules: &PathRules, requests: &[Request]) -> Vec<RequestOutcome> {
     requests.iter().map(|request| outcome(rules, request, |_| Ok(()))).collect()
 }
 
 /// What becomes of these requests where there is one import alone, and everything that its rules lead to.
-pub(crate) fn said(import: &Import, requests: &[Request]) -> Vec<Outcome> {
+pub(crate) fn said(import: &Import, requests: &[Request]) -> Vec<RequestOutcome> {
     let mut rules = PathRules::new();
     for route in native_objects(&[import], |_| true).0 {
         for rule in parse(&route.body) {
@@ -99,6 +99,6 @@ impl Pod {
         let own = requests.iter().filter(|request| request.host == host && import.ports.contains(&request.port));
         let own: Vec<Request> = own.cloned().collect();
         let mut both = said(import, &own).into_iter().zip(outcomes(routes, &own, |_| Ok(())));
-        both.all(|(wanted, found)| wanted == found || matches!(found, Outcome::Lost { .. }))
+        both.all(|(wanted, found)| wanted == found || matches!(found, RequestOutcome::Lost { .. }))
     }
 }

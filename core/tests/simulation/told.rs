@@ -33,7 +33,7 @@ pub(crate) struct Request {
 
 /// What becomes of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum RequestOutcome {
     /// The host is nobody's.
     Unknown,
     /// The filter answers it.
@@ -79,7 +79,7 @@ pub(crate) struct State {
     /// The version of each import.
     pub(crate) versions: BTreeMap<Key, usize>,
     /// What becomes of each request.
-    pub(crate) outcomes: Vec<Outcome>,
+    pub(crate) outcomes: Vec<RequestOutcome>,
 }
 
 impl Told {
@@ -227,7 +227,7 @@ impl Told {
         versions.all(|(key, version)| {
             let is_asked = self.namespaces[&*key.namespace].requests.get(place) == Some(request);
             let said = self.steered.outcome(key, version, place);
-            !is_asked || said.is_none_or(|outcome| *outcome == Outcome::Unknown)
+            !is_asked || said.is_none_or(|outcome| *outcome == RequestOutcome::Unknown)
         })
     }
 }
@@ -244,7 +244,7 @@ pub(crate) fn data_plane(import: &Import) -> DataPlane {
 }
 
 /// What becomes of these requests where there is one import alone.
-fn said(namespace: &str, import: &Import, requests: &[Request]) -> Vec<Outcome> {
+fn said(namespace: &str, import: &Import, requests: &[Request]) -> Vec<RequestOutcome> {
     if data_plane(import) == DataPlane::Native {
         return native::said(import, requests);
     }
@@ -258,20 +258,20 @@ pub(crate) fn decide(
     table: &RouteTable,
     request: &Request,
     route: impl Fn(&str, u16, &str) -> Result<(), String>,
-) -> Outcome {
+) -> RequestOutcome {
     let Ok(decision) = table.decide(request, Levels::ALL_IN, || request.draw);
     match decision {
-        Decision::Pass => Outcome::Unknown,
+        Decision::Pass => RequestOutcome::Unknown,
         Decision::Reply(reply) => {
             let import = reply.import.map(|import| view(namespace, &Key::new(import.namespace(), import.name())));
-            Outcome::Replied { import, status: reply.status }
+            RequestOutcome::Replied { import, status: reply.status }
         }
         Decision::Route(decided) => {
             let import = view(namespace, &Key::new(decided.import.namespace(), decided.import.name()));
             let host = decided.import.authority().unwrap_or(&request.host);
             match route(host, request.port, decided.target.steering_value()) {
-                Ok(()) => Outcome::Reached { import, target: decided.target.name().to_owned() },
-                Err(why) => Outcome::Lost { import, why },
+                Ok(()) => RequestOutcome::Reached { import, target: decided.target.name().to_owned() },
+                Err(why) => RequestOutcome::Lost { import, why },
             }
         }
     }

@@ -227,7 +227,12 @@ impl World {
             if self.quiet.is_some_and(|quiet| quiet + QUIET < then) {
                 break;
             }
+            let ends = self.check.ends(self.now, then);
             self.now = then;
+            if ends {
+                // What was excused until now is not any more, before anything else happens.
+                self.examine()?;
+            }
             if self.spins.0 == then {
                 self.spins.1 += 1;
             } else {

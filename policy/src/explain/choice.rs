@@ -3,7 +3,7 @@
 use crate::choice::{Choice, Source};
 use crate::sla::{Level, Levels};
 use crate::store::Import;
-use crate::target::Target;
+use crate::target::CompiledTarget;
 use crate::wan_path::WanPath;
 
 /// A tier that the backend may take, and what came of it.
@@ -32,7 +32,7 @@ pub enum TierVerdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConsideredSource<'t> {
     /// The target that leads there.
-    pub target: Target<'t>,
+    pub target: CompiledTarget<'t>,
     /// Ready pods.
     pub weight: u32,
     /// What is measured; none: it is this cluster.

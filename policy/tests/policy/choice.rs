@@ -8,9 +8,11 @@ mod wire;
 use mcwan_policy::RouteTable;
 use mcwan_policy::sla::Level::{self, Down, In, Out};
 use mcwan_policy::sla::Levels;
-use mcwan_policy::wire::{Action, Candidate, Choose, PluginConfig, RefuseReason, Source, Target, WhenNoneInSla};
+use mcwan_policy::wire::{Action, Candidate, Choose, PluginConfig, RefuseReason, Source, TargetConfig, WhenNoneInSla};
 
-use crate::common::{self, ActionBuilder, Outcome, compile, get, mk_config, mk_import, mk_path, mk_rule, refuse, to};
+use crate::common::{
+    self, ActionBuilder, TableOutcome, compile, get, mk_config, mk_import, mk_path, mk_rule, refuse, to,
+};
 
 /// Targets and paths by their names: tier and cluster. The cluster that asks is `c`, which has no path.
 const HIGH_A: Source = Source { target: 0, weight: 1, path: Some(0) };
@@ -34,7 +36,7 @@ fn or_refuse(choose: Choose) -> Choose {
 fn mk_choosing(actions: &[Action]) -> PluginConfig {
     let names = ["high-a", "high-b", "high-own", "low-a", "low-b", "bulk-a"];
     let mut import = mk_import("secure/payment", &[mk_rule(&[], actions)]);
-    import.targets = names.map(|name| Target { name: name.to_owned(), digest: "0123".to_owned() }).into();
+    import.targets = names.map(|name| TargetConfig { name: name.to_owned(), digest: "0123".to_owned() }).into();
     let paths = [("high", "a"), ("high", "b"), ("low", "a"), ("low", "b"), ("bulk", "a")];
     let paths = paths.map(|(tier, cluster)| mk_path(tier, cluster)).into();
     PluginConfig { paths, ..mk_config(&[import]) }
@@ -44,7 +46,7 @@ fn mk_choosing(actions: &[Action]) -> PluginConfig {
 fn ask(table: &RouteTable, levels: &[Level], draw: u64) -> String {
     let request = get("payment.secure", "/");
     let Ok(decision) = table.decide(&request, Levels::new(levels), || draw);
-    Outcome::of(&decision, &request).to_string()
+    TableOutcome::of(&decision, &request).to_string()
 }
 
 /// Message, levels of the paths (high to a and b, low to a and b, bulk to a), draw, outcome.

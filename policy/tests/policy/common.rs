@@ -11,11 +11,11 @@ use mcwan_policy::RouteTable;
 use mcwan_policy::sla::Levels;
 use mcwan_policy::wire::{
     Action, Forward, Import, Match, Method, NoMatch, PathMatch, PathRewrite, PluginConfig, Redirect, Refuse,
-    RefuseReason, Rule, Serves, Target, UnknownHosts, VERSION, Value, ValueMatch, WanPath,
+    RefuseReason, Rule, Serves, TargetConfig, UnknownHosts, VERSION, Value, ValueMatch, WanPath,
 };
 
 pub(crate) use self::asked::{Asked, get};
-pub(crate) use self::outcome::Outcome;
+pub(crate) use self::outcome::TableOutcome;
 
 /// Indices of the targets that every import of [`mk_import`] has; their names are `high`, `low` and `v2`.
 pub(crate) const HIGH: u32 = 0;
@@ -36,7 +36,7 @@ pub(crate) fn mk_config(imports: &[Import]) -> PluginConfig {
 /// The import `NAMESPACE/NAME` with these rules.
 pub(crate) fn mk_import(key: &str, rules: &[Rule]) -> Import {
     let (namespace, name) = key.split_once('/').expect("an import is named NAMESPACE/NAME");
-    let target = |name: &str| Target { name: name.to_owned(), digest: format!("{name}-digest") };
+    let target = |name: &str| TargetConfig { name: name.to_owned(), digest: format!("{name}-digest") };
     Import {
         namespace: namespace.to_owned(),
         name: name.to_owned(),
@@ -198,23 +198,23 @@ pub(crate) fn compile(config: &PluginConfig) -> RouteTable {
 }
 
 /// What the table does with a request whose decision must not depend on a draw.
-pub(crate) fn ask_config(config: &PluginConfig, request: &Asked) -> Outcome {
+pub(crate) fn ask_config(config: &PluginConfig, request: &Asked) -> TableOutcome {
     ask_table(&compile(config), request)
 }
 
 /// As [`ask_config`], with the table already compiled.
-pub(crate) fn ask_table(table: &RouteTable, request: &Asked) -> Outcome {
+pub(crate) fn ask_table(table: &RouteTable, request: &Asked) -> TableOutcome {
     let Ok(decision) = table.decide(request, Levels::ALL_IN, || panic!("nothing is to be drawn for {request}"));
-    Outcome::of(&decision, request)
+    TableOutcome::of(&decision, request)
 }
 
 /// What a draw does to a request.
-pub(crate) fn ask_drawing(table: &RouteTable, request: &Asked, draw: u64) -> Outcome {
+pub(crate) fn ask_drawing(table: &RouteTable, request: &Asked, draw: u64) -> TableOutcome {
     let Ok(decision) = table.decide(request, Levels::ALL_IN, || draw);
-    Outcome::of(&decision, request)
+    TableOutcome::of(&decision, request)
 }
 
-/// What these rules, those of the import `secure/payment`, do with a request: see [`Outcome`]'s `Display`.
+/// What these rules, those of the import `secure/payment`, do with a request: see [`TableOutcome`]'s `Display`.
 pub(crate) fn ask(rules: &[Rule], request: &Asked) -> String {
     ask_config(&mk_config(&[mk_import("secure/payment", rules)]), request).to_string()
 }

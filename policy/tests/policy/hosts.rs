@@ -2,12 +2,12 @@
 
 use mcwan_policy::wire::{Import, PluginConfig, UnknownHosts};
 
-use crate::common::{Asked, Outcome, ask_config, get, mk_config, mk_import, mk_open_import};
+use crate::common::{Asked, TableOutcome, ask_config, get, mk_config, mk_import, mk_open_import};
 
 /// Which import has a host, by `NAMESPACE/NAME`.
 fn owner(config: &PluginConfig, authority: &str) -> String {
     match ask_config(config, &get(authority, "/")) {
-        Outcome::Route { import, .. } => import,
+        TableOutcome::Route { import, .. } => import,
         other => other.to_string(),
     }
 }
@@ -227,7 +227,7 @@ fn the_upstream_sees_the_canonical_host_whichever_was_asked_for() {
     let config = mk_config(&[mk_open_import("secure/payment", &["*.example.com"])]);
     for authority in ["payment", "PAYMENT-clusterset.secure.:80", "a.example.com", "payment.secure.svc.cluster.local"] {
         match ask_config(&config, &get(authority, "/")) {
-            Outcome::Route { authority: new, steering, .. } => {
+            TableOutcome::Route { authority: new, steering, .. } => {
                 assert_eq!(new, "payment.secure.svc.cluster.local", "{authority}");
                 assert_eq!(steering, "high.high-digest", "{authority}");
             }
@@ -241,8 +241,8 @@ fn a_host_of_no_import_passes_unless_the_config_refuses_it() {
     let pass = mk_config(&[mk_open_import("secure/payment", &[])]);
     let refuse = PluginConfig { unknown_hosts: UnknownHosts::Refuse, ..pass.clone() };
     let unknown = get("stats.secure", "/");
-    assert_eq!(ask_config(&pass, &unknown), Outcome::Pass);
-    let refused = Outcome::Refuse { import: None, matched: None, status: 404, reason: "UnknownHost".to_owned() };
+    assert_eq!(ask_config(&pass, &unknown), TableOutcome::Pass);
+    let refused = TableOutcome::Refuse { import: None, matched: None, status: 404, reason: "UnknownHost".to_owned() };
     assert_eq!(ask_config(&refuse, &unknown), refused);
     let known = get("payment.secure", "/");
     assert_eq!(ask_config(&pass, &known), ask_config(&refuse, &known), "known hosts are decided alike");
@@ -250,7 +250,7 @@ fn a_host_of_no_import_passes_unless_the_config_refuses_it() {
 
 #[test]
 fn a_config_without_imports_knows_no_host() {
-    assert_eq!(ask_config(&mk_config(&[]), &get("payment.secure", "/")), Outcome::Pass);
+    assert_eq!(ask_config(&mk_config(&[]), &get("payment.secure", "/")), TableOutcome::Pass);
 }
 
 #[test]
@@ -269,7 +269,8 @@ fn no_usable_authority_is_a_bad_request() {
     for (message, authority) in rows {
         let request = Asked { authority: authority.map(<[u8]>::to_vec), ..get("", "/") };
         for config in [&pass, &refuse] {
-            let bad = Outcome::Refuse { import: None, matched: None, status: 400, reason: "BadRequest".to_owned() };
+            let bad =
+                TableOutcome::Refuse { import: None, matched: None, status: 400, reason: "BadRequest".to_owned() };
             assert_eq!(ask_config(config, &request), bad, "{message}");
         }
     }

@@ -9,16 +9,16 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-use crate::common::{self, Asked, Outcome, compile, generate, naive};
+use crate::common::{self, Asked, TableOutcome, compile, generate, naive};
 
 /// What the table decides, and how many draws it made.
-fn decide(table: &RouteTable, request: &Asked, levels: &[Level], draw: u64) -> (Outcome, u32) {
+fn decide(table: &RouteTable, request: &Asked, levels: &[Level], draw: u64) -> (TableOutcome, u32) {
     let draws = Cell::new(0);
     let Ok(decision) = table.decide(request, Levels::new(levels), || {
         draws.update(|draws| draws + 1);
         draw
     });
-    (Outcome::of(&decision, request), draws.get())
+    (TableOutcome::of(&decision, request), draws.get())
 }
 
 /// What was asked of a request, beside its authority.
@@ -35,7 +35,7 @@ fn asked_for(request: &Asked) -> Vec<&'static str> {
 }
 
 /// The parts that a decision may have asked for, given its outcome.
-fn may_ask(config: &PluginConfig, request: &Asked, outcome: &Outcome) -> Vec<&'static str> {
+fn may_ask(config: &PluginConfig, request: &Asked, outcome: &TableOutcome) -> Vec<&'static str> {
     let Some(import) = naive::owner(config, request) else { return Vec::new() };
     let mut parts = vec!["path"];
     if request.path.as_ref().is_some_and(|path| path.starts_with(b"/")) && !is_broken(outcome) {
@@ -50,7 +50,7 @@ fn may_ask(config: &PluginConfig, request: &Asked, outcome: &Outcome) -> Vec<&'s
             parts.push("port");
         }
     }
-    if let Outcome::Redirect { matched, .. } = outcome {
+    if let TableOutcome::Redirect { matched, .. } = outcome {
         let redirects = import.rules[matched.rule].actions.iter().filter_map(|action| match action {
             Action::Redirect(redirect) => Some(redirect),
             Action::Forward(_) | Action::Choose(_) | Action::Refuse(_) => None,
@@ -67,8 +67,8 @@ fn may_ask(config: &PluginConfig, request: &Asked, outcome: &Outcome) -> Vec<&'s
 }
 
 /// Whether a whole import was refused.
-fn is_broken(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Refuse { matched: None, status: 500, .. })
+fn is_broken(outcome: &TableOutcome) -> bool {
+    matches!(outcome, TableOutcome::Refuse { matched: None, status: 500, .. })
 }
 
 /// Asserts that an explanation has the tiers of the action that was drawn, and says of each source whether it takes requests.
@@ -79,12 +79,12 @@ fn check_tiers(
     draw: u64,
     explanation: &Explanation<'_>,
 ) -> Result<(), TestCaseError> {
-    let outcome = Outcome::of(&explanation.decision, request);
+    let outcome = TableOutcome::of(&explanation.decision, request);
     let Some(Action::Choose(choose)) = naive::drawn(config, request, &outcome, draw) else {
         prop_assert!(explanation.tiers.is_empty(), "{}", request);
         return Ok(());
     };
-    if matches!(&outcome, Outcome::Refuse { reason, .. } if reason == "InvalidFilter") {
+    if matches!(&outcome, TableOutcome::Refuse { reason, .. } if reason == "InvalidFilter") {
         return Ok(());
     }
     let takes = naive::choice::takes(choose, levels).ok();
@@ -160,9 +160,9 @@ proptest! {
         for request in requests {
             let (outcome, _) = decide(&table, &request, &levels, draw);
             let Ok(explanation) = table.explain(&request, Levels::new(&levels), || draw);
-            prop_assert_eq!(&Outcome::of(&explanation.decision, &request), &outcome, "{}", request);
+            prop_assert_eq!(&TableOutcome::of(&explanation.decision, &request), &outcome, "{}", request);
             let looked_at = match &outcome {
-                Outcome::Pass => false,
+                TableOutcome::Pass => false,
                 refused => !is_broken(refused),
             };
             let expected = if looked_at { naive::considered(&config, &request) } else { Vec::new() };

@@ -4,7 +4,7 @@
 use crate::common::{self, HIGH, MatchBuilder, ask, get, mk_match, mk_rule, on_regex, to};
 
 /// Where a pattern stands: in a path, in a header, in a query parameter.
-fn everywhere(pattern: &str) -> [common::Outcome; 3] {
+fn everywhere(pattern: &str) -> [common::TableOutcome; 3] {
     let request = get("payment.secure", "/").with_method("TRACE");
     let method = mcwan_policy::wire::Method::Get;
     let matches = [on_regex(pattern), mk_match().header_regex("x-a", pattern), mk_match().query_regex("q", pattern)];

@@ -4,7 +4,7 @@ use mcwan_policy::RuleMatch;
 use mcwan_policy::wire::{Match, Method, Rule};
 
 use crate::common::{
-    Asked, HIGH, LOW, MatchBuilder, Outcome, V2, ask, ask_config, get, mk_config, mk_import, mk_match, mk_rule,
+    Asked, HIGH, LOW, MatchBuilder, TableOutcome, V2, ask, ask_config, get, mk_config, mk_import, mk_match, mk_rule,
     on_exact, on_prefix, on_raw_prefix, on_regex, to,
 };
 
@@ -202,7 +202,9 @@ fn a_decision_names_the_rule_and_the_match_that_it_comes_from() {
     ];
     for (path, rule, alternative, message) in rows {
         match ask_config(&config, &get("payment.secure", path)) {
-            Outcome::Route { matched, .. } => assert_eq!(matched, RuleMatch { rule, alternative }, "{message}: {path}"),
+            TableOutcome::Route { matched, .. } => {
+                assert_eq!(matched, RuleMatch { rule, alternative }, "{message}: {path}");
+            }
             other => panic!("{message}: {path}: {other}"),
         }
     }

@@ -3,7 +3,7 @@
 use mcwan_policy::wire::{Action, Header, HeaderModifier, Match, Redirect, Scheme};
 
 use crate::common::{
-    ActionBuilder, Asked, HIGH, Outcome, ask, ask_config, full, get, mk_config, mk_import, mk_redirect, mk_rule,
+    ActionBuilder, Asked, HIGH, TableOutcome, ask, ask_config, full, get, mk_config, mk_import, mk_redirect, mk_rule,
     on_exact, on_prefix, on_regex, replacing_prefix, to,
 };
 
@@ -205,7 +205,7 @@ fn an_invalid_redirect_refuses_its_own_share_only() {
 fn modified(headers: HeaderModifier) -> String {
     let rule = mk_rule(&[], &[Action::Redirect(Redirect { headers, ..mk_redirect() })]);
     match ask_config(&mk_config(&[mk_import("secure/payment", &[rule])]), &http(80)) {
-        Outcome::Redirect { headers, .. } => {
+        TableOutcome::Redirect { headers, .. } => {
             let lines: Vec<String> = headers.into_iter().map(|(name, value)| format!("{name}: {value}")).collect();
             lines.join("; ")
         }

@@ -8,12 +8,12 @@ use mcwan_policy::wire::{Import, Match, Method, NoMatch, PluginConfig, RefuseRea
 use mcwan_policy::{Decision, HeaderLine, RuleMatch};
 
 use crate::common::{
-    Asked, HIGH, LOW, MatchBuilder, Outcome, ask, ask_config, compile, get, mk_config, mk_import, mk_match,
+    Asked, HIGH, LOW, MatchBuilder, TableOutcome, ask, ask_config, compile, get, mk_config, mk_import, mk_match,
     mk_open_import, mk_rule, on_exact, on_prefix, on_regex, refuse, to,
 };
 
-fn refusal(import: &str, matched: Option<RuleMatch>, status: u16, reason: &str) -> Outcome {
-    Outcome::Refuse { import: Some(import.to_owned()), matched, status, reason: reason.to_owned() }
+fn refusal(import: &str, matched: Option<RuleMatch>, status: u16, reason: &str) -> TableOutcome {
+    TableOutcome::Refuse { import: Some(import.to_owned()), matched, status, reason: reason.to_owned() }
 }
 
 /// What an import with this one match does with `GET /a`.
@@ -51,7 +51,7 @@ fn a_rule_without_backend_and_redirect_answers_500() {
     let matched = Some(RuleMatch { rule: 0, alternative: Some(0) });
     let table = compile(&config);
     let Ok(decision) = table.decide(&get("payment.secure", "/a"), Levels::ALL_IN, || 0);
-    let outcome = Outcome::of(&decision, &get("payment.secure", "/a"));
+    let outcome = TableOutcome::of(&decision, &get("payment.secure", "/a"));
     assert_eq!(outcome, refusal("secure/payment", matched, 500, "NoBackend"));
 }
 
@@ -96,7 +96,7 @@ fn the_host_is_looked_at_before_the_path() {
     let pass = mk_config(&[mk_open_import("secure/payment", &[])]);
     let refuse = PluginConfig { unknown_hosts: UnknownHosts::Refuse, ..pass.clone() };
     let request = Asked { path: None, ..get("stats.secure", "") };
-    assert_eq!(ask_config(&pass, &request), Outcome::Pass);
+    assert_eq!(ask_config(&pass, &request), TableOutcome::Pass);
     assert_eq!(ask_config(&refuse, &request).to_string(), "404 UnknownHost");
     let request = Asked { path: None, authority: None, ..get("", "") };
     assert_eq!(ask_config(&refuse, &request).to_string(), "400 BadRequest");
@@ -154,7 +154,7 @@ fn an_action_on_a_target_that_is_not_there_never_routes() {
     let config = mk_config(&[mk_import("secure/payment", &rules), mk_open_import("secure/stats", &[])]);
     for path in ["/a", "/b"] {
         let outcome = ask_config(&config, &get("payment.secure", path));
-        assert!(matches!(outcome, Outcome::Refuse { status: 500, .. }), "{path}: {outcome}");
+        assert!(matches!(outcome, TableOutcome::Refuse { status: 500, .. }), "{path}: {outcome}");
     }
     assert_eq!(ask_config(&config, &get("stats.secure", "/a")).to_string(), "high", "its neighbour");
 }
@@ -167,7 +167,7 @@ fn hostnames_that_are_none_never_widen_what_an_import_has() {
         let odd = mk_open_import("secure/odd", &[hostname]);
         let config = mk_config(&[odd, mk_open_import("secure/stats", &[])]);
         for authority in ["a.example.com", "xexample.com", "a.b.com", "com", "*"] {
-            assert_eq!(ask_config(&config, &get(authority, "/")), Outcome::Pass, "{hostname:?}: {authority}");
+            assert_eq!(ask_config(&config, &get(authority, "/")), TableOutcome::Pass, "{hostname:?}: {authority}");
         }
         assert_eq!(ask_config(&config, &get("stats.secure", "/")).to_string(), "high", "{hostname:?}: its neighbour");
     }

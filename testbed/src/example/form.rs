@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
-use super::{Answer, Case, Destination, End, Expected, Header, Upstream};
+use super::{Case, Destination, End, Expected, ExpectedAnswer, Header, Upstream};
 use crate::client::Request;
 
 /// Reads a whole file.
@@ -101,7 +101,7 @@ impl ExpectForm {
             }
             (None, None, None, Some(status)) => {
                 ensure!(!says_upstream, "`status` says that the request does not arrive");
-                End::Answer(Answer { status, reason: self.reason, location: self.location })
+                End::Answer(ExpectedAnswer { status, reason: self.reason, location: self.location })
             }
             _ => bail!("`expect` needs exactly one of `tier`, `service`, `split` and `status`"),
         };

@@ -19,7 +19,7 @@ const PROXY: &str = "proxy";
 
 /// The kinds of pods that there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ContainerKind {
     /// The istio-agent with Envoy.
     Agent,
     /// Echoes, or what else the container's ports are named after.
@@ -36,7 +36,7 @@ pub(super) enum Running {
     Nothing,
 }
 
-impl Kind {
+impl ContainerKind {
     /// What a Pod asks for. None: something that this kubelet leaves alone.
     pub(super) fn of(pod: &Pod) -> Option<Self> {
         let container = container(pod).ok()?;

@@ -12,7 +12,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, interval, sleep, sleep_until};
 
 use super::RETRY;
-use super::container::{Kind, Running, probe};
+use super::container::{ContainerKind, Running, probe};
 use super::node::{self, Node};
 use super::order::Order;
 use super::register::Register;
@@ -39,14 +39,20 @@ struct Life {
     node: Arc<Node>,
     register: Register,
     pod: Pod,
-    kind: Kind,
+    kind: ContainerKind,
     orders: UnboundedReceiver<Order>,
     reporter: Reporter,
     health: Health,
 }
 
 /// Lets a pod live until it is told to end.
-pub(super) async fn live(node: Arc<Node>, register: Register, pod: Pod, kind: Kind, orders: UnboundedReceiver<Order>) {
+pub(super) async fn live(
+    node: Arc<Node>,
+    register: Register,
+    pod: Pod,
+    kind: ContainerKind,
+    orders: UnboundedReceiver<Order>,
+) {
     bind(&node, &pod).await;
     let reporter = Reporter::new(Arc::clone(&node), &pod);
     let health = Health::new(&pod, node.address());

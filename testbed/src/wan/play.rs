@@ -25,7 +25,7 @@ use super::{TestWan, Traffic, WanClient};
 use crate::client::Request;
 use crate::example::{Case, Destination, End, Example};
 use crate::forecast::Forecast;
-use crate::outcome::Outcome;
+use crate::outcome::RequestOutcome;
 use crate::testbed::Performance;
 use cast::Cast;
 use crossing::{Crossing, Place};
@@ -62,7 +62,7 @@ pub struct WanPerformance<'c> {
 
 /// What became of one request, and what is wrong with how it went.
 struct Sent {
-    outcome: Outcome,
+    outcome: RequestOutcome,
     faults: Vec<String>,
 }
 
@@ -216,7 +216,7 @@ impl Play {
         if arrival.is_none() && !crossing.is_allowed(&self.cast.tiers, &late_tiers(forecast)) {
             faults.push(format!("without arriving it used {}", crossing.ports(&self.cast.tiers)));
         }
-        Ok(Sent { outcome: Outcome { response, arrival }, faults })
+        Ok(Sent { outcome: RequestOutcome { response, arrival }, faults })
     }
 }
 

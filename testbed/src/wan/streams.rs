@@ -8,7 +8,7 @@ use anyhow::Result;
 
 use super::{TestWan, WanClient};
 use crate::client::Request;
-use crate::load::{Answer, Load, Plan};
+use crate::load::{Load, LoadAnswer, Plan};
 
 /// A stream: requests for `PREFIX/0`, `PREFIX/1` and so on.
 #[derive(Clone, Debug)]
@@ -111,7 +111,7 @@ impl Streams {
     }
 
     /// Whoever has an answer has crossed before.
-    fn record_ports(&mut self, wan: &TestWan, answers: Vec<Vec<Answer>>) {
+    fn record_ports(&mut self, wan: &TestWan, answers: Vec<Vec<LoadAnswer>>) {
         let recording = wan.record();
         for cluster in wan.clusters() {
             let speeches = recording.speeches(self.from, cluster.number());

@@ -3,7 +3,7 @@
 use mcwan_core::api::ServiceImport;
 use mcwan_core::problem::Reason;
 use mcwan_testbed::envoy::Envoy;
-use mcwan_testbed::example::{Answer, End, Example, Expected};
+use mcwan_testbed::example::{End, Example, Expected, ExpectedAnswer};
 use mcwan_testbed::mode::Mode;
 use mcwan_testbed::setup::Setup;
 
@@ -28,7 +28,7 @@ async fn assert_plays(name: &str, mode: Mode, refused_rules: &[usize]) {
 }
 
 fn refusal(rule: usize) -> Expected {
-    let end = End::Answer(Answer { status: 500, reason: Some("UnsupportedFilter".to_owned()), location: None });
+    let end = End::Answer(ExpectedAnswer { status: 500, reason: Some("UnsupportedFilter".to_owned()), location: None });
     Expected { rule: Some(rule), response_headers: Vec::new(), end }
 }
 

@@ -6,7 +6,7 @@ use mcwan_testbed::echo::Seen;
 use mcwan_testbed::example::{Destination, Example};
 use mcwan_testbed::forecast::Forecast;
 use mcwan_testbed::mode::Mode;
-use mcwan_testbed::outcome::Outcome;
+use mcwan_testbed::outcome::RequestOutcome;
 use mcwan_testbed::setup::Setup;
 
 const HIGH: &str = "sd-wan-priority-high";
@@ -24,7 +24,7 @@ fn forecast(example: &str, host: &str, path: &str) -> Forecast {
     Forecast::new(Explainer::new(&setup.translation, &setup.plugin), &request, 8080)
 }
 
-fn mk_arrival(tier: &str, authority: &str, path: &str, headers: &[(&str, &str)]) -> Outcome {
+fn mk_arrival(tier: &str, authority: &str, path: &str, headers: &[(&str, &str)]) -> RequestOutcome {
     let seen = Seen {
         port: 31111,
         authority: authority.to_owned(),
@@ -33,13 +33,13 @@ fn mk_arrival(tier: &str, authority: &str, path: &str, headers: &[(&str, &str)])
         headers: headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
     };
     let response = Response { status: 200, headers: Vec::new(), body: Vec::new() };
-    Outcome { response, arrival: Some((Destination::Tier(tier.to_owned()), seen)) }
+    RequestOutcome { response, arrival: Some((Destination::Tier(tier.to_owned()), seen)) }
 }
 
-fn mk_answer(status: u16, reason: Option<&str>) -> Outcome {
+fn mk_answer(status: u16, reason: Option<&str>) -> RequestOutcome {
     let headers = reason.map(|reason| ("x-mcwan-reason".to_owned(), reason.as_bytes().to_vec()));
     let response = Response { status, headers: headers.into_iter().collect(), body: Vec::new() };
-    Outcome { response, arrival: None }
+    RequestOutcome { response, arrival: None }
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn a_request_whose_time_is_limited() {
     assert_table(&forecast("rewrite", "payment", "/report"), table);
 }
 
-fn assert_table<const N: usize>(forecast: &Forecast, table: [(Outcome, Option<&str>, &str); N]) {
+fn assert_table<const N: usize>(forecast: &Forecast, table: [(RequestOutcome, Option<&str>, &str); N]) {
     for (outcome, part, message) in table {
         let fault = forecast.fault(&outcome);
         assert_eq!(fault.is_some(), part.is_some(), "{message}: {fault:?}");

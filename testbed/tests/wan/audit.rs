@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use kube::Api;
 use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
-use mcwan_testbed::load::{Answer, Load, Plan, statuses};
+use mcwan_testbed::load::{Load, LoadAnswer, Plan, statuses};
 use mcwan_testbed::wan::{TestWan, WanClient};
 use serde_json::{Value, json};
 
@@ -59,7 +59,7 @@ pub(crate) struct Audit {
 
 /// Everything that was answered.
 pub(crate) struct Verdict {
-    pub(crate) answers: Vec<Answer>,
+    pub(crate) answers: Vec<LoadAnswer>,
     /// What must not be, and when it was sent.
     pub(crate) wrong: Vec<(Instant, String)>,
     paths: Vec<String>,
@@ -161,7 +161,7 @@ impl Audit {
             // All of one kind: each has targets of its own.
             self.versions.push(tell(&self.imports, Rules::nth(self.versions.len() * 5, None)).await?);
             let newer = self.versions.get(first..).unwrap_or_default();
-            let is_by_newer = |answer: &Answer| {
+            let is_by_newer = |answer: &LoadAnswer| {
                 let path = &self.paths[answer.request];
                 newer.iter().any(|version| version.rules.changes(path) && version.rules.gives(path, answer))
             };
@@ -213,7 +213,7 @@ impl Verdict {
             let [before, version] = pair else { continue };
             let (Some(_), Some(held)) = (before.held, version.held) else { continue };
             let (mut new, mut old) = (None, version.answered);
-            let between = |answer: &&Answer| answer.sent > version.told && answer.done < held;
+            let between = |answer: &&LoadAnswer| answer.sent > version.told && answer.done < held;
             for answer in self.answers.iter().filter(between) {
                 let path = &self.paths[answer.request];
                 match (before.rules.gives(path, answer), version.rules.gives(path, answer)) {
@@ -310,7 +310,7 @@ impl Steps {
 }
 
 /// What is wrong with an answer, if anything is.
-fn complaint(answer: &Answer, paths: &[String], versions: &[Version]) -> Option<(Fault, String)> {
+fn complaint(answer: &LoadAnswer, paths: &[String], versions: &[Version]) -> Option<(Fault, String)> {
     let path = &paths[answer.request];
     // Those that held everywhere before it was sent, or newer ones, but none that the API server did not know yet.
     let oldest = versions.iter().rposition(|version| version.held.is_some_and(|held| held < answer.sent)).unwrap_or(0);
@@ -337,8 +337,8 @@ fn complaint(answer: &Answer, paths: &[String], versions: &[Version]) -> Option<
 }
 
 /// What was answered last before a time, and first after it, of that which changes.
-fn neighbours(time: Instant, answers: &[Answer], paths: &[String], versions: &[Version]) -> String {
-    let changes = |answer: &&Answer| {
+fn neighbours(time: Instant, answers: &[LoadAnswer], paths: &[String], versions: &[Version]) -> String {
+    let changes = |answer: &&LoadAnswer| {
         let path = &paths[answer.request];
         mark(answer).is_some() && versions.iter().any(|version| version.rules.changes(path))
     };

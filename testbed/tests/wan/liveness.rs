@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use mcwan_testbed::echo::Seen;
-use mcwan_testbed::load::{Answer, Load, Plan};
+use mcwan_testbed::load::{Load, LoadAnswer, Plan};
 use mcwan_testbed::wan::{self, TestWan, WanClient};
 
 use crate::analyze;
@@ -89,7 +89,7 @@ async fn start() -> Result<TestWan> {
 }
 
 /// Nothing is lost but where a cluster exports no more: it refuses at once, others hear of it later.
-fn judge(answers: &[Answer], steps: &Steps) -> Result<()> {
+fn judge(answers: &[LoadAnswer], steps: &Steps) -> Result<()> {
     let sent: Vec<_> = answers.iter().map(|answer| answer.sent).collect();
     let lost: Vec<_> = answers.iter().filter(|answer| answer.status() != 200).collect();
     let report = steps.report(&sent, &lost.iter().map(|answer| answer.sent).collect::<Vec<_>>());
@@ -190,7 +190,7 @@ async fn one_falls_silent_and_returns(wan: &mut TestWan, load: &Load, steps: &mu
     let bound = Instant::now() + MARGIN;
     let seen = load.count();
     until_answered_by(wan, load, &[1]).await?;
-    let is_past = |answer: &Answer| answer.sent > bound;
+    let is_past = |answer: &LoadAnswer| answer.sent > bound;
     wan.until("requests are sent after the bound", async || {
         Ok(load.answers_after(load.count().saturating_sub(1)).iter().any(is_past))
     })
@@ -236,14 +236,14 @@ async fn until_answered_by(wan: &TestWan, load: &Load, clusters: &[u8]) -> Resul
 }
 
 /// What becomes of the next requests.
-async fn next(wan: &TestWan, load: &Load, count: usize) -> Result<Vec<Answer>> {
+async fn next(wan: &TestWan, load: &Load, count: usize) -> Result<Vec<LoadAnswer>> {
     let seen = load.count();
     wan.until("more requests are over", async || Ok(load.count() >= seen + count)).await?;
     Ok(load.answers_after(seen))
 }
 
 /// How many requests each cluster has answered.
-fn by_cluster(answers: &[Answer]) -> BTreeMap<u8, u32> {
+fn by_cluster(answers: &[LoadAnswer]) -> BTreeMap<u8, u32> {
     let mut by = BTreeMap::new();
     for answer in answers {
         let name = answer.outcome.as_ref().ok().and_then(mcwan_testbed::client::Response::echo_name);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use mcwan_testbed::echo::Seen;
-use mcwan_testbed::load::Answer;
+use mcwan_testbed::load::LoadAnswer;
 use serde_json::{Value, json};
 
 use crate::scene::{HIGH, LOW};
@@ -81,7 +81,7 @@ impl Rules {
     }
 
     /// Whether they give this answer to a request for a path.
-    pub(crate) fn gives(&self, path: &str, answer: &Answer) -> bool {
+    pub(crate) fn gives(&self, path: &str, answer: &LoadAnswer) -> bool {
         self.allow(path, answer.status(), mark(answer).as_deref())
     }
 
@@ -136,13 +136,13 @@ pub(crate) fn port(request: &Seen) -> Option<u16> {
 }
 
 /// The target that an answer came by.
-pub(crate) fn mark(answer: &Answer) -> Option<String> {
+pub(crate) fn mark(answer: &LoadAnswer) -> Option<String> {
     let response = answer.outcome.as_ref().ok()?;
     Some(String::from_utf8_lossy(response.values(TARGET).next()?).into_owned())
 }
 
 /// Whether the upstream was told the same target as the client, and is the one that it leads to.
-pub(crate) fn is_marked_throughout(answer: &Answer) -> bool {
+pub(crate) fn is_marked_throughout(answer: &LoadAnswer) -> bool {
     let Ok(response) = &answer.outcome else { return false };
     let (Some(seen), Some(mark), Some(name)) = (response.seen(), mark(answer), response.echo_name()) else {
         return false;

@@ -1,7 +1,7 @@
 //! Configurations of any size, and the requests that fit them.
 
 use mcwan_policy::wire::{
-    Action, Forward, Import, Match, Method, NoMatch, PathMatch, PluginConfig, Rule, Serves, Target, UnknownHosts,
+    Action, Forward, Import, Match, Method, NoMatch, PathMatch, PluginConfig, Rule, Serves, TargetConfig, UnknownHosts,
     VERSION,
 };
 use mcwan_wasm_tests::Request;
@@ -66,8 +66,8 @@ fn import(number: usize, rules: usize) -> Import {
 }
 
 /// A digest is as long as a real one, and no two are the same.
-fn target(name: &str, import: usize) -> Target {
-    Target { name: name.to_owned(), digest: format!("{import:032x}") }
+fn target(name: &str, import: usize) -> TargetConfig {
+    TargetConfig { name: name.to_owned(), digest: format!("{import:032x}") }
 }
 
 fn rule(number: usize) -> Rule {

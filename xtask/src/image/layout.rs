@@ -66,7 +66,6 @@ impl Image {
             "annotations": {
                 "org.opencontainers.image.title": self.title,
                 "org.opencontainers.image.version": env!("CARGO_PKG_VERSION"),
-                "org.opencontainers.image.source": env!("CARGO_PKG_REPOSITORY"),
                 "org.opencontainers.image.licenses": env!("CARGO_PKG_LICENSE"),
             },
         })

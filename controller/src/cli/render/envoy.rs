@@ -5,7 +5,7 @@ use mcwan_core::snapshot::Gathered;
 use mcwan_core::translate::SteeringKey;
 
 use super::{ForEnvoy, Render};
-use crate::cli::input::{Findings, Input};
+use crate::cli::input::{Carrier, Findings, Input};
 
 /// The module where nothing else is said.
 const MODULE: &str = "mcwan-filter.wasm";
@@ -18,7 +18,8 @@ impl Render {
     ) -> anyhow::Result<(String, Findings)> {
         let Self { module, data_plane, gateway, envoy: ForEnvoy { unknown_hosts, bind, admin }, .. } = self;
         let options = gateway.options(steering_key);
-        let input = Input::new(gathered, &options, |import| gateway.serves(import), (*unknown_hosts).into())?;
+        let serves = |import: &_| gateway.serves(import);
+        let input = Input::new(gathered, &options, serves, (*unknown_hosts).into(), Carrier::File)?;
         let options = EnvoyOptions {
             data_plane: (*data_plane).into(),
             steering: gateway.steering(),

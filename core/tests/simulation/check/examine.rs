@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use mcwan_core::snapshot::{Key, view};
-use mcwan_policy::wire::{self, Action, Target};
+use mcwan_policy::wire::{self, Action, TargetConfig};
 
 use crate::gateway::{Pod, Stage};
 use crate::istiod::{Address, all_addresses};
@@ -140,5 +140,5 @@ pub(super) fn steered_values(import: &wire::Import) -> BTreeSet<String> {
     let actions = import.rules.iter().flat_map(|rule| &rule.actions);
     let targets = actions.flat_map(Action::targets);
     let targets = targets.filter_map(|target| import.targets.get(usize::try_from(target).ok()?));
-    targets.map(Target::steering_value).collect()
+    targets.map(TargetConfig::steering_value).collect()
 }

@@ -11,7 +11,7 @@ use mcwan_core::translate::Import;
 use super::{Check, is_lost};
 use crate::gateway::{Pod, Stage};
 use crate::native;
-use crate::told::{History, Outcome, Request, Told, host_of, is_served};
+use crate::told::{History, Request, RequestOutcome, Told, host_of, is_served};
 use crate::world::{NATIVE, World};
 
 impl World {
@@ -97,7 +97,7 @@ impl Check {
             let own = requests.iter().enumerate().filter(|(_, request)| request.host == host);
             let own: Vec<usize> = own.map(|(place, _)| place).collect();
             let says = |version, place| told.native.says_of(key, version, place);
-            let does = |outcomes: &[Outcome], version| own.iter().all(|at| *says(version, *at) == outcomes[*at]);
+            let does = |outcomes: &[RequestOutcome], version| own.iter().all(|at| *says(version, *at) == outcomes[*at]);
             let is_as_before = |version: &usize| own.iter().all(|at| says(*version, *at) == says(*version - 1, *at));
             let held = self.native.held(key);
             let first = |outcomes: &Vec<_>| (held..versions.len()).find(|version| does(outcomes, *version));
@@ -116,7 +116,7 @@ impl Check {
                 told.own_requests(namespace)
                     .filter(|(own, _, request)| *own == key && import.ports.contains(&request.port))
             };
-            let is_answered = |outcome: &Outcome| !is_lost(outcome);
+            let is_answered = |outcome: &RequestOutcome| !is_lost(outcome);
             let works = |pod: &&Pod| own().all(|(_, place, _)| pod.outcomes.get(place).is_some_and(is_answered));
             if own().next().is_some() && pods.iter().filter(|pod| pod.serves()).all(works) {
                 self.native.established.insert(key.clone());
@@ -129,7 +129,7 @@ impl Check {
         &self,
         history: &History,
         (key, place, request): (&Key, usize, &Request),
-        outcome: &Outcome,
+        outcome: &RequestOutcome,
         now: Moment,
     ) -> bool {
         let held = self.native.held(key);
@@ -144,12 +144,12 @@ impl Check {
 
 impl History {
     /// What a version of an import says of a request: where there is none, nobody knows its host.
-    fn says_of(&self, import: &Key, version: usize, place: usize) -> &Outcome {
-        self.outcome(import, version, place).unwrap_or(&Outcome::Unknown)
+    fn says_of(&self, import: &Key, version: usize, place: usize) -> &RequestOutcome {
+        self.outcome(import, version, place).unwrap_or(&RequestOutcome::Unknown)
     }
 
     /// What versions of an import from one on say of a request.
-    fn told_since(&self, import: &Key, version: usize, place: usize) -> impl Iterator<Item = &Outcome> {
+    fn told_since(&self, import: &Key, version: usize, place: usize) -> impl Iterator<Item = &RequestOutcome> {
         (version..self.versions[import].len()).map(move |version| self.says_of(import, version, place))
     }
 }

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use mcwan_core::moment::Moment;
+use mcwan_core::watched::Watched;
 
 use super::{Admission, Caller, Other};
 use crate::gateway::{Gate, Pod, Stage};
@@ -61,7 +62,9 @@ impl World {
     /// The pods of other clusters that were told to be admitted are, on every tier that is told and that policies permit.
     fn callers_are_admitted(&self) -> Result<(), String> {
         let is_refused = self.others.refused.is_some_and(|(since, until)| since <= self.now && self.now < until);
-        if self.check.forgets("a") || is_refused {
+        // Where nothing is exported any more, a gateway that has not gone yet is told nothing.
+        let exports = self.api.list(Watched::ServiceExport).next().is_some();
+        if self.check.forgets("a") || is_refused || !exports {
             return Ok(());
         }
         for pod in self.pods.values().filter(|pod| pod.is_ingress() && pod.stage == Stage::Ready) {

@@ -9,7 +9,7 @@ use mcwan_core::translate::{Exports, Import, Target, Translator};
 use mcwan_policy::wire::{self, RefuseReason};
 
 use super::withdrawn::{self, Withdrawn};
-use super::{Namespace, Outcome, Request, data_plane, said};
+use super::{Namespace, Request, RequestOutcome, data_plane, said};
 use crate::script::imports;
 
 /// The imports of one kind.
@@ -18,7 +18,7 @@ pub(crate) struct History {
     /// The versions of each import, the oldest first.
     pub(crate) versions: BTreeMap<Key, Vec<Option<Arc<Import>>>>,
     /// What each of them says of each request, as far as it has the host.
-    outcomes: BTreeMap<Key, Vec<Vec<Outcome>>>,
+    outcomes: BTreeMap<Key, Vec<Vec<RequestOutcome>>>,
     /// What becomes of versions while a later one is waited for and policies take away what they steer to.
     withdrawn: BTreeMap<Key, Vec<Withdrawn>>,
 }
@@ -68,14 +68,14 @@ impl History {
     }
 
     /// Whether a version of an import that is not before this one says so of a request.
-    pub(crate) fn says(&self, import: &Key, since: usize, place: usize, outcome: &Outcome) -> bool {
+    pub(crate) fn says(&self, import: &Key, since: usize, place: usize, outcome: &RequestOutcome) -> bool {
         let withdrawn = self.withdrawn[import].iter().filter(|withdrawn| withdrawn.of >= since);
         let whole = self.outcomes[import].iter().skip(since);
         whole.chain(withdrawn.map(|withdrawn| &withdrawn.outcomes)).any(|said| said.get(place) == Some(outcome))
     }
 
     /// What a version of an import says of a request.
-    pub(crate) fn outcome(&self, import: &Key, version: usize, place: usize) -> Option<&Outcome> {
+    pub(crate) fn outcome(&self, import: &Key, version: usize, place: usize) -> Option<&RequestOutcome> {
         self.outcomes[import].get(version)?.get(place)
     }
 
@@ -88,7 +88,7 @@ impl History {
             let left = version.without(&others, RefuseReason::BackendNotFound);
             said(&import.namespace, &left, std::slice::from_ref(request))
                 .iter()
-                .any(|said| matches!(said, Outcome::Reached { target: reached, .. } if reached == target))
+                .any(|said| matches!(said, RequestOutcome::Reached { target: reached, .. } if reached == target))
         })
     }
 

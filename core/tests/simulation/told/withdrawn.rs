@@ -6,14 +6,14 @@ use std::sync::Arc;
 use mcwan_core::snapshot::Key;
 use mcwan_core::translate::{Exports, Import};
 
-use super::{Namespace, Outcome, said};
+use super::{Namespace, RequestOutcome, said};
 
 /// A version, but for what policies have taken away since.
 pub(super) struct Withdrawn {
     /// The version.
     pub(super) of: usize,
     pub(super) import: Import,
-    pub(super) outcomes: Vec<Outcome>,
+    pub(super) outcomes: Vec<RequestOutcome>,
 }
 
 /// Works out what is left of versions by these policies, and of what was left of them by others.

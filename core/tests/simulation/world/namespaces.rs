@@ -87,7 +87,8 @@ impl World {
     /// What happens in a namespace that has come again counts, once who leads may know that it went, and has told that its
     /// exports did: a write without an answer comes first.
     pub(super) fn trust(&mut self, namespace: &'static str) {
-        let has_led = self.outage + Duration::from_secs(15) <= self.now && self.replicas.iter().any(|known| known.leads);
+        let has_led =
+            self.outage + Duration::from_secs(15) <= self.now && self.replicas.iter().any(|known| known.leads);
         let is_withdrawn = |name| {
             let export = Key::new(REGISTRY_NAMESPACE, format!("own.{namespace}.{name}"));
             self.api.get(Watched::ServiceExport, &Key::new(namespace, name)).is_some()

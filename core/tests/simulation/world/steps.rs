@@ -104,17 +104,7 @@ impl World {
             Step::Grant | Step::NoGrant | Step::Consumer(_) | Step::NoConsumer | Step::Admit | Step::NoAdmit => {
                 self.between_namespaces(&step);
             }
-            Step::OwnExport(service, ports) => {
-                let known = Key::new("a", OWN[service]);
-                let known = self.api.get(Watched::Emitted(Kind::Service), &known).map(|known| known.read());
-                if known.is_some_and(|known| known["spec"]["ports"].as_array().is_some_and(|had| had.len() > ports)) {
-                    // A port that is withdrawn is an export that is.
-                    self.excuse(Some(service));
-                }
-                self.put(inputs::service("a", OWN[service], &PORTS[..ports]));
-                self.put(inputs::slice("a", OWN[service]));
-                self.put(inputs::own_export("a", OWN[service]));
-            }
+            Step::OwnExport(service, ports) => self.own_export(service, ports),
             Step::NoOwnExport(service) => self.remove(Watched::ServiceExport, &Key::new("a", OWN[service])),
             Step::Key(key) => self.rotate(key),
             Step::MayRead(secret) => self.grant(secret, true),
@@ -178,6 +168,18 @@ impl World {
             let (life, delay) = (self.replicas[place].life, self.delay(500));
             self.at(delay, Happening::Key(place, life));
         }
+    }
+
+    fn own_export(&mut self, service: usize, ports: usize) {
+        let known = Key::new("a", OWN[service]);
+        let known = self.api.get(Watched::Emitted(Kind::Service), &known).map(|known| known.read());
+        if known.is_some_and(|known| known["spec"]["ports"].as_array().is_some_and(|had| had.len() > ports)) {
+            // A port that is withdrawn is an export that is.
+            self.excuse(Some(service));
+        }
+        self.put(inputs::service("a", OWN[service], &PORTS[..ports]));
+        self.put(inputs::slice("a", OWN[service]));
+        self.put(inputs::own_export("a", OWN[service]));
     }
 
     fn between_clusters(&mut self, step: Step) {

@@ -5,7 +5,7 @@ use mcwan_policy::wire::{Action, PluginConfig};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::common::{Outcome, compile, generate, get, mk_config, mk_import, mk_rule, naive, to};
+use crate::common::{TableOutcome, compile, generate, get, mk_config, mk_import, mk_rule, naive, to};
 
 /// With 1,000 choices, a million cases where they are optimised.
 const CASES: usize = if cfg!(debug_assertions) { 20 } else { 1_000 };
@@ -31,8 +31,8 @@ proptest! {
             let Ok(decision) = table.decide(&request, Levels::new(&levels), || draw);
             let Ok(explanation) = table.explain(&request, Levels::new(&levels), || draw);
             let expected = naive::decide(&config, &request, &levels, draw);
-            prop_assert_eq!(&Outcome::of(&decision, &request), &expected, "{:?}, {}", levels, draw);
-            prop_assert_eq!(&Outcome::of(&explanation.decision, &request), &expected, "{:?}, {}", levels, draw);
+            prop_assert_eq!(&TableOutcome::of(&decision, &request), &expected, "{:?}, {}", levels, draw);
+            prop_assert_eq!(&TableOutcome::of(&explanation.decision, &request), &expected, "{:?}, {}", levels, draw);
             let taken = explanation.tiers.iter().flat_map(|tier| &tier.sources).filter(|source| source.is_taken);
             let taken: Vec<_> = taken.map(|source| source.target.name()).collect();
             let is_of_tier = !explanation.tiers.is_empty() && expected.target().is_some();

@@ -1,6 +1,6 @@
 //! Choices and paths that cannot be.
 
-use mcwan_policy::wire::{Action, Choose, Import, PluginConfig, Source, Target, WanPath};
+use mcwan_policy::wire::{Action, Choose, Import, PluginConfig, Source, TargetConfig, WanPath};
 use mcwan_policy::{RouteTable, check as check_import, limits};
 
 use super::{HIGH_A, HIGH_OWN, LOW_A, ask, mk_choose, mk_choosing};
@@ -79,7 +79,7 @@ fn a_choice_that_cannot_be_answers_for_its_share_and_says_why() {
 /// Twenty of each: only what a row is about is missing.
 fn add_paths_and_targets(config: &mut PluginConfig) {
     config.paths = (0..20).map(|path| mk_path("high", &format!("c{path}"))).collect();
-    let more = (6..20).map(|index| Target { name: format!("t{index}"), digest: "0123".to_owned() });
+    let more = (6..20).map(|index| TargetConfig { name: format!("t{index}"), digest: "0123".to_owned() });
     config.imports[0].targets.extend(more);
 }
 

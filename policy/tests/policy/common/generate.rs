@@ -10,7 +10,9 @@ mod request;
 mod rule;
 
 use mcwan_policy::sla::Level;
-use mcwan_policy::wire::{Import, NoMatch, PathMatch, PluginConfig, Serves, Target, UnknownHosts, VERSION, WanPath};
+use mcwan_policy::wire::{
+    Import, NoMatch, PathMatch, PluginConfig, Serves, TargetConfig, UnknownHosts, VERSION, WanPath,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -89,8 +91,8 @@ fn sound_import(namespace: &'static str, name: &'static str) -> impl Strategy<Va
     })
 }
 
-fn mk_target(namespace: &str, name: &str, target: &str) -> Target {
-    Target { name: target.to_owned(), digest: format!("{namespace}-{name}-{target}") }
+fn mk_target(namespace: &str, name: &str, target: &str) -> TargetConfig {
+    TargetConfig { name: target.to_owned(), digest: format!("{namespace}-{name}-{target}") }
 }
 
 /// Breaks one match of an import, if it has a rule.

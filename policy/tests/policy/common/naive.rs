@@ -14,7 +14,7 @@ use mcwan_policy::wire::{Action, Import, Match, NoMatch, PluginConfig, UnknownHo
 
 pub(crate) use self::matching::path_holds;
 
-use super::{Asked, Outcome};
+use super::{Asked, TableOutcome};
 
 /// A match that holds, with its place.
 #[derive(Clone, Copy)]
@@ -34,13 +34,13 @@ impl Candidate<'_> {
 }
 
 /// What the config does with the request, given the levels of its paths and the draw for its weights.
-pub(crate) fn decide(config: &PluginConfig, request: &Asked, levels: &[Level], draw: u64) -> Outcome {
+pub(crate) fn decide(config: &PluginConfig, request: &Asked, levels: &[Level], draw: u64) -> TableOutcome {
     let Some(authority) = usable_authority(request) else {
         return refusal(None, None, 400, "BadRequest");
     };
     let Some((import, host)) = host::scope(config, authority) else {
         return match config.unknown_hosts {
-            UnknownHosts::Pass => Outcome::Pass,
+            UnknownHosts::Pass => TableOutcome::Pass,
             UnknownHosts::Refuse => refusal(None, None, 404, "UnknownHost"),
         };
     };
@@ -96,19 +96,24 @@ pub(crate) fn owner<'c>(config: &'c PluginConfig, request: &Asked) -> Option<&'c
 pub(crate) fn needs_a_draw(
     config: &PluginConfig,
     request: &Asked,
-    outcome: &Outcome,
+    outcome: &TableOutcome,
     levels: &[Level],
     draw: u64,
 ) -> bool {
     let actions = outcome.matched().and_then(|matched| Some(&owner(config, request)?.rules[matched.rule].actions));
     // An action that cannot be shares nothing out.
-    let is_sound = !matches!(outcome, Outcome::Refuse { reason, .. } if reason == "InvalidFilter");
+    let is_sound = !matches!(outcome, TableOutcome::Refuse { reason, .. } if reason == "InvalidFilter");
     let is_shared = || drawn(config, request, outcome, draw).is_some_and(|action| action::is_shared(action, levels));
     actions.is_some_and(|actions| action::are_several(actions)) || is_sound && is_shared()
 }
 
 /// The action that a draw falls on, of the rule that a request was matched by.
-pub(crate) fn drawn<'c>(config: &'c PluginConfig, request: &Asked, outcome: &Outcome, draw: u64) -> Option<&'c Action> {
+pub(crate) fn drawn<'c>(
+    config: &'c PluginConfig,
+    request: &Asked,
+    outcome: &TableOutcome,
+    draw: u64,
+) -> Option<&'c Action> {
     let actions = &owner(config, request)?.rules[outcome.matched()?.rule].actions;
     action::choose(actions, draw).map(|(action, _)| action)
 }
@@ -132,6 +137,6 @@ fn key(import: &Import) -> String {
     format!("{}/{}", import.namespace, import.name)
 }
 
-fn refusal(import: Option<&Import>, matched: Option<RuleMatch>, status: u16, reason: &str) -> Outcome {
-    Outcome::Refuse { import: import.map(key), matched, status, reason: reason.to_owned() }
+fn refusal(import: Option<&Import>, matched: Option<RuleMatch>, status: u16, reason: &str) -> TableOutcome {
+    TableOutcome::Refuse { import: import.map(key), matched, status, reason: reason.to_owned() }
 }

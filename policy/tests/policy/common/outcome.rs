@@ -10,7 +10,7 @@ use super::Asked;
 /// target (with the new path where there is one), the status and location of a redirect, or the
 /// status and reason of a refusal. Bytes are escaped as in `escape_ascii`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum TableOutcome {
     Pass,
     Route {
         /// `NAMESPACE/NAME`.
@@ -37,7 +37,7 @@ pub(crate) enum Outcome {
     },
 }
 
-impl Outcome {
+impl TableOutcome {
     /// Reads a decision on a request; asserts what holds for every decision.
     pub(crate) fn of(decision: &Decision<'_>, request: &Asked) -> Self {
         match decision {
@@ -108,7 +108,7 @@ pub(crate) fn escaped(bytes: &[u8]) -> String {
     bytes.escape_ascii().to_string()
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for TableOutcome {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Pass => formatter.write_str("pass"),

@@ -15,13 +15,13 @@ pub(crate) type Lines = BTreeMap<String, Vec<String>>;
 pub(crate) enum End {
     /// It belongs to no import.
     Passed,
-    Answered(Answer),
+    Answered(EndAnswer),
     Arrived(Arrival),
 }
 
 /// An answer of mcwan's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct EndAnswer {
     pub(crate) status: u16,
     pub(crate) headers: Lines,
     pub(crate) body: String,
@@ -42,13 +42,13 @@ impl End {
     pub(crate) fn explained(outcome: &explain::Outcome, request: &Request, response_headers: &Lines) -> Self {
         match outcome.kind {
             OutcomeKind::Pass => Self::Passed,
-            OutcomeKind::Reply => Self::Answered(Answer::explained(outcome, request)),
+            OutcomeKind::Reply => Self::Answered(EndAnswer::explained(outcome, request)),
             OutcomeKind::Route => Self::Arrived(Arrival::explained(outcome, response_headers)),
         }
     }
 }
 
-impl Answer {
+impl EndAnswer {
     pub(crate) fn explained(outcome: &explain::Outcome, request: &Request) -> Self {
         let explain::Reply { status, headers, body } = outcome.reply.clone().unwrap();
         let body = if request.method == "HEAD" { String::new() } else { body };

@@ -8,10 +8,10 @@ use mcwan_testbed::client::Request;
 use mcwan_testbed::echo::Seen;
 use mcwan_testbed::latin1;
 use mcwan_testbed::mode::Mode;
-use mcwan_testbed::outcome::Outcome;
+use mcwan_testbed::outcome::RequestOutcome;
 use mcwan_testbed::setup::Setup;
 
-use super::ends::{Answer, Arrival, End, lines, without};
+use super::ends::{Arrival, End, EndAnswer, lines, without};
 use super::report::Report;
 use super::world::{Case, World};
 
@@ -98,10 +98,10 @@ fn refusal(request: &Request) -> End {
     let reason = Reason::UnsupportedFilter;
     let body = if request.method == "HEAD" { "" } else { reason.sentence() };
     let headers = lines([(REASON_HEADER.to_owned(), reason.as_str().to_owned())]);
-    End::Answered(Answer { status: 500, headers, body: body.to_owned() })
+    End::Answered(EndAnswer { status: 500, headers, body: body.to_owned() })
 }
 
-fn end(Outcome { response, arrival }: Outcome) -> End {
+fn end(RequestOutcome { response, arrival }: RequestOutcome) -> End {
     let answered = lines(response.headers.iter().map(|(name, value)| (name.clone(), text(value))));
     match arrival {
         Some((destination, seen)) => {
@@ -112,7 +112,7 @@ fn end(Outcome { response, arrival }: Outcome) -> End {
             End::Arrived(Arrival { destination, authority, path, headers, response_headers: answered })
         }
         None if response.status == 404 && !answered.contains_key(REASON_HEADER) => End::Passed,
-        None => End::Answered(Answer { status: response.status, headers: answered, body: text(&response.body) }),
+        None => End::Answered(EndAnswer { status: response.status, headers: answered, body: text(&response.body) }),
     }
 }
 
@@ -122,7 +122,7 @@ fn without_envoys_own(end: End) -> End {
         End::Passed => End::Passed,
         End::Answered(answer) => {
             let headers = without(answer.headers, |name| RESPONSE_HEADERS.contains(&name) || name == KIND_OF_BODY);
-            End::Answered(Answer { headers, ..answer })
+            End::Answered(EndAnswer { headers, ..answer })
         }
         End::Arrived(arrival) => End::Arrived(Arrival {
             headers: without(arrival.headers, |name| REQUEST_HEADERS.contains(&name)),

@@ -6,13 +6,13 @@ use mcwan_testbed::client::Request;
 use mcwan_testbed::setup::Setup;
 use mcwan_wasm_tests::{self as wasm, Action, Effects, Host, Module, RouteCache};
 
-use super::ends::{Answer, Lines, lines, without};
+use super::ends::{EndAnswer, Lines, lines, without};
 use super::surroundings::SERVICE_PORT;
 
 /// What the module did with a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Deed {
-    Answered(Answer),
+    Answered(EndAnswer),
     /// It goes on.
     Continued {
         steering: Vec<String>,
@@ -48,7 +48,7 @@ impl Filter {
             assert_eq!(action, Action::Pause, "never on after a local reply");
             let body = if request.method == "HEAD" { String::new() } else { text(&reply.body) };
             let headers = lines(reply.headers.iter().map(|(name, value)| (text(name), text(value))));
-            return Deed::Answered(Answer { status: reply.status.try_into().unwrap(), headers, body });
+            return Deed::Answered(EndAnswer { status: reply.status.try_into().unwrap(), headers, body });
         }
         assert_eq!(action, Action::Continue, "nothing else is to be waited for");
         let value = |name: &str| headers.get(name).map(text).unwrap_or_default();
@@ -69,7 +69,7 @@ impl Deed {
         let headers = request.headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), text(value)));
         let headers = without(lines(headers), |name| name == STEERING_HEADER);
         let (steering, authority, anew) = match outcome.kind {
-            OutcomeKind::Reply => return Self::Answered(Answer::explained(outcome, request)),
+            OutcomeKind::Reply => return Self::Answered(EndAnswer::explained(outcome, request)),
             OutcomeKind::Pass => (Vec::new(), handed_on(outcome.authority.as_deref().unwrap()), RouteCache::Kept),
             OutcomeKind::Route => {
                 let of = |import: &&mcwan_core::translate::Import| {

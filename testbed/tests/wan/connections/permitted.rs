@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use mcwan_testbed::client::Request;
-use mcwan_testbed::load::Answer;
+use mcwan_testbed::load::LoadAnswer;
 
 use crate::scene::mk_request;
 
@@ -59,7 +59,7 @@ pub(crate) struct Permitted {
 
 /// What comes of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Outcome {
+pub(crate) enum SteeredOutcome {
     /// A cluster answers.
     Answered(u8),
     /// The egress gateway answers that the rule's tier may not be used.
@@ -91,8 +91,8 @@ impl Permitted {
     }
 }
 
-impl Outcome {
-    pub(crate) fn of(answer: &Answer) -> Self {
+impl SteeredOutcome {
+    pub(crate) fn of(answer: &LoadAnswer) -> Self {
         let Ok(response) = &answer.outcome else { return Self::Lost };
         let body = String::from_utf8_lossy(&response.body);
         match (response.status, response.echo_name()) {

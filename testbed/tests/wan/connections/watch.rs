@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use mcwan_testbed::load::{Answer, Load, Plan};
+use mcwan_testbed::load::{Load, LoadAnswer, Plan};
 use mcwan_testbed::wan::{TestWan, WanClient};
 
-use super::permitted::{CONSUMER, EXPORTERS, Outcome, Permitted, REQUESTS, Steered, TIERS};
+use super::permitted::{CONSUMER, EXPORTERS, Permitted, REQUESTS, Steered, SteeredOutcome, TIERS};
 use crate::tiers::ports_are_due;
 
 /// So many answers in a row tell by which policies they come: a share of a half is in those to each path.
@@ -37,13 +37,16 @@ struct Version {
 
 impl Version {
     /// What comes of a request.
-    fn outcomes(&self, request: &Steered) -> BTreeSet<Outcome> {
+    fn outcomes(&self, request: &Steered) -> BTreeSet<SteeredOutcome> {
         let sources = self.steered.sources(request);
         if sources.is_empty() {
-            return [Outcome::NotPermitted].into();
+            return [SteeredOutcome::NotPermitted].into();
         }
         let admits = |cluster| self.admitted.has(cluster, request.tier);
-        sources.into_iter().map(|it| if admits(it) { Outcome::Answered(it) } else { Outcome::Denied }).collect()
+        sources
+            .into_iter()
+            .map(|it| if admits(it) { SteeredOutcome::Answered(it) } else { SteeredOutcome::Denied })
+            .collect()
     }
 }
 
@@ -155,37 +158,38 @@ async fn named(wan: &TestWan, client: &WanClient) -> Result<SocketAddr> {
 }
 
 /// What came of each of the requests.
-fn outcomes(answers: &[&Answer]) -> Vec<BTreeSet<Outcome>> {
-    let of = |index| answers.iter().filter(move |answer| answer.request == index).map(|answer| Outcome::of(answer));
+fn outcomes(answers: &[&LoadAnswer]) -> Vec<BTreeSet<SteeredOutcome>> {
+    let of =
+        |index| answers.iter().filter(move |answer| answer.request == index).map(|answer| SteeredOutcome::of(answer));
     (0..REQUESTS.len()).map(|index| of(index).collect()).collect()
 }
 
 /// Whether a request may end so while these versions follow each other.
-fn is_due(request: &Steered, outcome: Outcome, versions: &[Version]) -> bool {
+fn is_due(request: &Steered, outcome: SteeredOutcome, versions: &[Version]) -> bool {
     let steers = |version: &Version, cluster| version.steered.sources(request).contains(&cluster);
     let admits = |version: &Version, cluster| version.admitted.has(cluster, request.tier);
     match outcome {
-        Outcome::Answered(cluster) => {
+        SteeredOutcome::Answered(cluster) => {
             versions.iter().any(|version| steers(version, cluster))
                 && versions.iter().any(|version| admits(version, cluster))
         }
-        Outcome::NotPermitted => versions.iter().any(|version| version.steered.sources(request).is_empty()),
+        SteeredOutcome::NotPermitted => versions.iter().any(|version| version.steered.sources(request).is_empty()),
         // What is taken away may be refused before it is steered no more. What is given is steered when it is admitted.
-        Outcome::Denied => versions.iter().enumerate().any(|(place, version)| {
+        SteeredOutcome::Denied => versions.iter().enumerate().any(|(place, version)| {
             let later = versions.get(place..).unwrap_or_default();
             EXPORTERS.into_iter().any(|it| steers(version, it) && later.iter().any(|later| !admits(later, it)))
         }),
-        Outcome::Lost => false,
+        SteeredOutcome::Lost => false,
     }
 }
 
 /// What is wrong with an answer, if anything is.
-fn complaint(answer: &Answer, versions: &[Version]) -> Option<String> {
+fn complaint(answer: &LoadAnswer, versions: &[Version]) -> Option<String> {
     let request = &REQUESTS[answer.request];
     // Those that held before it was sent, or newer ones, but none that was not told yet.
     let oldest = versions.iter().rposition(|version| version.held.is_some_and(|held| held < answer.sent)).unwrap_or(0);
     let known = versions.iter().take_while(|version| version.told < answer.done).count();
-    let outcome = Outcome::of(answer);
+    let outcome = SteeredOutcome::of(answer);
     let between = versions.get(oldest..known)?;
     if is_due(request, outcome, between) {
         return None;
@@ -206,14 +210,16 @@ fn complaint(answer: &Answer, versions: &[Version]) -> Option<String> {
 
 /// Says of each step how many requests were lost, or refused by the far gateway, and when the last came that would not
 /// any more.
-fn report(answers: &[Answer], versions: &[Version]) {
+fn report(answers: &[LoadAnswer], versions: &[Version]) {
     for (place, version) in versions.iter().enumerate() {
         let next = versions.get(place + 1).map(|next| next.told);
-        let is_within = |answer: &&Answer| answer.sent >= version.told && next.is_none_or(|next| answer.sent < next);
+        let is_within =
+            |answer: &&LoadAnswer| answer.sent >= version.told && next.is_none_or(|next| answer.sent < next);
         let within: Vec<_> = answers.iter().filter(is_within).collect();
         let lost = within.iter().filter(|answer| complaint(answer, versions).is_some()).count();
-        let denied = within.iter().filter(|answer| Outcome::of(answer) == Outcome::Denied).count();
-        let is_late = |answer: &&&Answer| !version.outcomes(&REQUESTS[answer.request]).contains(&Outcome::of(answer));
+        let denied = within.iter().filter(|answer| SteeredOutcome::of(answer) == SteeredOutcome::Denied).count();
+        let is_late =
+            |answer: &&&LoadAnswer| !version.outcomes(&REQUESTS[answer.request]).contains(&SteeredOutcome::of(answer));
         let late = within.iter().filter(is_late).map(|answer| answer.done.duration_since(version.told)).max();
         eprintln!(
             "measured: {}: {lost} of {} requests lost, {denied} refused by a far gateway, the last as before after {:?}",

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use anyhow::{Context, Result, ensure};
 use mcwan_testbed::client::Response;
-use mcwan_testbed::load::{Answer, Load, Plan, statuses};
+use mcwan_testbed::load::{Load, LoadAnswer, Plan, statuses};
 use serde_json::{Value, json};
 
 use super::{LOCAL, NOBODYS, ROUTER, SAFE, TIER, mk_route, mk_safe, mk_tier_service, until_each};
@@ -66,16 +66,16 @@ async fn move_to(scene: &Scene, more: &Value) -> Result<()> {
 }
 
 /// Each request to a Route that stays was answered by whom it is for, and crossed by its own tier if at all.
-fn judge(scene: &Scene, answers: &[Answer]) -> Result<()> {
-    let over_tier = |answer: &Answer| answer.request == 1;
+fn judge(scene: &Scene, answers: &[LoadAnswer]) -> Result<()> {
+    let over_tier = |answer: &LoadAnswer| answer.request == 1;
     // Over a tier upstreams see the import's own host.
-    let is_right = |answer: &&Answer| {
+    let is_right = |answer: &&LoadAnswer| {
         let seen = answer.outcome.as_ref().ok().and_then(Response::seen);
         seen.is_some_and(|seen| (seen.authority != LOCAL) == over_tier(answer))
     };
     eprintln!("measured: {} requests while Routes change: {:?}", answers.len(), statuses(answers));
     let lost: Vec<_> = answers.iter().filter(|answer| !is_right(answer)).collect();
-    let since = |answer: &&&Answer| answers.first().map(|first| answer.sent.duration_since(first.sent));
+    let since = |answer: &&&LoadAnswer| answers.first().map(|first| answer.sent.duration_since(first.sent));
     let when: Vec<_> = lost.iter().filter_map(|answer| since(&answer)).collect();
     ensure!(
         lost.is_empty(),

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::config::{
     HIGH, always, config, import, load, payment, prefix, release, rule, to, to_https, with, with_header,
 };
-use super::outcome::Outcome;
+use super::outcome::FilterOutcome;
 
 /// A configuration with something of every kind.
 fn rich() -> Value {
@@ -104,10 +104,10 @@ proptest! {
         let by_pattern = json!({"headers": [{"name": "x-a", "value": {"regex": pattern}}]});
         let mut host = load(&config([payment(), import("ledger", [rule([by_pattern], [to(0)])])]));
         let request = Request::get("ledger", "/").header("x-a", value);
-        Outcome::of(&host.request(&request).expect("no failure"));
+        FilterOutcome::of(&host.request(&request).expect("no failure"));
         prop_assert_eq!(
-            Outcome::of(&host.request(&Request::get("payment", "/payment")).expect("no failure")),
-            Outcome::Steered(HIGH.to_owned())
+            FilterOutcome::of(&host.request(&Request::get("payment", "/payment")).expect("no failure")),
+            FilterOutcome::Steered(HIGH.to_owned())
         );
     }
 
@@ -120,7 +120,7 @@ proptest! {
         for request in &requests {
             let effects = host.request(request).unwrap_or_else(|failure| panic!("{failure:?} on {request:?}"));
             let Ok(decision) = table.decide(&Asked::new(request.headers()), Levels::ALL_IN, || 0);
-            prop_assert_eq!(Outcome::of(&effects), outcome(&decision), "{:?}", request);
+            prop_assert_eq!(FilterOutcome::of(&effects), outcome(&decision), "{:?}", request);
         }
         HOST.set(Some((host, table)));
     }
@@ -132,13 +132,16 @@ thread_local! {
 }
 
 /// What a decision comes to in the data plane.
-pub(super) fn outcome(decision: &Decision<'_>) -> Outcome {
+pub(super) fn outcome(decision: &Decision<'_>) -> FilterOutcome {
     match decision {
-        Decision::Pass => Outcome::Passed,
-        Decision::Route(route) => Outcome::Steered(route.target.steering_value().to_owned()),
+        Decision::Pass => FilterOutcome::Passed,
+        Decision::Route(route) => FilterOutcome::Steered(route.target.steering_value().to_owned()),
         Decision::Reply(reply) => match reply.reason {
-            Some(reason) => Outcome::Refused(reply.status.into(), reason.as_str().to_owned()),
-            None => Outcome::Redirected(reply.status.into(), String::from_utf8_lossy(&reply.headers[0].1).into_owned()),
+            Some(reason) => FilterOutcome::Refused(reply.status.into(), reason.as_str().to_owned()),
+            None => FilterOutcome::Redirected(
+                reply.status.into(),
+                String::from_utf8_lossy(&reply.headers[0].1).into_owned(),
+            ),
         },
     }
 }

@@ -5,7 +5,7 @@ use mcwan_wasm_tests::{Callback, Cause, Host, LogLevel};
 use serde_json::{Value, json};
 
 use super::config::{HIGH, LOW, always, config, host, import, load, payment, prefix, release, rule, to, with};
-use super::outcome::Outcome::Passed;
+use super::outcome::FilterOutcome::Passed;
 use super::outcome::{get, refused, steered};
 
 /// The bytes are refused, and the log says in one line why.

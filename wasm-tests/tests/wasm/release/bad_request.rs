@@ -4,7 +4,7 @@ use mcwan_wasm_tests::{Headers, Host, Request};
 use serde_json::json;
 
 use super::config::{HIGH, LOW, always, host as host_of, import, prefix, rule, to, with, with_header};
-use super::outcome::Outcome::Passed;
+use super::outcome::FilterOutcome::Passed;
 use super::outcome::{get, outcome, refused, steered};
 
 /// `/h` asks for `x-a: 1`, `/r` for an `x-a` that matches `[a-z]+`, `/` takes the rest.

@@ -4,7 +4,7 @@ use mcwan_wasm_tests::{Cause, Fault, Host, HostCall, Request, Status};
 use serde_json::json;
 
 use super::config::{HIGH, config, import, payment, prefix, release, rule, to, with, with_header};
-use super::outcome::Outcome::{self, Held, Redirected};
+use super::outcome::FilterOutcome::{self, Held, Redirected};
 use super::outcome::{get, outcome, play, refused, steered};
 
 /// `/m` asks for a method, `/h` for a header, `/r` redirects to the listener's port, the rest is steered
@@ -23,7 +23,7 @@ fn host() -> Host {
 }
 
 /// What becomes of each request with each of its host calls failing with each status, one at a time.
-fn with_each_fault(request: &Request, mut expected: impl FnMut(HostCall, usize, Status) -> Outcome) {
+fn with_each_fault(request: &Request, mut expected: impl FnMut(HostCall, usize, Status) -> FilterOutcome) {
     let calls = play(&mut host(), request).trace.host_calls;
     assert!(!calls.is_empty());
     let mut host = host();
@@ -38,7 +38,7 @@ fn with_each_fault(request: &Request, mut expected: impl FnMut(HostCall, usize, 
     }
 }
 
-fn internal() -> Outcome {
+fn internal() -> FilterOutcome {
     refused(503, "Internal")
 }
 

@@ -2,11 +2,11 @@
 
 use mcwan_wasm_tests::{Action, Effects, Host, Request, RouteCache};
 
-use Outcome::{Held, Passed, Redirected, Refused, Steered};
+use FilterOutcome::{Held, Passed, Redirected, Refused, Steered};
 
 /// What becomes of a request, in one word.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum FilterOutcome {
     /// It goes on without a steering header.
     Passed,
     /// It goes on with this steering header.
@@ -19,7 +19,7 @@ pub(crate) enum Outcome {
     Held,
 }
 
-impl Outcome {
+impl FilterOutcome {
     /// Reads the effects; what must hold of all of them is checked here.
     pub(crate) fn of(effects: &Effects) -> Self {
         let targets: Vec<_> = effects.headers.get_all("x-mcwan-target").collect();
@@ -52,12 +52,12 @@ impl Outcome {
 }
 
 /// Refused with this status for this reason.
-pub(crate) fn refused(status: u32, reason: &str) -> Outcome {
+pub(crate) fn refused(status: u32, reason: &str) -> FilterOutcome {
     Refused(status, reason.to_owned())
 }
 
 /// Steered to this target.
-pub(crate) fn steered(target: &str) -> Outcome {
+pub(crate) fn steered(target: &str) -> FilterOutcome {
     Steered(target.to_owned())
 }
 
@@ -67,12 +67,12 @@ pub(crate) fn play(host: &mut Host, request: &Request) -> Effects {
 }
 
 /// What becomes of a request.
-pub(crate) fn outcome(host: &mut Host, request: &Request) -> Outcome {
-    Outcome::of(&play(host, request))
+pub(crate) fn outcome(host: &mut Host, request: &Request) -> FilterOutcome {
+    FilterOutcome::of(&play(host, request))
 }
 
 /// What becomes of a GET request.
-pub(crate) fn get(host: &mut Host, authority: &str, path: &str) -> Outcome {
+pub(crate) fn get(host: &mut Host, authority: &str, path: &str) -> FilterOutcome {
     outcome(host, &Request::get(authority, path))
 }
 

@@ -4,7 +4,7 @@ use mcwan_wasm_tests::{Host, Request};
 use serde_json::{Value, json};
 
 use super::config::{config, import, prefix, release, rule};
-use super::outcome::Outcome::Redirected;
+use super::outcome::FilterOutcome::Redirected;
 use super::outcome::{outcome, play};
 
 /// A host whose listener has port 8080, and whose import redirects `/a` like this.

@@ -7,7 +7,7 @@ use super::config::{
     CANARY, HIGH, LOW, always, config, host, import, load, payment, prefix, release, rule, to, to_https, with,
     with_header,
 };
-use super::outcome::Outcome::Passed;
+use super::outcome::FilterOutcome::Passed;
 use super::outcome::{get, header, outcome, play, refused, steered};
 
 const UNKNOWN: &str = "payment.other";

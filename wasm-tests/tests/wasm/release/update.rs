@@ -4,7 +4,7 @@ use mcwan_wasm_tests::{Callback, Cause, Host, LogLevel, Request, Update};
 use serde_json::{Value, json};
 
 use super::config::{HIGH, LOW, always, config, host, import, load, payment, prefix, rule, to, with};
-use super::outcome::Outcome::Passed;
+use super::outcome::FilterOutcome::Passed;
 use super::outcome::{get, play, refused, steered};
 
 fn accept(host: &mut Host, config: &Value) {

@@ -8,12 +8,18 @@ use mcwan_policy::wire::{
 };
 
 use super::super::outcome::escaped;
-use super::super::{Asked, Outcome};
+use super::super::{Asked, TableOutcome};
 use super::host::without_port;
 use super::matching::{path_of, query_of, without_trailing_slash};
 use super::{Candidate, choice, key, refusal};
 
-pub(super) fn take(import: &Import, candidate: Candidate<'_>, request: &Asked, levels: &[Level], draw: u64) -> Outcome {
+pub(super) fn take(
+    import: &Import,
+    candidate: Candidate<'_>,
+    request: &Asked,
+    levels: &[Level],
+    draw: u64,
+) -> TableOutcome {
     let Candidate { at, alternative } = candidate;
     let Some((action, number)) = choose(&import.rules[at.rule].actions, draw) else {
         return refusal(Some(import), Some(at), 500, "NoBackend");
@@ -100,10 +106,10 @@ fn new_path_of(
     rewrite.map(|rewrite| new_path(Some(rewrite), alternative, request)).transpose()
 }
 
-fn forward(import: &Import, at: RuleMatch, request: &Asked, target: u32, path: Option<Vec<u8>>) -> Outcome {
+fn forward(import: &Import, at: RuleMatch, request: &Asked, target: u32, path: Option<Vec<u8>>) -> TableOutcome {
     let target = usize::try_from(target).ok().and_then(|index| import.targets.get(index));
     let target = target.expect("generated targets exist");
-    Outcome::Route {
+    TableOutcome::Route {
         import: key(import),
         matched: at,
         authority: match import.serves {
@@ -121,7 +127,7 @@ fn redirect(
     alternative: &Match,
     request: &Asked,
     action: &Redirect,
-) -> Result<Outcome, InvalidFilter> {
+) -> Result<TableOutcome, InvalidFilter> {
     if ![301, 302, 303, 307, 308].contains(&action.status) || action.port == Some(0) {
         return Err(InvalidFilter);
     }
@@ -140,7 +146,7 @@ fn redirect(
     let port = port.map_or_else(String::new, |port| format!(":{port}"));
     let mut location = format!("{scheme}://{host}{port}").into_bytes();
     location.extend(new_path(action.path.as_ref(), alternative, request)?);
-    Ok(Outcome::Redirect {
+    Ok(TableOutcome::Redirect {
         import: key(import),
         matched: at,
         status: action.status,

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::super::arbitrary::{Asked, outcome};
 use super::super::config::{import, prefix, release, rule, with};
-use super::super::outcome::Outcome;
+use super::super::outcome::FilterOutcome;
 use super::world::{measuring, ms, path};
 
 /// Configurations, and how often the levels of each change: 10^4 in all.
@@ -84,7 +84,7 @@ proptest! {
             let request = Request::get("payment", format!("/{rule}"));
             let Ok(decision) = table.decide(&Asked::new(request.headers()), Levels::new(&levels), || 0);
             let effects = envoy.request(root, &request).unwrap_or_else(|failure| panic!("{failure:?}"));
-            prop_assert_eq!(Outcome::of(&effects), outcome(&decision), "{:?} {:?}", judgements, rule);
+            prop_assert_eq!(FilterOutcome::of(&effects), outcome(&decision), "{:?} {:?}", judgements, rule);
         }
         prop_assert!(envoy.callouts(root.vm).is_empty(), "another one probes");
     }

@@ -3,7 +3,7 @@
 use mcwan_policy::limits::PATHS;
 use mcwan_wasm_tests::{Callback, HostCall, RootId};
 
-use super::super::outcome::Outcome;
+use super::super::outcome::FilterOutcome;
 use super::world::{Fate, World, measuring, ms, path};
 
 fn mk_world(paths: usize) -> (World, RootId) {
@@ -32,7 +32,7 @@ fn a_request_costs_what_it_cost() {
         let (mut world, root) = mk_world(paths);
         world.run(ms(3_000));
         let effects = world.envoy.request(root, &request).expect("no failure");
-        assert!(matches!(Outcome::of(&effects), Outcome::Steered(_)));
+        assert!(matches!(FilterOutcome::of(&effects), FilterOutcome::Steered(_)));
         assert_eq!(effects.trace.border_crossings(), 5, "{:?}", effects.trace.host_calls);
         effects.trace.fuel(Callback::RequestHeaders)
     });

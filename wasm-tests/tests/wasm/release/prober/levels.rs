@@ -4,7 +4,7 @@ use mcwan_wasm_tests::{Request, RootId};
 use serde_json::{Value, json};
 
 use super::super::config::{HIGH, LOW, always, import, with};
-use super::super::outcome::{Outcome, refused, steered};
+use super::super::outcome::{FilterOutcome, refused, steered};
 use super::world::{Fate, World, measuring, ms, path};
 
 /// A configuration that prefers `high`, and else takes `low`; or refuses.
@@ -15,13 +15,13 @@ fn choosing(revision: u64, when_none: &str) -> Value {
     with(measuring(revision, [path("high", 200), path("low", 200)]), "imports", imports)
 }
 
-fn outcome(world: &mut World, root: RootId) -> Outcome {
+fn outcome(world: &mut World, root: RootId) -> FilterOutcome {
     let effects = world.envoy.request(root, &Request::get("payment", "/payment"));
-    Outcome::of(&effects.unwrap_or_else(|failure| panic!("{failure:?}")))
+    FilterOutcome::of(&effects.unwrap_or_else(|failure| panic!("{failure:?}")))
 }
 
 /// Asserts what requests come to in every root context.
-fn assert_all(world: &mut World, roots: &[RootId], expected: &Outcome, message: &str) {
+fn assert_all(world: &mut World, roots: &[RootId], expected: &FilterOutcome, message: &str) {
     for root in roots {
         assert_eq!(outcome(world, *root), *expected, "{message}, {root:?}");
     }
