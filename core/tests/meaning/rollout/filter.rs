@@ -34,14 +34,15 @@ fn a_filter_is_written_at_most_twice_a_second() {
     let mut play = Play::of_payment();
     play.pass(60);
     let mut writes: Vec<Moment> = Vec::new();
+    let is_filter = |id: &ObjectId| id.kind == Kind::WasmPlugin;
     for change in 0..100 {
-        play.written.clear();
         // Each is ready at once, as it needs nothing new.
-        play.happen(mk_import("payment", "high", 1 + change % 2));
-        play.now = play.now + Duration::from_millis(50);
-        play.happen(Event::Time);
-        let is_filter = |id: &&ObjectId| id.kind == Kind::WasmPlugin;
-        writes.extend(play.written.iter().filter(is_filter).map(|_| play.now));
+        for event in [mk_import("payment", "high", 1 + change % 7), Event::Time] {
+            play.written.clear();
+            play.happen(event);
+            writes.extend(play.written.iter().filter(|id| is_filter(id)).map(|_| play.now));
+            play.now = play.now + Duration::from_millis(25);
+        }
     }
     assert!(writes.len() >= 5, "changes come into force meanwhile: {writes:?}");
     for two in writes.windows(2) {
@@ -67,8 +68,8 @@ fn between_two_states_that_fit_nobody_is_refused_for_want_of_room() {
     };
     assert_eq!(sorted(&play), of(100, 1_500));
     // The one is ready at once, the other has to be known at gateways first: together they would be too large until then.
-    play.happen(mk_import("payment", "high", 1_500));
     play.happen(mk_import("ledger", "low", 100));
+    play.happen(mk_import("payment", "high", 1_500));
     assert_eq!(sorted(&play), of(100, 1_500), "what fits stays until all that is wanted fits");
     play.pass(10);
     assert_eq!(sorted(&play), of(1_500, 100));
