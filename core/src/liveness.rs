@@ -7,11 +7,11 @@
 
 mod judge;
 mod lease;
-mod reach;
+mod registry_health;
 
 pub use judge::Judge;
 pub use lease::{Lease, REFUSED_ANNOTATION, STALE_ANNOTATION, renewed};
-pub use reach::{Reach, RegistryState};
+pub use registry_health::{RegistryHealth, RegistryState};
 
 /// Whether a cluster shows that it is alive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

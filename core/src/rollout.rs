@@ -53,7 +53,7 @@ pub use timing::Timing;
 
 use crate::emit::kubernetes::Settings;
 use crate::emit::object::ObjectId;
-use crate::liveness::{Reach, RegistryState};
+use crate::liveness::{RegistryHealth, RegistryState};
 use crate::moment::Moment;
 use crate::outcome::WriteOutcome;
 use crate::problem::Problem;
@@ -212,7 +212,7 @@ impl Rollout {
             Leadership::Following => self.next_overdue(),
             Leadership::TakingOver(_) | Leadership::Leading => self.next_work(now),
         };
-        work.into_iter().chain(self.world.reach.next(now)).min()
+        work.into_iter().chain(self.world.registry_health.next(now)).min()
     }
 
     /// Whether everything is known. Until then absence means nothing, and it must not lead.
@@ -257,8 +257,8 @@ impl Rollout {
     }
 
     /// Whether the registry can be reached.
-    pub fn reach(&mut self) -> &mut Reach {
-        &mut self.world.reach
+    pub fn registry_health(&mut self) -> &mut RegistryHealth {
+        &mut self.world.registry_health
     }
 
     /// What users are told of the registry.

@@ -80,16 +80,16 @@ impl Registry {
             }
             is_other
         });
-        let reach = rollout.reach();
+        let health = rollout.registry_health();
         let contact = self.contact.borrow_and_update().clone();
-        reach.leads(leads, now);
-        reach.complain(contact.complaint().map(str::to_owned));
-        match reach.look(now) {
+        health.leads(leads, now);
+        health.complain(contact.complaint().map(str::to_owned));
+        match health.look(now) {
             Some(RegistryState::Reachable) => tracing::info!("the registry can be reached"),
             Some(RegistryState::Unreachable(why)) => tracing::warn!(why, "the registry cannot be reached"),
             None => {}
         }
-        let found = reach.state().clone();
+        let found = health.state().clone();
         self.metrics.registry(&found);
         let is_told = self.place == Place::Elsewhere || matches!(contact, Contact::Refuses(_));
         rollout.say_of_registry(if is_told { found } else { RegistryState::Reachable });

@@ -21,8 +21,8 @@ use crate::status::{Subject, refusal_ahead};
 impl Rollout {
     pub(super) fn reconcile_export(&mut self, key: &ReconcileKey, now: Moment, out: &mut Vec<Command>) {
         let Part::Export(name) = &key.part else { return };
-        let exported = self.model.translator.outgoing().get(&key.namespace, name).cloned();
-        let objects = exported.iter().flat_map(|outgoing| export_objects(outgoing, &self.model.settings));
+        let exported = self.model.translator.local_exports().get(&key.namespace, name).cloned();
+        let objects = exported.iter().flat_map(|exported| export_objects(exported, &self.model.settings));
         let (told, routes): (Vec<_>, Vec<_>) = objects.partition(|object| object.id.kind == Kind::ExportedService);
         let ids: Vec<_> = routes.iter().chain(&told).map(|object| object.id.clone()).collect();
         self.consists_of(key, &ids, now);

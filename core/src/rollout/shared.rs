@@ -12,7 +12,7 @@ use crate::moment::Moment;
 use crate::outcome::WriteOutcome;
 use crate::problem::Problem;
 use crate::snapshot::Key;
-use crate::translate::Outgoing;
+use crate::translate::LocalExport;
 
 impl Rollout {
     pub(super) fn reconcile_shared(&mut self, key: &ReconcileKey, now: Moment, out: &mut Vec<Command>) {
@@ -51,7 +51,7 @@ impl Rollout {
         let owner = cluster.and_then(|cluster| self.objects.observed.wan_cluster(cluster));
         if owner != self.model.settings.wan_cluster {
             self.model.settings.wan_cluster = owner;
-            let exports: Vec<Key> = self.model.translator.outgoing().iter().map(|(key, _)| key).collect();
+            let exports: Vec<Key> = self.model.translator.local_exports().iter().map(|(key, _)| key).collect();
             for export in &exports {
                 self.queue.add(Work::Reconcile(ReconcileKey::export(export)));
                 self.queue.add(Work::Reconcile(ReconcileKey::slices(export)));
@@ -61,12 +61,13 @@ impl Rollout {
 
     pub(super) fn reconcile_ingress(&mut self, key: &ReconcileKey, now: Moment, out: &mut Vec<Command>) {
         let translator = &self.model.translator;
-        let (objects, problems) = if translator.outgoing().in_namespace(&key.namespace).any(Outgoing::is_exported) {
-            let admitted = translator.admitted(&self.world.snapshot, &key.namespace);
-            ingress_objects(&key.namespace, translator.exports().tier_ports(), &admitted, &self.model.settings)
-        } else {
-            (Vec::new(), Vec::<Problem>::new())
-        };
+        let (objects, problems) =
+            if translator.local_exports().in_namespace(&key.namespace).any(LocalExport::is_exported) {
+                let admitted = translator.admitted(&self.world.snapshot, &key.namespace);
+                ingress_objects(&key.namespace, translator.exports().tier_ports(), &admitted, &self.model.settings)
+            } else {
+                (Vec::new(), Vec::<Problem>::new())
+            };
         self.keep_problems(key, problems);
         self.write_ingress(key, objects, now, out);
     }

@@ -138,10 +138,10 @@ impl Rollout {
             }
             StatusKey::Export(key) => {
                 let export = snapshot.service_exports.get(&key.namespace, &key.name)?;
-                let outgoing = translator.outgoing().get(&key.namespace, &key.name)?;
+                let exported = translator.local_exports().get(&key.namespace, &key.name)?;
                 let delivery = self.delivery(self.needs_of_export(key));
                 let subject = Subject::service_export(export);
-                status::service_export(subject, self.conditions.mcs_version, outgoing, exports, &delivery, clock)
+                status::service_export(subject, self.conditions.mcs_version, exported, exports, &delivery, clock)
             }
         }
     }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::event::WatchEvent;
 use crate::api::{McsVersion, OpenshiftRoute};
 use crate::emit::object::{Kind, ObjectId};
-use crate::liveness::{Judge, Lease, Reach};
+use crate::liveness::{Judge, Lease, RegistryHealth};
 use crate::moment::Moment;
 use crate::observed::{Istiod, Live, Observed};
 use crate::snapshot::change::{Change, Input, InputKind};
@@ -24,7 +24,7 @@ pub(super) struct World {
     /// Which clusters are alive.
     judge: Judge,
     /// Whether the registry can be reached.
-    pub(super) reach: Reach,
+    pub(super) registry_health: RegistryHealth,
     /// The kinds of which not everything is known yet.
     unsynced: BTreeSet<Watched>,
     /// Whether there is an istiod, as far as it shows: where there is none, nobody is waited for.
@@ -84,7 +84,7 @@ impl World {
         Self {
             snapshot: Snapshot { namespaces: Some(Objects::default()), ..Snapshot::default() },
             judge: Judge::new(cluster, lease).refusing_after(refused_after),
-            reach: Reach::new(lease, now),
+            registry_health: RegistryHealth::new(lease, now),
             unsynced: Watched::all().collect(),
             has_istiod: false,
             exports: Knowledge::Whole,
@@ -235,7 +235,7 @@ impl World {
         match event {
             WatchEvent::Changed { kind: Watched::Lease, key, input: Some(object), .. } => {
                 if self.judge.observe(&key.name, Lease::of(object), now) {
-                    self.reach.proved(now);
+                    self.registry_health.proved(now);
                 }
             }
             WatchEvent::Changed { kind: Watched::Emitted(Kind::WanCluster), key, .. } => {
@@ -243,13 +243,13 @@ impl World {
             }
             WatchEvent::Deleted { kind: Watched::Emitted(Kind::WanCluster), key, .. } => self.judge.leave(&key.name),
             WatchEvent::Synced { kind } | WatchEvent::NotInstalled { kind } if kind.is_in_registry() => {
-                self.reach.listed(*kind);
+                self.registry_health.listed(*kind);
                 if *kind == Watched::Lease {
                     self.judge.listed();
                 }
             }
             WatchEvent::Failed { kind, error } if kind.is_in_registry() => {
-                self.reach.failed(*kind, error.clone(), now);
+                self.registry_health.failed(*kind, error.clone(), now);
                 if *kind == Watched::Lease {
                     self.judge.lose_sight();
                 }

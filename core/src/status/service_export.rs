@@ -11,7 +11,7 @@ use crate::api::{McsVersion, ServiceExport};
 use crate::liveness::RegistryState;
 use crate::problem::{Reason, Severity};
 use crate::snapshot::Key;
-use crate::translate::{Exports, Merged, Outgoing, Precedence, merge};
+use crate::translate::{Exports, LocalExport, Merged, Precedence, merge};
 
 const OURS: [&str; 3] = [ServiceExport::VALID, ServiceExport::READY, ServiceExport::CONFLICT];
 
@@ -19,12 +19,12 @@ const OURS: [&str; 3] = [ServiceExport::VALID, ServiceExport::READY, ServiceExpo
 pub fn service_export(
     subject: Subject<'_>,
     version: McsVersion,
-    outgoing: &Outgoing,
+    exported: &LocalExport,
     exports: &Exports,
     delivery: &Delivery,
     now: &Time,
 ) -> Option<StatusPatch> {
-    let sayings = vec![valid(outgoing), ready(outgoing, delivery), conflict(outgoing, exports)];
+    let sayings = vec![valid(exported), ready(exported, delivery), conflict(exported, exports)];
     subject.patch(StatusKind::ServiceExport(version), &OURS, sayings, now)
 }
 
@@ -41,22 +41,22 @@ pub fn refusal_ahead(subject: Subject<'_>, version: McsVersion, cluster: &str, a
     StatusPatch { kind, key, uid, body: Value::Null, news: vec![news] }
 }
 
-fn valid(outgoing: &Outgoing) -> Saying {
-    match outgoing.problems.first().filter(|_| !outgoing.is_exported()) {
+fn valid(exported: &LocalExport) -> Saying {
+    match exported.problems.first().filter(|_| !exported.is_exported()) {
         Some(problem) => {
-            let message = message::of_problems([problem], &outgoing.object);
+            let message = message::of_problems([problem], &exported.object);
             Saying::new(ServiceExport::VALID, false, problem.reason, message)
         }
         None => Saying::new(ServiceExport::VALID, true, Reason::Valid, "the Service can be exported"),
     }
 }
 
-fn ready(outgoing: &Outgoing, delivery: &Delivery) -> Saying {
+fn ready(exported: &LocalExport, delivery: &Delivery) -> Saying {
     let not = |reason, message| Saying::new(ServiceExport::READY, false, reason, message);
     let (errors, warnings): (Vec<_>, Vec<_>) =
-        outgoing.problems.iter().partition(|problem| problem.severity == Severity::Error);
+        exported.problems.iter().partition(|problem| problem.severity == Severity::Error);
     if !errors.is_empty() {
-        not(Reason::Failed, message::of_problems(errors.into_iter().chain(warnings), &outgoing.object))
+        not(Reason::Failed, message::of_problems(errors.into_iter().chain(warnings), &exported.object))
     } else if let RegistryState::Unreachable(why) = &delivery.registry {
         let message = format!("the registry keeps what it was told before, if it is still there; {why}");
         not(Reason::RegistryUnreachable, message::joined([message]))
@@ -64,13 +64,13 @@ fn ready(outgoing: &Outgoing, delivery: &Delivery) -> Saying {
         not(Reason::Failed, format!("{message} ({failure})"))
     } else if let Some(message) = delivery.wait() {
         not(Reason::Pending, message)
-    } else if outgoing.gateways.is_empty() {
+    } else if exported.gateways.is_empty() {
         not(Reason::Pending, "no pod of the ingress gateway is ready, so nothing can be sent here".to_owned())
     } else {
         let message = message::joined(
             ["the registry has it".to_owned()]
                 .into_iter()
-                .chain((!warnings.is_empty()).then(|| message::of_problems(warnings, &outgoing.object))),
+                .chain((!warnings.is_empty()).then(|| message::of_problems(warnings, &exported.object))),
         );
         Saying::new(ServiceExport::READY, true, Reason::Exported, message)
     }
@@ -78,8 +78,8 @@ fn ready(outgoing: &Outgoing, delivery: &Delivery) -> Saying {
 
 /// What the clusters disagree about, and who holds: every export says so, not only those that lose (KEP-1645). An export that
 /// the registry does not have takes no part.
-fn conflict(outgoing: &Outgoing, exports: &Exports) -> Saying {
-    let declared: Vec<_> = exports.declared(&outgoing.key.namespace, &outgoing.key.name).collect();
+fn conflict(exported: &LocalExport, exports: &Exports) -> Saying {
+    let declared: Vec<_> = exports.declared(&exported.key.namespace, &exported.key.name).collect();
     let is_told = declared.iter().any(|one| exports.is_own(&one.precedence.cluster));
     let merged = merge(declared).filter(|_| is_told);
     let none = || Saying::new(ServiceExport::CONFLICT, false, Reason::NoConflicts, "no other cluster disagrees");
@@ -260,9 +260,9 @@ metadata: {name: payment, namespace: secure}
         });
         translator.update(&gathered.snapshot, &[Change::Everything]);
         let export = gathered.snapshot.service_exports.get("secure", "payment").unwrap();
-        let outgoing = translator.outgoing().get("secure", "payment").unwrap();
+        let exported = translator.local_exports().get("secure", "payment").unwrap();
         let now = Time(Timestamp::UNIX_EPOCH);
         let subject = Subject::service_export(export);
-        service_export(subject, McsVersion::V1Alpha1, outgoing, translator.exports(), delivery, &now).unwrap()
+        service_export(subject, McsVersion::V1Alpha1, exported, translator.exports(), delivery, &now).unwrap()
     }
 }

@@ -17,7 +17,7 @@ use crate::snapshot::{Key, Keyed, Snapshot, is_from_elsewhere, is_of_hosts, of_h
 
 use super::front_end::{FrontEnd, FrontEnds};
 use super::{
-    Exports, Families, Import, Options, Outgoing, RouteHosts, RouteOptions, SteeringKey, clusterset, tier_service,
+    Exports, Families, Import, LocalExport, Options, RouteHosts, RouteOptions, SteeringKey, clusterset, tier_service,
     trust,
 };
 
@@ -29,7 +29,7 @@ pub struct Translator {
     imports: Keyed<Arc<Import>>,
     /// Which `Route` has which host.
     hosts: RouteHosts,
-    outgoing: Keyed<Outgoing>,
+    local_exports: Keyed<LocalExport>,
     /// By Service of this cluster, the imports whose rules name it.
     referrers: Keyed<BTreeSet<Key>>,
 }
@@ -59,7 +59,7 @@ impl Translator {
             hosts: RouteHosts::new(options.routes.clone()),
             options,
             imports: Keyed::default(),
-            outgoing: Keyed::default(),
+            local_exports: Keyed::default(),
             referrers: Keyed::default(),
         }
     }
@@ -158,7 +158,7 @@ impl Translator {
         imports.extend(self.exports.services());
         imports.extend(snapshot.routes.views());
         imports.extend(self.hosts.look_at_all(snapshot).iter().map(|namespace| of_hosts(namespace)));
-        let mut exports = keys(&mut self.outgoing.iter().map(|(key, _)| key));
+        let mut exports = keys(&mut self.local_exports.iter().map(|(key, _)| key));
         exports.extend(snapshot.service_exports.iter().map(|export| Key::of(&export.metadata)));
         let namespaces = |keys: &BTreeSet<Key>| keys.iter().map(|key| Arc::clone(&key.namespace)).collect();
         let (egress, ingress) = (namespaces(&imports), namespaces(&exports));
@@ -205,7 +205,7 @@ impl Translator {
                 if let Some(services) = self.exports.connect(snapshot, change) {
                     self.concern_services(services, affected);
                     // Whom gateways here admit is told to the others.
-                    affected.ingress.extend(self.outgoing.namespaces().cloned());
+                    affected.ingress.extend(self.local_exports.namespaces().cloned());
                     affected.cluster = true;
                 }
                 // Of itself, it may tell what the registry has.
@@ -247,7 +247,7 @@ impl Translator {
                 affected.ingress.insert(Arc::clone(&key.namespace));
             }
             Change::GatewayPods(namespace) => {
-                let exports = self.outgoing.in_namespace(namespace).map(|outgoing| outgoing.key.clone());
+                let exports = self.local_exports.in_namespace(namespace).map(|exported| exported.key.clone());
                 affected.exports.extend(exports);
                 affected.cluster = true;
                 let families = Families::of_egress(snapshot, namespace);
@@ -310,16 +310,16 @@ impl Translator {
     fn translate_export(&mut self, snapshot: &Snapshot, key: &Key) {
         match snapshot.service_exports.get(&key.namespace, &key.name) {
             Some(export) => {
-                let outgoing = Outgoing::new(export, snapshot, &self.exports, &self.options);
-                drop(self.outgoing.insert(key, outgoing));
+                let exported = LocalExport::new(export, snapshot, &self.exports, &self.options);
+                drop(self.local_exports.insert(key, exported));
             }
-            None => drop(self.outgoing.remove(key)),
+            None => drop(self.local_exports.remove(key)),
         }
     }
 
     /// Whether anything of a namespace is exported.
     fn is_exporting(&self, namespace: &str) -> bool {
-        self.outgoing.in_namespace(namespace).any(Outgoing::is_exported)
+        self.local_exports.in_namespace(namespace).any(LocalExport::is_exported)
     }
 
     /// What other clusters export.
@@ -333,8 +333,8 @@ impl Translator {
     }
 
     /// What this cluster exports, or should.
-    pub fn outgoing(&self) -> &Keyed<Outgoing> {
-        &self.outgoing
+    pub fn local_exports(&self) -> &Keyed<LocalExport> {
+        &self.local_exports
     }
 
     /// The imports of a namespace, the oldest first: of two that claim a host the earlier one has it.
@@ -346,8 +346,8 @@ impl Translator {
 
     /// What is wrong with tiers, clusters, policies and exports; what is wrong with an import, it tells itself.
     pub fn problems(&self) -> Vec<Problem> {
-        let outgoing = self.outgoing.values().flat_map(|outgoing| &outgoing.problems);
-        self.exports.all_problems().chain(outgoing).cloned().collect()
+        let exported = self.local_exports.values().flat_map(|exported| &exported.problems);
+        self.exports.all_problems().chain(exported).cloned().collect()
     }
 
     pub(super) fn into_imports(self) -> Vec<Import> {

@@ -230,7 +230,7 @@ proptest! {
         let mut new = mk_translator();
         new.update(&snapshot, &[Change::Everything]);
         let parts = |translator: &Translator| {
-            (translator.imports().clone(), translator.outgoing().clone(), translator.problems(),
+            (translator.imports().clone(), translator.local_exports().clone(), translator.problems(),
              translator.cluster(&snapshot, &translator.callers()), translator.admitted(&snapshot, "c"), sources(translator),
              connections(translator))
         };
@@ -242,12 +242,12 @@ proptest! {
         let mut snapshot = Snapshot { namespaces: Some([].into()), ..Snapshot::default() };
         let mut kept = mk_translator();
         for event in &events {
-            let before = (kept.imports().clone(), kept.outgoing().clone(), kept.cluster(&snapshot, &kept.callers()));
+            let before = (kept.imports().clone(), kept.local_exports().clone(), kept.cluster(&snapshot, &kept.callers()));
             let admitted = kept.admitted(&snapshot, "c");
             let changes = happen(&mut snapshot, event);
             let affected = kept.update(&snapshot, &changes);
             prop_assert!(before.2 == kept.cluster(&snapshot, &kept.callers()) || affected.cluster, "the cluster by {:?}", event);
-            let is_exporting = kept.outgoing().in_namespace("c").next().is_some();
+            let is_exporting = kept.local_exports().in_namespace("c").next().is_some();
             let is_told = !is_exporting || affected.ingress.contains("c");
             prop_assert!(is_told || admitted == kept.admitted(&snapshot, "c"), "whom c admits by {:?}", event);
             for (key, import) in kept.imports().iter() {
@@ -255,8 +255,8 @@ proptest! {
                 prop_assert!(same || affected.imports.contains(&key), "import {} by {:?}", key, event);
                 prop_assert!(same || affected.egress.contains(&key.namespace), "egress of {} by {:?}", key, event);
             }
-            for (key, outgoing) in kept.outgoing().iter() {
-                let same = before.1.get(&key.namespace, &key.name) == Some(outgoing);
+            for (key, exported) in kept.local_exports().iter() {
+                let same = before.1.get(&key.namespace, &key.name) == Some(exported);
                 prop_assert!(same || affected.exports.contains(&key), "export {} by {:?}", key, event);
             }
         }

@@ -36,7 +36,7 @@ pub fn everything(translator: &Translator, snapshot: &Snapshot, settings: &Setti
         problems.extend(found);
     }
     let mut exporting = BTreeSet::new();
-    for export in translator.outgoing().values().filter(|export| export.is_exported()) {
+    for export in translator.local_exports().values().filter(|export| export.is_exported()) {
         let mut made = export_objects(export, settings);
         problems.extend(claim(&mut made_of, &export.object, &mut made));
         objects.extend(made);

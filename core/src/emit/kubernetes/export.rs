@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 
 use crate::api::{ExportedPort, ExportedServiceSpec, REGISTRY_NAMESPACE};
 use crate::emit::object::{Kind, Object};
-use crate::translate::Outgoing;
+use crate::translate::LocalExport;
 
 use super::draft::Draft;
 use super::{Settings, names, route};
 
 /// The objects of an export; none where it is not one that other clusters can have.
-pub fn export_objects(export: &Outgoing, settings: &Settings) -> Vec<Object> {
+pub fn export_objects(export: &LocalExport, settings: &Settings) -> Vec<Object> {
     if !export.is_exported() {
         return Vec::new();
     }
@@ -22,7 +22,7 @@ pub fn export_objects(export: &Outgoing, settings: &Settings) -> Vec<Object> {
 }
 
 /// Routes for the two hosts that the importing clusters call the Service by.
-fn routes(export: &Outgoing) -> Vec<Object> {
+fn routes(export: &LocalExport) -> Vec<Object> {
     let (namespace, name) = (&*export.key.namespace, &*export.key.name);
     let host = canonical_host(namespace, name);
     let http = export.ports.iter().filter(|port| port.is_http());
@@ -67,7 +67,7 @@ fn rule(name: &str, namespace: &str, host: &str, port: &ExportedPort) -> Value {
 }
 
 /// What the registry is told of an export; none where other clusters cannot have it, or it is not said which cluster this is.
-pub fn published_object(export: &Outgoing, settings: &Settings) -> Option<Object> {
+pub fn published_object(export: &LocalExport, settings: &Settings) -> Option<Object> {
     let cluster = settings.cluster.as_deref().filter(|_| export.is_exported())?;
     let (namespace, name) = (&*export.key.namespace, &*export.key.name);
     let spec = ExportedServiceSpec {

@@ -93,9 +93,9 @@ fn a_service_of_more_ports_than_an_export_may_have_is_not_exported() {
         "apiVersion: multicluster.x-k8s.io/v1beta1\nkind: ServiceExport\nmetadata: {name: own, namespace: secure}\n";
     for (count, exported) in [(64, true), (65, false)] {
         let world = World::new(&[mk_plain_export(), service(&ports[..count]), export.to_owned()]);
-        let outgoing = world.translator.outgoing().get("secure", "own").unwrap();
-        assert_eq!(outgoing.is_exported(), exported, "{count} ports");
-        let reasons: Vec<_> = outgoing.problems.iter().map(|problem| problem.reason).collect();
+        let export = world.translator.local_exports().get("secure", "own").unwrap();
+        assert_eq!(export.is_exported(), exported, "{count} ports");
+        let reasons: Vec<_> = export.problems.iter().map(|problem| problem.reason).collect();
         assert_eq!(reasons, Vec::from_iter((!exported).then_some(Reason::TooLarge)), "{count} ports");
     }
 }

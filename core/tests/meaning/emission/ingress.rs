@@ -57,11 +57,11 @@ fn a_cluster_without_a_name_tells_the_registry_nothing() {
     let service =
         "apiVersion: v1\nkind: Service\nmetadata: {name: payment, namespace: secure}\nspec: {ports: [{port: 8080}]}\n";
     let world = World::new(&[export.to_owned(), service.to_owned()]);
-    let outgoing = world.translator.outgoing().get("secure", "payment").unwrap();
+    let exported = world.translator.local_exports().get("secure", "payment").unwrap();
     let spec = world.translator.cluster(&world.gathered.snapshot, &world.translator.callers());
     let mut settings = settings(DataPlane::Wasm);
     let kinds = |settings: &_| {
-        let objects = export_objects(outgoing, settings).into_iter().chain(cluster_object(&spec, settings));
+        let objects = export_objects(exported, settings).into_iter().chain(cluster_object(&spec, settings));
         objects.map(|object| object.id.kind).collect::<Vec<_>>()
     };
     assert_eq!(kinds(&settings), [Kind::HttpRoute, Kind::ExportedService, Kind::WanCluster]);
@@ -73,6 +73,6 @@ fn a_cluster_without_a_name_tells_the_registry_nothing() {
 fn what_is_not_exported_is_not_there() {
     let export = "apiVersion: multicluster.x-k8s.io/v1beta1\nkind: ServiceExport\nmetadata: {name: payment, namespace: secure}\n";
     let world = World::new(&[export.to_owned()]);
-    let outgoing = world.translator.outgoing().get("secure", "payment").unwrap();
-    assert_eq!(export_objects(outgoing, &settings(DataPlane::Wasm)), []);
+    let exported = world.translator.local_exports().get("secure", "payment").unwrap();
+    assert_eq!(export_objects(exported, &settings(DataPlane::Wasm)), []);
 }

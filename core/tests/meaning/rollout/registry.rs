@@ -67,10 +67,10 @@ fn a_registry_without_policies_is_a_registry() {
     assert!(!rollout.is_synced(), "policies may be there");
     rollout.observe(now, WatchEvent::Failed { kind: policies, error: "403".to_owned() });
     assert!(!rollout.is_synced(), "they cannot be read");
-    assert!(matches!(rollout.reach().look(later), Some(RegistryState::Unreachable(_))));
+    assert!(matches!(rollout.registry_health().look(later), Some(RegistryState::Unreachable(_))));
     rollout.observe(now, WatchEvent::NotInstalled { kind: policies });
     assert!(rollout.is_synced(), "there is none");
-    assert_eq!(rollout.reach().look(later), Some(&RegistryState::Reachable));
+    assert_eq!(rollout.registry_health().look(later), Some(&RegistryState::Reachable));
 }
 
 #[test]

@@ -20,7 +20,7 @@ use super::{Exports, Options, owner};
 
 /// A Service that this cluster exports, or should.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outgoing {
+pub struct LocalExport {
     /// The `ServiceExport`.
     pub object: ObjectRef,
     /// The namespace and name that both have.
@@ -44,7 +44,7 @@ pub struct Outgoing {
     pub problems: Vec<Problem>,
 }
 
-impl Outgoing {
+impl LocalExport {
     /// What becomes of a `ServiceExport`.
     pub(super) fn new(export: &ServiceExport, snapshot: &Snapshot, exports: &Exports, options: &Options) -> Self {
         let key = Key::of(&export.metadata);

@@ -19,7 +19,7 @@ pub enum RegistryState {
 /// Judges whether the registry can be reached: it is not once a watch has failed for the lease time, or, while we lead,
 /// none of our own renewals has come back for so long.
 #[derive(Debug)]
-pub struct Reach {
+pub struct RegistryHealth {
     lease: Duration,
     /// The kinds of the registry that cannot be watched: since when, and why.
     failing: BTreeMap<Watched, (Moment, String)>,
@@ -30,7 +30,7 @@ pub struct Reach {
     state: RegistryState,
 }
 
-impl Reach {
+impl RegistryHealth {
     /// Nothing has answered yet.
     pub fn new(lease: Duration, now: Moment) -> Self {
         let kinds = Watched::all().filter(|kind| kind.is_in_registry());
@@ -104,29 +104,29 @@ mod tests {
     const LEASE: Duration = Duration::from_secs(30);
 
     /// A registry of which everything is known.
-    fn mk_reach(now: Moment) -> Reach {
-        let mut reach = Reach::new(LEASE, now);
-        Watched::all().for_each(|kind| reach.listed(kind));
-        reach
+    fn mk_health(now: Moment) -> RegistryHealth {
+        let mut health = RegistryHealth::new(LEASE, now);
+        Watched::all().for_each(|kind| health.listed(kind));
+        health
     }
 
     /// Whether it is unreachable after so many seconds, asked once.
-    fn is_lost(reach: &mut Reach, start: Moment, second: u64) -> bool {
-        reach.look(start + Duration::from_secs(second));
-        matches!(reach.state(), RegistryState::Unreachable(_))
+    fn is_lost(health: &mut RegistryHealth, start: Moment, second: u64) -> bool {
+        health.look(start + Duration::from_secs(second));
+        matches!(health.state(), RegistryState::Unreachable(_))
     }
 
     #[test]
     fn it_is_unreachable_once_it_was_silent_for_the_lease_time() {
         let start = Moment::START;
         let at = |second| start + Duration::from_secs(second);
-        let mut never = Reach::new(LEASE, start);
+        let mut never = RegistryHealth::new(LEASE, start);
         assert!(!is_lost(&mut never, start, 29), "a start takes a while");
         assert!(is_lost(&mut never, start, 30), "nothing was ever heard");
         Watched::all().for_each(|kind| never.listed(kind));
         assert!(!is_lost(&mut never, start, 31), "everything was listed");
 
-        let mut watch = mk_reach(start);
+        let mut watch = mk_health(start);
         watch.failed(Watched::Lease, "connection refused".to_owned(), at(10));
         watch.failed(Watched::Lease, "no route".to_owned(), at(35));
         assert!(!is_lost(&mut watch, start, 39), "not for long enough");
@@ -139,7 +139,7 @@ mod tests {
         watch.listed(Watched::Lease);
         assert_eq!(watch.look(at(51)), Some(&RegistryState::Reachable));
 
-        let mut leader = mk_reach(start);
+        let mut leader = mk_health(start);
         assert!(!is_lost(&mut leader, start, 100), "another replica renews");
         leader.leads(true, at(100));
         assert!(!is_lost(&mut leader, start, 129), "renewals take a while");
