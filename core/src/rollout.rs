@@ -63,11 +63,11 @@ use crate::translate::{Options, Translator};
 use admission::Admission;
 use conditions::Conditions;
 use egress::Egress;
+use export::Announcement;
 use import::ImportState;
 use objects::Objects;
 use quality::Quality;
 use queue::WorkQueue;
-use stage::StageProgress;
 use work::Work;
 use world::World;
 
@@ -82,8 +82,8 @@ pub struct Rollout {
     /// When the pods of a service were written last.
     slices: Keyed<Moment>,
     egresses: BTreeMap<Arc<str>, Egress>,
-    /// The exports that other clusters have not heard of, and how far their routes are.
-    announcements: BTreeMap<ReconcileKey, StageProgress>,
+    /// What other clusters are told of exports.
+    announcements: BTreeMap<ReconcileKey, Announcement>,
     admission: Admission,
     conditions: Conditions,
     quality: Quality,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
+use mcwan_core::api::DataPlane;
 use mcwan_core::emit::plugin::Plugin;
 use mcwan_core::problem::{Problem, Reason, Severity};
 use mcwan_core::snapshot::Gathered;
@@ -50,11 +51,13 @@ pub(super) enum Carrier {
 }
 
 impl Carrier {
-    /// How many bytes the config of these imports may have. Those of several namespaces have a gateway each, and are explained
-    /// as if they shared one: then nothing is too large for it that would fit its own.
+    /// How many bytes the config of these imports may have. Those of several namespaces have a gateway each, and native ones
+    /// need no room, but are explained as if all shared one: then nothing is too large that has room where it belongs.
     fn most_bytes(self, imports: &[Import]) -> usize {
-        let is_of_one =
-            imports.windows(2).all(|two| matches!(two, [one, other] if one.key.namespace == other.key.namespace));
+        let first = imports.first().map(|import| &import.key.namespace);
+        let needs_room =
+            |import: &Import| first == Some(&import.key.namespace) && import.data_plane != Some(DataPlane::Native);
+        let is_of_one = imports.iter().all(needs_room);
         match self {
             Self::WasmPlugin if is_of_one => limits::WASM_PLUGIN_CONFIG_BYTES,
             Self::WasmPlugin | Self::File => limits::CONFIG_BYTES,

@@ -98,7 +98,11 @@ async fn status_says_that_what_is_exported_here_is_not_imported() -> Result {
             "vault",
             "its ServiceExport is not in the registry: see `kubectl describe serviceexport vault -n secure`",
         ),
-        ("kube-system", "dns", "the controller takes nothing of that namespace: see its --import-namespaces"),
+        (
+            "kube-system",
+            "dns",
+            "the controller takes nothing of that namespace: see its --import-namespaces and --denied-import-namespaces",
+        ),
     ] {
         let ran = mcwan(&["status", name, "-n", namespace, "--kubeconfig", &kubeconfig], "")?;
         assert_eq!(ran.status, Some(1), "{name}: {ran:?}");

@@ -244,7 +244,7 @@ impl Rollout {
             StatusKey::OpenshiftRoute(key) => self.settles(&StatusKey::Import(of_hosts(&key.namespace)), now),
             StatusKey::Export(key) => {
                 let keys = [ReconcileKey::export(key), ReconcileKey::ingress(&key.namespace)];
-                let is_told = !self.announcements.contains_key(&keys[0])
+                let is_told = self.announcements.get(&keys[0]).is_none_or(|export| export.routes.is_none())
                     || self.objects_of_keys(&keys).iter().any(|id| self.objects.failure(id).is_some());
                 (!is_told || keys.iter().any(is_moving)).then_some(Moment::START)
             }

@@ -4,19 +4,26 @@
 //! one more port, pods of its gateway are ready already: they would answer 404 to a cluster that hears of it before they
 //! have the route.
 
-use std::num::NonZeroU16;
-
 use super::event::Command;
 use super::key::{Part, ReconcileKey};
 use super::safeguard::Safeguard;
 use super::stage::StageProgress;
 use super::{Rollout, Work};
-use crate::api::{ExportedPort, Protocol, REGISTRY_NAMESPACE};
+use crate::api::{ExportedPort, REGISTRY_NAMESPACE};
 use crate::emit::kubernetes::{export_objects, published_object};
 use crate::emit::object::{Kind, ObjectId};
 use crate::moment::Moment;
 use crate::snapshot::Key;
 use crate::status::{Subject, refusal_ahead};
+
+/// What other clusters are told of an export.
+#[derive(Debug, Default)]
+pub(super) struct Announcement {
+    /// The ports that they know, or are being told.
+    ports: Vec<ExportedPort>,
+    /// How far the routes are of ports that they are to know.
+    pub(super) routes: Option<StageProgress>,
+}
 
 impl Rollout {
     pub(super) fn reconcile_export(&mut self, key: &ReconcileKey, now: Moment, out: &mut Vec<Command>) {
@@ -31,32 +38,45 @@ impl Rollout {
             self.announcements.remove(key);
             return;
         };
-        let known = self.announced_ports(&published.id);
-        let is_known = |port: &ExportedPort| known.contains(&port.number());
+        let known = self.announced_ports(key, &published.id);
+        // One that is not HTTP's has no route.
+        let is_known = |port: &ExportedPort| {
+            !port.is_http() || known.iter().any(|known| known.number() == port.number() && known.is_http())
+        };
         if exported.ports.iter().all(is_known) {
-            self.announcements.remove(key);
+            self.announcements.entry(key.clone()).or_default().routes = None;
         } else if self.has(Safeguard::Announcement) && !self.is_routed(key, is_written, now) {
-            // What else there is to tell of it does not wait for the ports that are new.
+            // What else there is to tell of it does not wait for the ports that are new: nor where all are.
             exported.ports.retain(is_known);
+            if exported.ports.is_empty() {
+                exported.ports = known;
+            }
         }
+        self.announcements.entry(key.clone()).or_default().ports.clone_from(&exported.ports);
         self.write_each(key, published_object(&exported, &self.model.settings).into_iter().collect(), now, out);
     }
 
-    /// The ports of an export that other clusters know.
-    fn announced_ports(&self, published: &ObjectId) -> Vec<(NonZeroU16, Protocol)> {
+    /// The ports of an export that other clusters know, or are being told.
+    fn announced_ports(&self, key: &ReconcileKey, published: &ObjectId) -> Vec<ExportedPort> {
+        if !self.is_there(published) && !self.objects.is_on_its_way(published) {
+            return Vec::new();
+        }
+        if let Some(announcement) = self.announcements.get(key) {
+            return announcement.ports.clone();
+        }
+        // Who takes over goes by what the registry has.
         let Key { namespace, name } = &published.key;
-        let known = self.world.snapshot.exported_services.get(namespace, name).filter(|_| self.is_there(published));
-        known.into_iter().flat_map(|known| &known.spec.ports).map(ExportedPort::number).collect()
+        let known = self.world.snapshot.exported_services.get(namespace, name);
+        known.map(|known| known.spec.ports.clone()).unwrap_or_default()
     }
 
     /// Whether gateways know the routes of an export whose ports are to be announced.
     fn is_routed(&mut self, key: &ReconcileKey, is_written: bool, now: Moment) -> bool {
         let istiod = self.istiod_on(self.objects.desired.objects_of(key));
-        let progress = self.announcements.entry(key.clone()).or_insert_with(|| StageProgress::begin(now));
-        if !is_written {
-            // These may be others than gateways have heard of.
-            *progress = StageProgress::begin(now);
-        }
+        let routes = &mut self.announcements.entry(key.clone()).or_default().routes;
+        // Routes that are being written may be others than gateways have heard of.
+        let progress = routes.take().filter(|_| is_written);
+        let progress = routes.insert(progress.unwrap_or_else(|| StageProgress::begin(now)));
         progress.look(is_written, istiod, now);
         let Some(until) = progress.known(self.timing) else { return false };
         if until > now {

@@ -183,9 +183,11 @@ impl Filter {
             let number = report.as_ref().and_then(|report| self.number_of(report.revision?));
             let Some(known) = self.pods.get_mut(&pod.name) else { continue };
             known.answers = report.is_some();
-            // A configuration that we do not know is of before what one who takes over has found.
+            // One that we do not know is of before what one who takes over has found, or was written after it, by who led before:
+            // those that are sent follow it. One that has lost it gets the newest.
             let is_unknown = report.as_ref().is_some_and(|report| report.revision.is_some());
-            known.number = number.or(known.number).or(is_unknown.then_some(BEFORE));
+            let has_none = known.number == Some(BEFORE) && report.is_some() && !is_unknown;
+            known.number = number.or(known.number.filter(|_| !has_none)).or(is_unknown.then_some(BEFORE));
             if known.answers {
                 known.reported = number;
             }
@@ -315,6 +317,9 @@ mod tests {
         filter.found(8, at(0));
         filter.heard(&[mk_report(7)]);
         assert_eq!(confirmed(&filter, at(99)), 0, "it has an older one, however long ago the next was written");
+        filter.heard(&[(mk_pod("a"), Some(GatewayReport::default()))]);
+        assert_eq!(confirmed(&filter, at(99)), FOUND, "one that has lost it gets the newest");
+        filter.heard(&[mk_report(7)]);
         filter.heard(&[(mk_pod("a"), None)]);
         assert_eq!(
             confirmed(&filter, at(99)),

@@ -165,8 +165,8 @@ impl Check {
     }
 
     /// Whether something that was excused for a while is not any more: then all is looked at again.
-    pub(crate) fn ends(&mut self, since: Moment, now: Moment) -> bool {
-        let refused = self.refused.values().map(|(_, until)| until);
+    pub(crate) fn ends(&mut self, policies: Option<(Moment, Moment)>, since: Moment, now: Moment) -> bool {
+        let refused = self.refused.values().chain(&policies).map(|(_, until)| until);
         let mut ends = refused.chain(self.uncertified.values()).chain(self.anew.values()).chain([&self.moving]);
         let is_over = ends.any(|end| since < *end && *end <= now);
         self.is_due |= is_over;

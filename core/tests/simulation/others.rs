@@ -77,7 +77,7 @@ pub(crate) struct Others {
     /// By namespace here, cluster and tier: gateways may steer there though a policy has taken the tier away since then.
     steered: BTreeMap<(&'static str, Cluster, usize), Moment>,
     /// Admissions are refused: since when that may show, and until when.
-    refused: Option<(Moment, Moment)>,
+    pub(crate) refused: Option<(Moment, Moment)>,
     /// When an export went last: its tier Services lead to those that are left at once, though these admit nobody yet.
     pub(crate) gone: Moment,
     pub(crate) is_due: bool,

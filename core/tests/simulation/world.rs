@@ -227,7 +227,7 @@ impl World {
             if self.quiet.is_some_and(|quiet| quiet + QUIET < then) {
                 break;
             }
-            let ends = self.check.ends(self.now, then);
+            let ends = self.check.ends(self.others.refused, self.now, then);
             self.now = then;
             if ends {
                 // What was excused until now is not any more, before anything else happens.

@@ -54,6 +54,52 @@ fn one_more_port_is_told_once_gateways_know_its_route_and_holds_up_nothing_else(
     play.pass(2);
     assert_eq!(announced(&play), [vec![json!(8080), json!(9090)], gateways.clone()], "a lead later");
     // What was told is known by what was written, before the watch tells of it.
+    play.refused = Some(no_quota(Kind::HttpRoute));
+    play.happen(mk_service(&[8080, 9090, 7070]));
     play.happen(Event::Watch(mk_input(Watched::Pod, mk_pod("secure", "mcwan-ingress", "pod-3", "10.30.0.3"))));
-    assert_eq!(announced(&play)[0], [json!(8080), json!(9090)], "a port is not taken back");
+    play.pass(10);
+    let gateways = [gateways, vec![json!("10.30.0.3")]].concat();
+    assert_eq!(
+        announced(&play),
+        [vec![json!(8080), json!(9090)], gateways.clone()],
+        "no port is taken back for another one"
+    );
+    play.happen(mk_service(&[7070]));
+    play.happen(Event::Watch(mk_input(Watched::Pod, mk_pod("secure", "mcwan-ingress", "pod-4", "10.30.0.4"))));
+    let gateways = [gateways, vec![json!("10.30.0.4")]].concat();
+    let before = vec![json!(8080), json!(9090)];
+    assert_eq!(announced(&play), [before, gateways.clone()], "where all are new, those of before are told");
+    play.refused = None;
+    play.pass(60);
+    assert_eq!(announced(&play), [vec![json!(7070)], gateways.clone()]);
+    // One that is withdrawn and comes again is new, whatever the watch has told.
+    play.echo(Kind::ExportedService);
+    play.happen(mk_service(&[7070, 8080]));
+    assert_eq!(announced(&play)[0], [json!(7070)], "gateways have lost its route");
+    play.pass(60);
+    assert_eq!(announced(&play), [vec![json!(7070), json!(8080)], gateways]);
+}
+
+#[test]
+fn a_port_that_becomes_one_of_http_is_told_once_gateways_know_its_route() {
+    let service = |protocol: &str| {
+        let ports = json!({"ports": [{"name": "web", "port": 8080, "appProtocol": protocol}]});
+        Event::Watch(mk_input(Watched::Emitted(Kind::Service), mk("Service", "secure", "ledger", &ports)))
+    };
+    let told = vec![
+        mk_input(Watched::Namespace, mk_cluster_scoped("Namespace", "secure", &json!({}))),
+        mk_input(Watched::ServiceExport, mk("ServiceExport", "secure", "ledger", &json!({}))),
+    ];
+    let mut play = Play::new(mk_options(), told);
+    play.happen(service("tcp"));
+    play.pass(60);
+    let protocol = |play: &Play| {
+        let mut exports = play.objects.iter().filter(|(id, _)| id.kind == Kind::ExportedService);
+        exports.next().expect("an export").1.0["spec"]["ports"][0]["appProtocol"].clone()
+    };
+    assert_eq!(protocol(&play), "tcp");
+    play.happen(service("http"));
+    assert_eq!(protocol(&play), "tcp", "its route has just been written");
+    play.pass(60);
+    assert_eq!(protocol(&play), "http");
 }
