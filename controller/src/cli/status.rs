@@ -144,7 +144,9 @@ impl Status {
             if snapshot.service_exports.get(namespace, name).is_some() {
                 let is_it = |export: &&ExportedService| export.spec.namespace == namespace && export.spec.name == name;
                 let why = if snapshot.exported_services.iter().any(|export| is_it(&export)) {
-                    "the controller takes nothing of that namespace: see its --import-namespaces and --denied-import-namespaces".to_owned()
+                    "the controller takes nothing of that namespace: see its --import-namespaces and \
+                     --denied-import-namespaces"
+                        .to_owned()
                 } else {
                     format!(
                         "its ServiceExport is not in the registry: see `kubectl describe serviceexport {name} -n {namespace}`"

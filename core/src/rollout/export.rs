@@ -39,14 +39,15 @@ impl Rollout {
             return;
         };
         let known = self.announced_ports(key, &published.id);
-        // One that is not HTTP's has no route.
+        // A port that is not HTTP's has no route, but an export that is new is told with all its ports.
         let is_known = |port: &ExportedPort| {
-            !port.is_http() || known.iter().any(|known| known.number() == port.number() && known.is_http())
+            let is_it = |known: &ExportedPort| known.number() == port.number() && known.is_http();
+            if port.is_http() { known.iter().any(is_it) } else { !known.is_empty() }
         };
         if exported.ports.iter().all(is_known) {
             self.announcements.entry(key.clone()).or_default().routes = None;
         } else if self.has(Safeguard::Announcement) && !self.is_routed(key, is_written, now) {
-            // What else there is to tell of it does not wait for the ports that are new: nor where all are.
+            // What else there is to tell of it does not wait for ports that are new; where all are, those of before are told.
             exported.ports.retain(is_known);
             if exported.ports.is_empty() {
                 exported.ports = known;

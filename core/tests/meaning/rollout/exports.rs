@@ -103,3 +103,19 @@ fn a_port_that_becomes_one_of_http_is_told_once_gateways_know_its_route() {
     play.pass(60);
     assert_eq!(protocol(&play), "http");
 }
+
+#[test]
+fn an_export_that_is_new_is_told_with_all_its_ports() {
+    let told = vec![
+        mk_input(Watched::Namespace, mk_cluster_scoped("Namespace", "secure", &json!({}))),
+        mk_input(Watched::ServiceExport, mk("ServiceExport", "secure", "ledger", &json!({}))),
+    ];
+    let mut play = Play::new(mk_options(), told);
+    let ports = json!({"ports": [{"name": "http", "port": 8080}, {"name": "tcp", "port": 22}]});
+    let service = mk("Service", "secure", "ledger", &ports);
+    play.happen(Event::Watch(mk_input(Watched::Emitted(Kind::Service), service)));
+    let is_told = |play: &Play| play.objects.keys().any(|id| id.kind == Kind::ExportedService);
+    assert!(!is_told(&play), "the route of one has just been written");
+    play.pass(60);
+    assert_eq!(announced(&play)[0], [json!(8080), json!(22)]);
+}
