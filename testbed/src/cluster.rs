@@ -5,6 +5,7 @@ mod control_plane;
 mod crds;
 pub(crate) mod folder;
 pub(crate) mod forward;
+mod prepared;
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -85,7 +86,24 @@ impl TestCluster {
 
     /// Starts a cluster in a network, its files in a folder that outlives it.
     pub(crate) async fn start_in(network: Network, folder: &Path, crds: &[Crds]) -> Result<Self> {
+        let mut cluster = if crds == Crds::ALL {
+            Self::serve(network, folder, Some(&prepared::data().await?)).await?
+        } else {
+            let cluster = Self::serve(network, folder, None).await?;
+            cluster.install_all_crds(crds).await?;
+            cluster
+        };
+        // Only now: it learns every 30 seconds which kinds there are to collect.
+        cluster.start_controllers().await?;
+        Ok(cluster)
+    }
+
+    /// Starts an API server on this data, or on none, and waits until it serves what is defined there.
+    async fn serve(network: Network, folder: &Path, data: Option<&Path>) -> Result<Self> {
         let files = Files::new(folder);
+        if let Some(data) = data {
+            files.take_data(data).await?;
+        }
         let loopback = Loopback::take()?;
         let namespace = network.make().await?;
         let listener = TcpListener::bind((loopback.address(), PORT))?;
@@ -102,7 +120,7 @@ impl TestCluster {
         api_server.until(START, "the API server has a certificate", async || Ok(key.exists())).await?;
         let client = access::client(&kubeconfig).await?;
         wait_for_api_server(&mut api_server, &client).await?;
-        let mut cluster = Self {
+        let cluster = Self {
             controller_manager: None,
             api_server: Some(api_server),
             _etcd: etcd,
@@ -113,9 +131,7 @@ impl TestCluster {
             loopback,
             folder: None,
         };
-        cluster.install_all_crds(crds).await?;
-        // Only now: it learns every 30 seconds which kinds there are to collect.
-        cluster.start_controllers(&kubeconfig).await?;
+        cluster.until_crds_are_served().await?;
         Ok(cluster)
     }
 
@@ -229,6 +245,10 @@ impl TestCluster {
             arguments.extend(["-f", folder.to_str().context("the folder of the tools has a name that is not text")?]);
         }
         self.kubectl(&arguments).await?;
+        self.until_crds_are_served().await
+    }
+
+    async fn until_crds_are_served(&self) -> Result<()> {
         let definitions: Api<CustomResourceDefinition> = Api::all(self.client());
         until(START, "all custom resources are served", async || {
             let all = definitions.list(&ListParams::default()).await?.items;
@@ -271,8 +291,9 @@ impl TestCluster {
     }
 
     /// Starts the controller manager and waits until it does its work.
-    async fn start_controllers(&mut self, kubeconfig: &Path) -> Result<()> {
-        let mut manager = control_plane::controller_manager(&self.namespace, &self.files, kubeconfig).await?;
+    async fn start_controllers(&mut self) -> Result<()> {
+        let kubeconfig = self.admin_kubeconfig();
+        let mut manager = control_plane::controller_manager(&self.namespace, &self.files, &kubeconfig).await?;
         let accounts: Api<ServiceAccount> = Api::namespaced(self.client(), "default");
         let is_made = async || Ok(accounts.get_opt("default").await?.is_some());
         manager.until(START, "the controllers make the default service account", is_made).await?;

@@ -3,24 +3,22 @@
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use tokio::time::{interval, timeout};
+use tokio::time::{sleep, timeout};
 
-/// How often a condition is looked at.
-const PERIOD: Duration = Duration::from_millis(20);
+/// How long nobody looks at a condition after it did not hold: who asks a server without a pause takes the cores from those who
+/// bring the condition about.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Waits until `condition` holds. `what` says what that means, for the error.
 ///
 /// # Errors
 /// It fails, or does not hold before the deadline.
 pub async fn until(deadline: Duration, what: &str, mut condition: impl AsyncFnMut() -> Result<bool>) -> Result<()> {
-    let mut ticks = interval(PERIOD);
     let wait = async {
-        loop {
-            ticks.tick().await;
-            if condition().await? {
-                return Ok(());
-            }
+        while !condition().await? {
+            sleep(PAUSE).await;
         }
+        Ok(())
     };
     match timeout(deadline, wait).await {
         Ok(result) => result,

@@ -3,7 +3,8 @@
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context, Result, ensure};
+use tokio::process::Command;
 
 use super::START;
 use crate::child::{Process, log_into, mortal};
@@ -50,6 +51,19 @@ impl Files {
         &self.folder
     }
 
+    /// What etcd keeps, in a folder.
+    pub(super) fn data(&self) -> PathBuf {
+        self.folder.join("etcd")
+    }
+
+    /// Copies what an etcd kept that has ended, for this one to start with.
+    pub(super) async fn take_data(&self, data: &Path) -> Result<()> {
+        let copied =
+            Command::new("cp").arg("-r").arg(data).arg(self.data()).status().await.context("cannot start `cp`")?;
+        ensure!(copied.success(), "cannot copy {}", data.display());
+        Ok(())
+    }
+
     /// The API server's certificate and the authority that signed it. The API server makes it.
     pub(super) fn certificate(&self) -> PathBuf {
         self.folder.join("certificates/apiserver.crt")
@@ -84,7 +98,7 @@ impl Files {
 /// Starts etcd and waits until it listens.
 pub(super) async fn etcd(namespace: &Namespace, files: &Files) -> Result<Process> {
     let arguments = [
-        format!("--data-dir={}", files.folder.join("etcd").display()),
+        format!("--data-dir={}", files.data().display()),
         format!("--listen-client-urls=http://{ETCD}"),
         format!("--advertise-client-urls=http://{ETCD}"),
         format!("--listen-peer-urls=http://{ETCD_PEERS}"),
