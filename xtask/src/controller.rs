@@ -57,7 +57,7 @@ pub(crate) fn build(tools: &Path) -> Result<PathBuf> {
 }
 
 /// Runs the simulations of the rollout and of judges on what the controller is made of, as it ships: that is compiled already,
-/// and fast. It takes what others leave of the cores.
+/// and fast. It runs where a core is idle.
 pub(crate) fn simulate(tools: &Path, more: &[&str]) -> Result<()> {
     let release = Release::new(tools)?;
     let mut cargo = release.with(process::patient_cargo(), "test");

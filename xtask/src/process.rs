@@ -14,11 +14,12 @@ pub(crate) fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// The same, for what takes only the time of the cores that nobody else wants.
+/// The same, for what runs only while a core is idle: it waits as soon as anything else wants one, which `nice` alone leaves
+/// waiting for a while.
 pub(crate) fn patient_cargo() -> Command {
     let cargo = cargo();
-    let mut patient = Command::new("nice");
-    patient.args(["-n", "19"]).arg(cargo.get_program());
+    let mut patient = Command::new("chrt");
+    patient.args(["--idle", "0"]).arg(cargo.get_program());
     patient
 }
 

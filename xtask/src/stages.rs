@@ -93,8 +93,7 @@ fn all_stages(stopwatch: &mut Stopwatch, tools: &Path, extent: Extent) -> Result
     integration_tests(stopwatch, tools, more)
 }
 
-/// Nothing runs beside the tests in which a second without the cores may lose a request. The others that start programs wait
-/// for them half of their time: that is the simulation's.
+/// While programs are started, the simulation takes what they leave of the cores: half of them where nothing may be lost.
 fn integration_tests(stopwatch: &mut Stopwatch, tools: &Path, more: &str) -> Result<()> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let test = |stopwatch: &mut Stopwatch, name: &str, threads: usize| {
@@ -111,9 +110,9 @@ fn integration_tests(stopwatch: &mut Stopwatch, tools: &Path, more: &str) -> Res
         for name in waiting {
             test(stopwatch, &name, 2 * cores)?;
         }
+        test(stopwatch, WAN, 2 * cores)?;
         stopwatch.run("tests: simulation, after what it ran beside", || joined(simulation))
-    })?;
-    test(stopwatch, WAN, 2 * cores)
+    })
 }
 
 /// The programs of integration tests by what they do most of their time, without those that have a place of their own.

@@ -152,10 +152,13 @@ impl Play {
                     Command::WriteStatus { patch } => patch.kind == StatusKind::OpenshiftRoute,
                     command => matches!(command, Command::Read { .. }),
                 };
+                let changes_objects = matches!(command, Command::Apply { .. } | Command::Delete { .. });
                 events.extend(self.carry_out(command).map(Event::Answer));
                 // The last comes first.
                 events.extend(self.meanwhile.take_if(|_| is_awaited));
-                self.no_value_is_without_a_route();
+                if changes_objects {
+                    self.no_value_is_without_a_route();
+                }
             }
         }
     }
