@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::process::START_WITH_CARGO;
+use crate::process::{INSTALL_CHRT, START_WITH_CARGO};
 use crate::reproducible::Reproducible;
 use crate::{process, setup};
 
@@ -64,7 +64,7 @@ pub(crate) fn simulate(tools: &Path, more: &[&str]) -> Result<()> {
     // Without the controller's package it would be another choice of features, and so another build.
     cargo.args(["--package", "mcwan", "--package", "mcwan-core", "--package", "mcwan-policy"]);
     cargo.args(["--test", SIMULATION]).args(more);
-    process::run(&mut cargo, START_WITH_CARGO)
+    process::run(&mut cargo, INSTALL_CHRT)
 }
 
 /// Copies a file in one step: a program that runs is replaced, not written over.

@@ -14,6 +14,9 @@ pub(crate) fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
+/// What to do where what [`patient_cargo`] needs is missing.
+pub(crate) const INSTALL_CHRT: &str = "it is in util-linux";
+
 /// The same, for what runs only while a core is idle: it waits as soon as anything else wants one, which `nice` alone leaves
 /// waiting for a while.
 pub(crate) fn patient_cargo() -> Command {
