@@ -87,7 +87,9 @@ impl TestCluster {
     /// Starts a cluster in a network, its files in a folder that outlives it.
     pub(crate) async fn start_in(network: Network, folder: &Path, crds: &[Crds]) -> Result<Self> {
         let mut cluster = if crds == Crds::ALL {
-            Self::serve(network, folder, Some(&prepared::data().await?)).await?
+            // Nearly all have these, and to admit the definitions takes an API server longer than to start with them.
+            let data = prepared::data(Self::define_all).await?;
+            Self::serve(network, folder, Some(&data)).await?
         } else {
             let cluster = Self::serve(network, folder, None).await?;
             cluster.install_all_crds(crds).await?;
@@ -96,6 +98,12 @@ impl TestCluster {
         // Only now: it learns every 30 seconds which kinds there are to collect.
         cluster.start_controllers().await?;
         Ok(cluster)
+    }
+
+    /// Leaves data of etcd in which [`Crds::ALL`] are defined, and nothing else is: no other controller runs, as what those
+    /// write is of one cluster alone, such as who signs its certificates.
+    async fn define_all(folder: &Path) -> Result<()> {
+        Self::serve(Network::default(), folder, None).await?.install_all_crds(&Crds::ALL).await
     }
 
     /// Starts an API server on this data, or on none, and waits until it serves what is defined there.

@@ -15,7 +15,7 @@ pub(crate) fn cargo() -> Command {
 }
 
 /// What to do where what [`patient_cargo`] needs is missing.
-pub(crate) const INSTALL_CHRT: &str = "it is in util-linux";
+pub(crate) const INSTALL_CHRT: &str = "install util-linux";
 
 /// The same, for what runs only while a core is idle: it waits as soon as anything else wants one, which `nice` alone leaves
 /// waiting for a while.

@@ -93,7 +93,8 @@ fn all_stages(stopwatch: &mut Stopwatch, tools: &Path, extent: Extent) -> Result
     integration_tests(stopwatch, tools, more)
 }
 
-/// While programs are started, the simulation takes what they leave of the cores: half of them where nothing may be lost.
+/// Beside the tests that start programs, the simulation has what these leave of the cores. It yields to them at once: a second
+/// without a core may lose a request on a WAN.
 fn integration_tests(stopwatch: &mut Stopwatch, tools: &Path, more: &str) -> Result<()> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let test = |stopwatch: &mut Stopwatch, name: &str, threads: usize| {
@@ -101,13 +102,13 @@ fn integration_tests(stopwatch: &mut Stopwatch, tools: &Path, more: &str) -> Res
         let test = format!("test --workspace --test {name} {more} --test-threads {threads}");
         stopwatch.run(&format!("tests: {name}"), || run(&test))
     };
-    let IntegrationTests { computing, waiting } = IntegrationTests::find()?;
+    let IntegrationTests { computing, starting } = IntegrationTests::find()?;
     for name in computing {
         test(stopwatch, &name, cores)?;
     }
     thread::scope(|scope| {
         let simulation = scope.spawn(|| controller::simulate(tools, &more.split(' ').collect::<Vec<_>>()));
-        for name in waiting {
+        for name in starting {
             test(stopwatch, &name, 2 * cores)?;
         }
         test(stopwatch, WAN, 2 * cores)?;
@@ -119,8 +120,8 @@ fn integration_tests(stopwatch: &mut Stopwatch, tools: &Path, more: &str) -> Res
 #[derive(Default)]
 struct IntegrationTests {
     computing: BTreeSet<String>,
-    /// They start real programs.
-    waiting: BTreeSet<String>,
+    /// They start real programs, and wait for them.
+    starting: BTreeSet<String>,
 }
 
 impl IntegrationTests {
@@ -129,7 +130,7 @@ impl IntegrationTests {
         let metadata: Value = serde_json::from_str(&process::read(&mut metadata, START_WITH_CARGO)?)?;
         let mut all = Self::default();
         for package in metadata["packages"].as_array().context("cargo tells of no packages")? {
-            let of_kind = if package["name"] == "mcwan-testbed" { &mut all.waiting } else { &mut all.computing };
+            let of_kind = if package["name"] == "mcwan-testbed" { &mut all.starting } else { &mut all.computing };
             let targets = package["targets"].as_array().context("cargo tells of no targets")?;
             for target in targets.iter().filter(|target| target["kind"][0] == "test") {
                 let name = target["name"].as_str().context("a target without a name")?;

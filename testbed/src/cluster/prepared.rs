@@ -1,30 +1,26 @@
-//! What etcd holds once all custom resources are served. An API server starts in half of the time on that: to admit their
-//! definitions is what costs it most.
+//! Data of etcd that clusters start with.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use tokio::sync::OnceCell;
 
 use super::control_plane::Files;
 use super::folder::Folder;
-use super::{Crds, TestCluster};
-use crate::network::Network;
 
 static PREPARED: OnceCell<Folder> = OnceCell::const_new();
 
-/// The folder of etcd's data, in which [`Crds::ALL`] are defined and nothing else is. The first who asks has it made; it
-/// goes with this process.
-pub(super) async fn data() -> Result<PathBuf> {
-    let folder = PREPARED.get_or_try_init(prepare).await?;
+/// The folder of data that `prepare` leaves, given the folder of a control plane's files, which must have ended by then. The
+/// first who asks has it made, for everybody; it goes with this process.
+///
+/// # Errors
+/// Those of `prepare`; the next who asks tries again.
+pub(super) async fn data(prepare: impl AsyncFnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
+    let make = async || {
+        let folder = Folder::new()?;
+        prepare(folder.path()).await?;
+        anyhow::Ok(folder)
+    };
+    let folder = PREPARED.get_or_try_init(make).await?;
     Ok(Files::new(folder.path()).data())
-}
-
-async fn prepare() -> Result<Folder> {
-    let folder = Folder::new()?;
-    let cluster = TestCluster::serve(Network::default(), folder.path(), None).await?;
-    cluster.install_all_crds(&Crds::ALL).await?;
-    // No other controller has run: what they write is of this cluster alone, such as who signs its certificates.
-    drop(cluster);
-    Ok(folder)
 }
