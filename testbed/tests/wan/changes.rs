@@ -1,13 +1,14 @@
-//! Rules and targets change under load, and nothing is lost.
+//! Rules and targets change under load, and nothing is lost, also where nobody leads or translates for a while.
 
 use anyhow::{Result, ensure};
 use kube::api::DynamicObject;
-use mcwan_testbed::wan::{Plan, TestWan, WanClient};
+use mcwan_testbed::wan::{Plan, TestWan};
 use serde_json::Value;
 
 use crate::audit::{Audit, FULL, MODERATE};
+use crate::kills::{our_leader_and_istiod_are_killed, with_short_leases};
 use crate::moves::{EVERY_MOVE, SWAP, a_namespace_is_made_again, ports_of_tiers_change};
-use crate::scene::{apply_import, apply_payment, until_payment_answers, whole_machine};
+use crate::scene::{apply_import, whole_machine, with_payment};
 
 /// Who says something of a route.
 const OURS: &str = "mc-wan.l7mp.io/controller";
@@ -27,12 +28,13 @@ const A_WHILE: u32 = 10;
 const A_MINUTE: u32 = 60;
 
 #[tokio::test]
-async fn nothing_is_lost_while_rules_and_targets_change() -> Result<()> {
+async fn nothing_is_lost_while_rules_and_targets_change_and_programs_are_killed() -> Result<()> {
     let _turn = whole_machine().await;
-    let (wan, client) = start().await?;
+    let (mut wan, client) = with_payment(with_short_leases()).await?;
     let mut audit = Audit::start(&wan, &client, MODERATE).await?;
     rules_and_targets_change(&wan, &mut audit, FEW).await?;
     routes_give_the_rules_and_give_them_back(&wan, &mut audit, A_WHILE).await?;
+    our_leader_and_istiod_are_killed(&mut wan, &mut audit).await?;
     judge(&wan, audit).await?;
     ports_of_tiers_change(&wan, &client, &SWAP).await
 }
@@ -41,7 +43,7 @@ async fn nothing_is_lost_while_rules_and_targets_change() -> Result<()> {
 #[ignore = "takes minutes, and a machine that does nothing else: cargo xtask test --full"]
 async fn nothing_is_lost_while_rules_and_targets_change_often() -> Result<()> {
     let _turn = whole_machine().await;
-    let (wan, client) = start().await?;
+    let (wan, client) = with_payment(Plan::default()).await?;
     let mut audit = Audit::start(&wan, &client, FULL).await?;
     rules_and_targets_change(&wan, &mut audit, MANY).await?;
     routes_give_the_rules_and_give_them_back(&wan, &mut audit, A_MINUTE).await?;
@@ -49,14 +51,6 @@ async fn nothing_is_lost_while_rules_and_targets_change_often() -> Result<()> {
     judge(&wan, audit).await?;
     ports_of_tiers_change(&wan, &client, &EVERY_MOVE).await?;
     a_namespace_is_made_again(&wan, &client).await
-}
-
-async fn start() -> Result<(TestWan, WanClient)> {
-    let wan = TestWan::start(Plan::default()).await?;
-    apply_payment(&wan).await?;
-    let client = wan.client(2).await?;
-    until_payment_answers(&wan, &client).await?;
-    Ok((wan, client))
 }
 
 async fn rules_and_targets_change(wan: &TestWan, audit: &mut Audit, changes: usize) -> Result<()> {

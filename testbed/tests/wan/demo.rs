@@ -1,11 +1,13 @@
 //! The demo on two clusters, as a person starts it.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use mcwan_testbed::example::{Case, Destination, End, Example, Upstream};
+use tempfile::NamedTempFile;
 
 use crate::player::{Running, demo, printed};
 use crate::scene::half_machine;
@@ -17,13 +19,21 @@ fn fits(text: &str) {
 }
 
 #[tokio::test]
-async fn an_example_is_played_on_two_clusters() {
+async fn an_example_is_played_on_two_clusters_which_are_kept_to_play_with() {
     let _turn = half_machine().await;
-    let output = demo().args(["--wan", "payment"]).output().unwrap();
-    let (table, log) = printed(&output);
-    assert_eq!(output.status.code(), Some(0), "{table}{log}");
+    let log = NamedTempFile::new().unwrap();
+    let mut demo = demo();
+    demo.args(["--wan", "payment", "--keep"]).stdout(Stdio::piped()).stderr(log.reopen().unwrap());
+    let mut child = Running(demo.spawn().unwrap());
+    let mut lines = BufReader::new(child.0.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let table: Vec<_> = lines.by_ref().take_while(|line| !line.starts_with("Everything runs until ")).collect();
+    is_played(&table.join("\n"), &fs::read_to_string(log.path()).unwrap());
+    is_kept(child, lines);
+}
+
+fn is_played(table: &str, log: &str) {
     let cases = Example::load("payment").unwrap().cases.len();
-    assert!(table.contains(&format!("\npayment: {cases} of {cases} as expected\n")), "{table}");
+    assert!(table.contains(&format!("\npayment: {cases} of {cases} as expected\n")), "{table}{log}");
     assert!(
         log.contains("  cluster-2  ServiceImport secure/payment     Accepted ✓  ResolvedRefs ✓  Programmed ✓\n"),
         "{log}"
@@ -32,9 +42,9 @@ async fn an_example_is_played_on_two_clusters() {
         let line = format!("in {cluster}, DNS says that payment.secure.svc.clusterset.local is 10.112.");
         assert!(table.contains(&line), "{table}");
     }
-    every_request_is_told(&table);
-    fits(&table);
-    fits(&log);
+    every_request_is_told(table);
+    fits(table);
+    fits(log);
 }
 
 /// The tiers of the payment example, and their ports.
@@ -104,14 +114,11 @@ fn rows(table: &str) -> Vec<[String; 2]> {
     rows.into_iter().map(|row| row.map(|words| words.join(" "))).collect()
 }
 
-#[tokio::test]
-async fn kept_it_gives_two_clusters_to_play_with() {
-    let _turn = half_machine().await;
-    let mut child = Running(demo().args(["--wan", "payment", "--keep"]).stdout(Stdio::piped()).spawn().unwrap());
-    let mut lines = BufReader::new(child.0.stdout.take().unwrap()).lines().map(Result::unwrap);
+/// Both clusters are there for whoever does as he is told, until the demo is.
+fn is_kept(mut child: Running, mut lines: impl Iterator<Item = String>) {
     let kubeconfigs: Vec<_> = lines
         .by_ref()
-        .filter_map(|line| line.strip_prefix("  export KUBECONFIG=").map(str::to_owned))
+        .map_while(|line| line.strip_prefix("  export KUBECONFIG=").map(str::to_owned))
         .take(2)
         .map(|line| line.split_once("   # ").map(|(path, cluster)| (path.to_owned(), cluster.to_owned())).unwrap())
         .collect();

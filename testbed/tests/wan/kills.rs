@@ -6,8 +6,8 @@ use anyhow::{Context, Result, ensure};
 use kube::ResourceExt;
 use mcwan_testbed::wan::{Plan, TestWan};
 
-use crate::audit::{Audit, FULL, MODERATE, Steps, Strain, Verdict};
-use crate::scene::{REACHABLE, STALE, apply_payment, metric_of_leader, until_payment_answers, whole_machine};
+use crate::audit::{Audit, FULL, Steps, Verdict};
+use crate::scene::{REACHABLE, STALE, metric_of_leader, whole_machine, with_payment};
 
 /// Leases that run out soon: a leader's, and a cluster's.
 const LEADER_LEASE: Duration = Duration::from_secs(3);
@@ -48,32 +48,31 @@ const EVERYTHING: [Victim; 8] = [
 ];
 
 #[tokio::test]
-async fn nothing_is_lost_while_our_leader_or_istiod_is_killed() -> Result<()> {
-    let _turn = whole_machine().await;
-    programs_are_killed(&[Victim::OurLeader(2), Victim::Istiod(2)], MODERATE).await
-}
-
-#[tokio::test]
 #[ignore = "takes minutes, and a machine that does nothing else: cargo xtask test --full"]
 async fn nothing_is_lost_while_any_program_is_killed() -> Result<()> {
     let _turn = whole_machine().await;
-    programs_are_killed(&EVERYTHING, FULL).await
-}
-
-async fn programs_are_killed(victims: &[Victim], strain: Strain) -> Result<()> {
-    let [leader, cluster] = [LEADER_LEASE, CLUSTER_LEASE].map(|lease| lease.as_secs().to_string());
-    let arguments = ["--lease-seconds", &*leader, "--cluster-lease-seconds", &*cluster];
-    let mut wan = TestWan::start(Plan::default().arguments(&arguments)).await?;
-    apply_payment(&wan).await?;
-    let client = wan.client(2).await?;
-    until_payment_answers(&wan, &client).await?;
-    let mut audit = Audit::start(&wan, &client, strain).await?;
+    let (mut wan, client) = with_payment(with_short_leases()).await?;
+    let mut audit = Audit::start(&wan, &client, FULL).await?;
     let mut steps = Steps::default();
-    for victim in victims {
+    for victim in EVERYTHING {
         steps.begin(victim.step());
         victim.is_killed(&mut wan, &mut audit).await?;
     }
     judge(&audit.finish(&wan).await?, &steps)
+}
+
+/// Clusters whose leases run out soon.
+pub(crate) fn with_short_leases() -> Plan {
+    let [leader, cluster] = [LEADER_LEASE, CLUSTER_LEASE].map(|lease| lease.as_secs().to_string());
+    Plan::default().arguments(&["--lease-seconds", &*leader, "--cluster-lease-seconds", &*cluster])
+}
+
+/// Our leader and istiod are killed in the importing cluster.
+pub(crate) async fn our_leader_and_istiod_are_killed(wan: &mut TestWan, audit: &mut Audit) -> Result<()> {
+    for victim in [Victim::OurLeader(2), Victim::Istiod(2)] {
+        victim.is_killed(wan, audit).await?;
+    }
+    Ok(())
 }
 
 impl Victim {

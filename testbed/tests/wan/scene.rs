@@ -102,6 +102,15 @@ pub(crate) async fn apply_payment(wan: &TestWan) -> Result<()> {
     wan.cluster(2).apply(include_str!("../../../examples/connect/cluster-2.yaml")).await
 }
 
+/// Starts clusters in which requests for `payment.secure` are answered, and a client in the second.
+pub(crate) async fn with_payment(plan: Plan) -> Result<(TestWan, WanClient)> {
+    let wan = TestWan::start(plan).await?;
+    apply_payment(&wan).await?;
+    let client = wan.client(2).await?;
+    until_payment_answers(&wan, &client).await?;
+    Ok((wan, client))
+}
+
 /// Lets a cluster run and export `payment.secure`.
 pub(crate) async fn apply_service(wan: &TestWan, cluster: u8) -> Result<()> {
     wan.cluster(cluster).apply(&mk_file(&mk_payment())).await?;
