@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
-/// How long nobody looks at a condition after it did not hold: who asks a server without a pause takes the cores from those who
-/// bring the condition about.
-const PAUSE: Duration = Duration::from_millis(100);
+/// How long at least nobody looks at a condition after it did not hold, and no less than the look took: who asks a server all
+/// the time takes the cores from those who bring the condition about, and a look may be a program that is started.
+const LEAST_PAUSE: Duration = Duration::from_millis(100);
 
 /// Waits until `condition` holds. `what` says what that means, for the error.
 ///
@@ -15,8 +15,10 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// It fails, or does not hold before the deadline.
 pub async fn until(deadline: Duration, what: &str, mut condition: impl AsyncFnMut() -> Result<bool>) -> Result<()> {
     let wait = async {
+        let mut start = Instant::now();
         while !condition().await? {
-            sleep(PAUSE).await;
+            sleep(LEAST_PAUSE.max(start.elapsed())).await;
+            start = Instant::now();
         }
         Ok(())
     };

@@ -125,6 +125,18 @@ impl Check {
         self.native.excuse(import, &told.native);
     }
 
+    /// What a service of ours has lost breaks what was before, though nobody was told yet.
+    pub(crate) fn excuse_until_told(&mut self, service: usize) {
+        let import = Key::new(SERVICES[service].0, SERVICES[service].1);
+        self.steered.excuse_until_told(&import);
+        self.native.excuse_until_told(&import);
+    }
+
+    /// Whether it is still to be told what a service of ours has lost.
+    pub(crate) fn is_to_be_told(&self, service: usize) -> bool {
+        self.steered.is_to_be_told(&Key::new(SERVICES[service].0, SERVICES[service].1))
+    }
+
     /// Nothing more is seen until then.
     pub(crate) fn blind(&mut self, now: Moment, unseen: Moment) {
         if now <= self.breaking {

@@ -13,8 +13,8 @@ pub(crate) struct Holding {
     pub(super) held: BTreeMap<Key, usize>,
     /// The imports that have once worked.
     pub(super) established: BTreeSet<Key>,
-    /// The imports that may be lost until this version of them holds.
-    excused: BTreeMap<Key, usize>,
+    /// The imports that may be lost until this version of them holds; none: one that is still to be told.
+    excused: BTreeMap<Key, Option<usize>>,
 }
 
 impl Holding {
@@ -25,11 +25,22 @@ impl Holding {
 
     /// An import may be lost until its newest version holds.
     pub(super) fn excuse(&mut self, import: &Key, history: &History) {
-        self.excused.insert(import.clone(), history.versions[import].len() - 1);
+        self.excused.insert(import.clone(), Some(history.versions[import].len() - 1));
+    }
+
+    /// An import may be lost until a version of it holds that is still to be told; then, [`Holding::excuse`].
+    pub(super) fn excuse_until_told(&mut self, import: &Key) {
+        self.excused.insert(import.clone(), None);
+    }
+
+    /// Whether such a version of an import is still to be told.
+    pub(super) fn is_to_be_told(&self, import: &Key) -> bool {
+        self.excused.get(import) == Some(&None)
     }
 
     pub(super) fn is_excused(&self, import: &Key) -> bool {
-        self.excused.get(import).is_some_and(|excused| self.held(import) < *excused)
+        let excused = self.excused.get(import);
+        excused.is_some_and(|excused| excused.is_none_or(|excused| self.held(import) < excused))
     }
 
     /// A version of an import may hold again that is as old as this.

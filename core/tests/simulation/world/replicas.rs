@@ -353,8 +353,10 @@ impl World {
             None => self.told.remove(kind, &id.key),
         };
         self.check.told(&changed);
-        if told.is_none() && watched.is_in_registry() && !changed.is_empty() {
-            self.excuse(OWN.iter().position(|own| id.key.name.ends_with(&format!(".{own}"))));
+        let service = OWN.iter().position(|own| id.key.name.ends_with(&format!(".{own}")));
+        let is_told = service.is_some_and(|service| self.check.is_to_be_told(service));
+        if watched.is_in_registry() && !changed.is_empty() && (told.is_none() || is_told) {
+            self.excuse(service);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use mcwan_core::api::REGISTRY_NAMESPACE;
 use mcwan_core::emit::object::Kind;
 use mcwan_core::moment::Moment;
 use mcwan_core::rollout::ModuleVerdict;
@@ -171,15 +172,18 @@ impl World {
     }
 
     fn own_export(&mut self, service: usize, ports: usize) {
-        let known = Key::new("a", OWN[service]);
-        let known = self.api.get(Watched::Emitted(Kind::Service), &known).map(|known| known.read());
-        if known.is_some_and(|known| known["spec"]["ports"].as_array().is_some_and(|had| had.len() > ports)) {
-            // A port that is withdrawn is an export that is.
-            self.excuse(Some(service));
-        }
+        let key = Key::new(REGISTRY_NAMESPACE, format!("{}.a.{}", replica::CLUSTER, OWN[service]));
+        let told = self.api.get(Watched::Emitted(Kind::ExportedService), &key).map(|told| told.read());
+        let told = told.and_then(|told| Some(told["spec"]["ports"].as_array()?.len()));
         self.put(inputs::service("a", OWN[service], &PORTS[..ports]));
         self.put(inputs::slice("a", OWN[service]));
         self.put(inputs::own_export("a", OWN[service]));
+        if told.is_some_and(|told| told > ports) {
+            // A port that is withdrawn is an export that is, and gone before other clusters hear of it.
+            self.check.excuse_until_told(service);
+        } else if self.check.is_to_be_told(service) {
+            self.excuse(Some(service));
+        }
     }
 
     fn between_clusters(&mut self, step: Step) {
