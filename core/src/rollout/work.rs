@@ -11,6 +11,9 @@ use crate::moment::Moment;
 
 /// How much is done in one step: what happens meanwhile is looked at in between.
 const STEP_WORK: usize = 256;
+/// Of how much a step works out what is said: what gateways are to be told goes out when it ends, and a change of one import
+/// concerns what is said of all of its namespace.
+const STEP_REPORTS: usize = 16;
 /// How many requests to this cluster's API server are under way at most: what is more waits here, where it may still become
 /// something else. Those to the registry do not count, one for each object in it that is ours: slow as it may be, it holds
 /// up nothing here.
@@ -64,7 +67,7 @@ impl Rollout {
                 Work::Warn(cluster) => self.warn_of_refusal(&cluster, &mut step.commands),
             }
         }
-        for _ in 0..STEP_WORK {
+        for _ in 0..STEP_REPORTS {
             if self.conditions.is_busy() {
                 break;
             }
