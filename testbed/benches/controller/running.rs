@@ -27,7 +27,7 @@ const CLUSTER: &str = "cluster-2";
 /// How many objects are created at once.
 const CONCURRENCY: usize = 16;
 /// How long anything may take. For each Service that clients call, the API server goes through all cluster IPs that it has given
-/// (Kubernetes 1.36, `ipallocator.Allocator.Used`): ten thousand take longer than everything else.
+/// (Kubernetes 1.36, `ipallocator.Allocator.Used`), so the time for all of them grows with their square.
 const PATIENCE: Duration = Duration::from_mins(30);
 /// How often one import is changed.
 const CHANGES: usize = 200;
