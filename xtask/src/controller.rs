@@ -58,12 +58,12 @@ pub(crate) fn build(tools: &Path) -> Result<PathBuf> {
 
 /// Runs the simulations of the rollout and of judges on what the controller is made of, as it ships: that is compiled already,
 /// and fast. It runs where a core is idle.
-pub(crate) fn simulate(tools: &Path, more: &[&str]) -> Result<()> {
+pub(crate) fn simulate(tools: &Path, flags: &[&str]) -> Result<()> {
     let release = Release::new(tools)?;
     let mut cargo = release.with(process::patient_cargo(), "test");
     // Without the controller's package it would be another choice of features, and so another build.
     cargo.args(["--package", "mcwan", "--package", "mcwan-core", "--package", "mcwan-policy"]);
-    cargo.args(["--test", SIMULATION]).args(more);
+    cargo.args(["--test", SIMULATION, "--"]).args(flags);
     process::run(&mut cargo, INSTALL_CHRT)
 }
 

@@ -10,6 +10,7 @@ mod root;
 mod setup;
 mod stages;
 mod stopwatch;
+mod test_programs;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -125,6 +126,16 @@ enum Extent {
     Usual,
     /// All of them.
     Full,
+}
+
+impl Extent {
+    /// What programs of tests are told.
+    fn flags(self) -> &'static [&'static str] {
+        match self {
+            Self::Usual => &[],
+            Self::Full => &["--include-ignored"],
+        }
+    }
 }
 
 #[derive(Clone, Copy, Default, ValueEnum)]

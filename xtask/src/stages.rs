@@ -1,21 +1,17 @@
 //! What the workspace's other programs do: demo, tests, benchmarks, generated files.
 
-use std::collections::BTreeSet;
 use std::panic::resume_unwind;
 use std::path::Path;
 use std::process::Command;
 use std::thread::{self, ScopedJoinHandle};
 
 use anyhow::{Context, Error, Result};
-use serde_json::Value;
 
-use crate::process::{self, START_WITH_CARGO, cargo};
+use crate::process::{self, INSTALL_CHRT, START_WITH_CARGO, cargo};
 use crate::setup::WASM_TARGET;
 use crate::stopwatch::Stopwatch;
+use crate::test_programs::TestPrograms;
 use crate::{Benchmark, Demo, Extent, Output, controller, image, spelling};
-
-/// The tests of clusters on a WAN.
-const WAN: &str = "wan";
 
 /// Writes the definitions of our kinds.
 pub(crate) fn generate_crds() -> Result<()> {
@@ -59,8 +55,8 @@ pub(crate) fn bench(what: Benchmark, output: Output) -> Result<()> {
     Err(process::become_program(&mut bench, START_WITH_CARGO))
 }
 
-/// Everything that must hold before a change lands, the quickest first. Stops at the first failure, once what runs beside it
-/// has ended, and tells how long each stage took.
+/// Everything that must hold before a change lands. Stops at the first failure, once what runs beside it has ended, and tells
+/// how long each stage took.
 pub(crate) fn test(tools: &Path, extent: Extent) -> Result<()> {
     let mut stopwatch = Stopwatch::default();
     let result = all_stages(&mut stopwatch, tools, extent);
@@ -70,77 +66,35 @@ pub(crate) fn test(tools: &Path, extent: Extent) -> Result<()> {
 
 fn all_stages(stopwatch: &mut Stopwatch, tools: &Path, extent: Extent) -> Result<()> {
     stopwatch.run("format", || run("fmt --all --check"))?;
-    // Of each, the crates at the end wait for each other and leave a core idle; the images have folders of their own.
+    // No stage keeps all cores busy: the crates at the end of a build wait for each other, and tests for what they have started.
     thread::scope(|scope| {
         let images = scope.spawn(|| image::run(tools, &[]));
-        stopwatch.run("lints", || run("clippy --workspace --all-targets -- -D warnings"))?;
-        stopwatch.run("lints of what runs in Envoy", || {
-            run(&format!("clippy -p mcwan-policy -p mcwan-filter --target {WASM_TARGET} -- -D warnings"))
-        })?;
-        stopwatch.run("documentation", || {
-            let mut doc = arguments(cargo(), "doc --workspace --no-deps");
-            process::run(doc.env("RUSTDOCFLAGS", "-D warnings"), START_WITH_CARGO)
-        })?;
-        stopwatch.run("build of the tests", || run("test --workspace --no-run"))?;
-        stopwatch.run("images, after what they were built beside", || joined(images))
-    })?;
-    let more = match extent {
-        Extent::Usual => "--",
-        Extent::Full => "-- --include-ignored",
-    };
-    stopwatch.run("unit tests", || run(&format!("test --workspace --lib --bins --examples {more}")))?;
-    stopwatch.run("documented examples", || run(&format!("test --workspace --doc {more}")))?;
-    integration_tests(stopwatch, tools, more)
-}
-
-/// Beside the tests that start programs, the simulation has what these leave of the cores. It yields to them at once: a second
-/// without a core may lose a request on a WAN.
-fn integration_tests(stopwatch: &mut Stopwatch, tools: &Path, more: &str) -> Result<()> {
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    let test = |stopwatch: &mut Stopwatch, name: &str, threads: usize| {
-        // All packages, as another choice of them would be another choice of features, and so another build.
-        let test = format!("test --workspace --test {name} {more} --test-threads {threads}");
-        stopwatch.run(&format!("tests: {name}"), || run(&test))
-    };
-    let IntegrationTests { computing, starting } = IntegrationTests::find()?;
-    for name in computing {
-        test(stopwatch, &name, cores)?;
-    }
-    thread::scope(|scope| {
-        let simulation = scope.spawn(|| controller::simulate(tools, &more.split(' ').collect::<Vec<_>>()));
-        for name in starting {
-            test(stopwatch, &name, 2 * cores)?;
-        }
-        test(stopwatch, WAN, 2 * cores)?;
-        stopwatch.run("tests: simulation, after what it ran beside", || joined(simulation))
+        let programs = stopwatch.run("build of the tests", TestPrograms::build)?;
+        stopwatch.run("documented examples", || run("test --workspace --doc"))?;
+        let lints = scope.spawn(lints);
+        stopwatch.run("images, after what they were built beside", || joined(images))?;
+        let beside = scope.spawn(|| {
+            joined(lints)?;
+            controller::simulate(tools, extent.flags()).context("simulation did not pass")
+        });
+        programs.run_all(stopwatch, extent)?;
+        stopwatch.run("lints and simulation, after what they ran beside", || joined(beside))
     })
 }
 
-/// The programs of integration tests by what they do most of their time, without those that have a place of their own.
-#[derive(Default)]
-struct IntegrationTests {
-    computing: BTreeSet<String>,
-    /// They start real programs, and wait for them.
-    starting: BTreeSet<String>,
-}
-
-impl IntegrationTests {
-    fn find() -> Result<Self> {
-        let mut metadata = arguments(cargo(), "metadata --no-deps --format-version 1");
-        let metadata: Value = serde_json::from_str(&process::read(&mut metadata, START_WITH_CARGO)?)?;
-        let mut all = Self::default();
-        for package in metadata["packages"].as_array().context("cargo tells of no packages")? {
-            let of_kind = if package["name"] == "mcwan-testbed" { &mut all.starting } else { &mut all.computing };
-            let targets = package["targets"].as_array().context("cargo tells of no targets")?;
-            for target in targets.iter().filter(|target| target["kind"][0] == "test") {
-                let name = target["name"].as_str().context("a target without a name")?;
-                if ![controller::SIMULATION, WAN].contains(&name) {
-                    of_kind.insert(name.to_owned());
-                }
-            }
-        }
-        Ok(all)
-    }
+/// They have what tests leave of the cores, and yield to them at once: a second without a core may lose a request on a WAN.
+fn lints() -> Result<()> {
+    let lint = |name: &str, line: &str| {
+        let mut lint = arguments(process::patient_cargo(), line);
+        process::run(lint.env("RUSTDOCFLAGS", "-D warnings"), INSTALL_CHRT)
+            .with_context(|| format!("{name} did not pass"))?;
+        eprintln!("test: {name} passed");
+        Ok(())
+    };
+    lint("lints", "clippy --quiet --workspace --all-targets -- -D warnings")?;
+    let in_envoy = format!("clippy --quiet -p mcwan-policy -p mcwan-filter --target {WASM_TARGET} -- -D warnings");
+    lint("lints of what runs in Envoy", &in_envoy)?;
+    lint("documentation", "doc --quiet --workspace --no-deps")
 }
 
 /// What has become of a thread.

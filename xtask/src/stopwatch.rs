@@ -13,15 +13,15 @@ pub(crate) struct Stopwatch {
 
 impl Stopwatch {
     /// Carries a stage out.
-    pub(crate) fn run(&mut self, name: &str, stage: impl FnOnce() -> Result<()>) -> Result<()> {
+    pub(crate) fn run<T>(&mut self, name: &str, stage: impl FnOnce() -> Result<T>) -> Result<T> {
         eprintln!("test: {name}");
         let start = Instant::now();
         let result = stage();
         let taken = start.elapsed();
         self.stages.push((name.to_owned(), taken));
-        result.with_context(|| format!("{name} did not pass"))?;
+        let passed = result.with_context(|| format!("{name} did not pass"))?;
         eprintln!("test: {name} passed in {:.1} s", taken.as_secs_f64());
-        Ok(())
+        Ok(passed)
     }
 }
 
@@ -47,7 +47,7 @@ mod tests {
     fn every_stage_has_a_row_the_one_that_failed_too() {
         let mut stopwatch = Stopwatch::default();
         stopwatch.run("lints", || Ok(())).unwrap();
-        let error = stopwatch.run("documentation", || bail!("a link leads nowhere")).unwrap_err();
+        let error = stopwatch.run("documentation", || -> Result<()> { bail!("a link leads nowhere") }).unwrap_err();
         assert_eq!(format!("{error:#}"), "documentation did not pass: a link leads nowhere");
         let table = stopwatch.to_string();
         let names: Vec<_> = table.lines().filter_map(|line| line.split_whitespace().next()).collect();
