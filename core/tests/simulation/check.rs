@@ -213,11 +213,10 @@ impl Check {
             }
             let host = host_of(key);
             let works = |pod: &&Pod| {
-                let own = requests.iter().zip(&pod.outcomes);
-                let mut own = own.filter(|(request, _)| request.host == host && import.ports.contains(&request.port));
-                own.all(|(_, outcome)| {
-                    matches!(outcome, RequestOutcome::Reached { .. } | RequestOutcome::Replied { .. })
-                })
+                let own = requests.iter().zip(&pod.outcomes).enumerate();
+                let mut own =
+                    own.filter(|(_, (request, _))| request.host == host && import.ports.contains(&request.port));
+                own.all(|(place, (_, outcome))| told.steered.says(key, self.steered.held(key), place, outcome))
             };
             let has_it = |pod: &&Pod| told.steered.version(key, self.version_at(pod, key)).is_some();
             if pods.iter().all(works) && connected.iter().all(has_it) {
@@ -239,7 +238,9 @@ impl Check {
         let (holding, history) = (&self.steered, &told.steered);
         // The filter carries some version of each import, as if the changes had been made in another order.
         let says_so = if let Some(import) = outcome.import() {
-            history.says(import, holding.held(import), place, outcome)
+            // Where not all have room in the filter, each state tells who has none.
+            let is_crowded_out = |state: &State| state.outcomes[place] == *outcome && outcome.is_refused_for_size();
+            history.says(import, holding.held(import), place, outcome) || states.iter().any(is_crowded_out)
         } else {
             // Or nobody has had its host everywhere yet.
             let held = history.versions.keys().map(|key| (key, holding.held(key)));
@@ -304,6 +305,11 @@ impl RequestOutcome {
             Self::Lost { why, .. } if why.starts_with("503") => "lost without a cluster",
             Self::Lost { .. } => "lost without a listener",
         }
+    }
+
+    /// Whether it may be that of an import that is too large.
+    fn is_refused_for_size(&self) -> bool {
+        matches!(self, Self::Replied { status: 500, .. })
     }
 
     fn import(&self) -> Option<&Key> {

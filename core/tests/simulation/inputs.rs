@@ -11,7 +11,7 @@ use crate::gateway::{Gate, Pod, Stage};
 use crate::replica::{CLUSTER, clock};
 use crate::script::{
     Backend, CLUSTERS, ExportWish, Extra, HOSTS, ImportWish, PATHS, POLICIES, PORTS, PolicyWish, ROUTED_HOST, SECRETS,
-    SERVICES, Side, TIERS,
+    SERVICES, Side, Size, TIERS,
 };
 
 const GROUP: &str = "mc-wan.l7mp.io";
@@ -105,11 +105,17 @@ pub(crate) fn export_key(cluster: usize, service: usize) -> Key {
 pub(crate) fn import(service: usize, wish: &ImportWish) -> Input {
     let (namespace, name) = SERVICES[service];
     let hosts: Vec<_> = wish.hosts.iter().map(|host| HOSTS[*host]).collect();
-    // Each of these has a kilobyte, and the filter has room for 1,024.
-    let more = (0..if wish.is_large { 1_100 } else { 0 }).map(|number| {
-        let value = format!("/{number}/{}", "x".repeat(1_000));
+    // Each of these has 60 kilobytes, and the filter has room for 1,024.
+    let count = match wish.size {
+        Size::Little => 0,
+        Size::MoreThanHalf => 9,
+        Size::TooMuch => 18,
+    };
+    let more = (0..count).map(|number| {
+        let header = |place| json!({"name": format!("x-{number}-{place}"), "value": "x".repeat(4_000)});
+        let headers: Vec<_> = (0..15).map(header).collect();
         let backend = json!({"group": GROUP, "kind": "WANPolicy", "name": TIERS[0]});
-        json!({"matches": [{"path": {"type": "PathPrefix", "value": value}}], "backendRefs": [backend]})
+        json!({"matches": [{"headers": headers}], "backendRefs": [backend]})
     });
     let rules: Vec<_> = rules(wish).chain(more).collect();
     let data_plane = if wish.is_native { "Native" } else { "Wasm" };

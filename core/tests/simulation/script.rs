@@ -154,10 +154,21 @@ pub(crate) struct ImportWish {
     pub(crate) hosts: Vec<usize>,
     /// Each with the path that it is for, by its number; the first is for all.
     pub(crate) rules: Vec<RuleWish>,
-    /// It has more rules than fit the configuration of a filter.
-    pub(crate) is_large: bool,
+    /// How much of a filter's configuration it takes.
+    pub(crate) size: Size,
     /// Its rules are routes, and no filter has them.
     pub(crate) is_native: bool,
+}
+
+/// How much of the configuration of a filter an import takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Size {
+    #[default]
+    Little,
+    /// One has room for it, and not for two of them.
+    MoreThanHalf,
+    /// None has room for it.
+    TooMuch,
 }
 
 /// The path of a rule by its number, its backends with their weights, and what it does more.

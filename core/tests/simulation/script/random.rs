@@ -7,7 +7,7 @@ use mcwan_core::emit::object::Kind;
 
 use super::{
     Backend, CLUSTERS, ExportWish, Extra, FIRST_PORT, HOSTS, ImportWish, Module, OWN, PATHS, POLICIES, PORTS, Pace,
-    PolicyWish, REGIONS, SECRETS, SERVICES, Script, Side, Step, TIERS,
+    PolicyWish, REGIONS, SECRETS, SERVICES, Script, Side, Size, Step, TIERS,
 };
 
 impl Script {
@@ -56,6 +56,9 @@ impl Script {
                 // They may have gone with its namespace.
                 steps.push((Duration::ZERO, Step::Endpoints));
             }
+        }
+        if rng.u8(..128) == 0 {
+            crowd(&mut rng, natives, &mut steps);
         }
         Self { seed, pace, steps }
     }
@@ -119,6 +122,17 @@ fn step(rng: &mut Rng, services: usize, natives: u8) -> Step {
     }
 }
 
+/// The filter of the first namespace has room for one large import, which is now the one and now the other.
+fn crowd(rng: &mut Rng, natives: u8, steps: &mut Vec<(Duration, Step)>) {
+    for turn in 0..rng.usize(2..5) {
+        for (service, size) in [(turn % 2, Size::Little), ((turn + 1) % 2, Size::MoreThanHalf)] {
+            let wish = import_of(service, natives, rng);
+            let size = if wish.is_native { Size::Little } else { size };
+            steps.push((gap(rng, false), Step::Import(service, ImportWish { size, ..wish })));
+        }
+    }
+}
+
 fn policy(rng: &mut Rng) -> PolicyWish {
     let sides = [0, 1].map(|_| match rng.u8(..4) {
         0 => Side::Any,
@@ -166,7 +180,7 @@ fn import_of(service: usize, natives: u8, rng: &mut Rng) -> ImportWish {
     let mut wish = import(rng);
     wish.is_native = natives & 1 << service != 0 && rng.u8(..16) > 0;
     if wish.is_native {
-        wish.is_large = false;
+        wish.size = Size::Little;
         // A route cannot choose.
         let extras = wish.rules.iter_mut().map(|(_, _, extra)| extra);
         extras.filter(|extra| matches!(extra, Extra::Fallback(_))).for_each(|extra| *extra = Extra::Nothing);
@@ -191,5 +205,6 @@ fn import(rng: &mut Rng) -> ImportWish {
         (rng.usize(..PATHS.len()), backends, extra)
     });
     let rules = rules.collect();
-    ImportWish { hosts, rules, is_large: rng.u16(..1_000) == 0, is_native: false }
+    let size = if rng.u16(..1_000) == 0 { Size::TooMuch } else { Size::Little };
+    ImportWish { hosts, rules, size, is_native: false }
 }
