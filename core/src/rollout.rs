@@ -304,6 +304,7 @@ impl Rollout {
             self.leadership = Leadership::TakingOver(BTreeSet::new());
             let keys = self.update(&[Change::Everything], now);
             self.leadership = Leadership::TakingOver(keys.into_iter().collect());
+            self.admission.settled = now + self.timing.lead;
             self.await_all_admissions(now);
             self.begin_to_measure(now);
             for cluster in &self.world.snapshot.stale_clusters {

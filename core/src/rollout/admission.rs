@@ -33,6 +33,9 @@ pub(super) struct Admission {
     pub(super) pods: BTreeMap<Key, Waiting>,
     /// What the registry has had of all of them.
     pub(super) states: CallerStates,
+    /// From then on no request of who led before makes the registry have an earlier state once more. Which of two equal
+    /// ones another cluster has admitted, nobody could tell.
+    pub(super) settled: Moment,
 }
 
 /// The namespaces whose `AuthorizationPolicy` the API server does not have in the wanted state, and since when.

@@ -29,13 +29,21 @@ use crate::translate::Import;
 #[derive(Debug)]
 pub(super) struct Egress {
     pub(super) filter: Filter,
-    /// The ports that its gateways should listen on, and those that they do.
-    listeners: [BTreeSet<(Arc<str>, u16)>; 2],
+    /// The listeners of its gateways; none: they were not looked at yet.
+    listeners: Option<Listeners>,
     /// Of each Gateway that could not be written, from when on its pods know where to listen; none: it is not written yet.
     /// Versions do not wait for it for longer than the grace, and may be ready before.
     late: BTreeMap<Arc<str>, Option<Moment>>,
     /// Whether the filter that is there has another module than the wanted one, or it is not known.
     pub(super) has_other_module: bool,
+}
+
+/// Listeners of gateways, by gateway and port.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Listeners {
+    wanted: BTreeSet<(Arc<str>, u16)>,
+    /// Those of Gateways in the wanted state.
+    there: BTreeSet<(Arc<str>, u16)>,
 }
 
 /// What the imports of a namespace share.
@@ -51,7 +59,7 @@ struct EgressObjects {
 
 impl Egress {
     pub(super) fn new(seed: u64) -> Self {
-        Self { filter: Filter::new(seed), listeners: Default::default(), late: BTreeMap::new(), has_other_module: true }
+        Self { filter: Filter::new(seed), listeners: None, late: BTreeMap::new(), has_other_module: true }
     }
 
     /// Takes note of how far a Gateway is, whose pods will know where to listen by then if it is there.
@@ -71,8 +79,8 @@ impl Egress {
     /// Whether a gateway listens for requests to a port, if it should.
     pub(super) fn listens(&self, gateway: &str, port: u16) -> bool {
         let listener = (gateway.into(), listener_port(port));
-        let [wanted, there] = &self.listeners;
-        there.contains(&listener) || !wanted.contains(&listener)
+        let known = self.listeners.as_ref();
+        known.is_some_and(|known| known.there.contains(&listener) || !known.wanted.contains(&listener))
     }
 }
 
@@ -187,25 +195,24 @@ impl Rollout {
         out: &mut Vec<Command>,
     ) {
         let known = now + self.timing.lead;
-        let (mut wanted, mut there) = (BTreeSet::new(), BTreeSet::new());
+        let mut listeners = Listeners::default();
         for object in gateways {
             let ports = (object.id.kind == Kind::Gateway).then(|| names::listener_ports(&object.body));
             let gateway = Arc::clone(&object.id.key.name);
             let state = self.write(key, object, now, out);
             let Some(ports) = ports else { continue };
-            let listeners = ports.into_iter().map(|port| (Arc::clone(&gateway), port)).collect::<Vec<_>>();
+            let own = ports.into_iter().map(|port| (Arc::clone(&gateway), port)).collect::<Vec<_>>();
             if state == WriteState::Written {
-                there.extend(listeners.iter().cloned());
+                listeners.there.extend(own.iter().cloned());
             }
-            wanted.extend(listeners);
+            listeners.wanted.extend(own);
             if let Some(egress) = self.egresses.get_mut(namespace) {
                 egress.look(gateway, state, known);
             }
         }
         let Some(egress) = self.egresses.get_mut(namespace) else { return };
-        let listeners = [wanted, there];
-        if egress.listeners != listeners {
-            egress.listeners = listeners;
+        if egress.listeners.as_ref() != Some(&listeners) {
+            egress.listeners = Some(listeners);
             for import in self.imports.in_namespace(namespace).filter_map(|state| state.versions.backing()) {
                 self.queue.add(Work::Reconcile(ReconcileKey::import(&import.key)));
             }

@@ -123,19 +123,20 @@ impl Rollout {
     pub(super) fn look_at_admission(&mut self, now: Moment) {
         let has_gate = self.has(Safeguard::Readiness);
         let Self { world, model, imports, admission, queue, conditions, .. } = self;
-        let Admission { pods, states, .. } = admission;
+        let Admission { pods, states, settled, .. } = admission;
+        let is_settled = *settled <= now;
         let own = model.settings.cluster.as_deref().unwrap_or_default();
         // Who is admitted stays so, though others join.
         for (key, waiting) in pods.iter_mut().filter(|(_, waiting)| waiting.admittance == Admittance::Awaited) {
             let mut steered_to = steered_to(&model.translator, imports, &key.namespace);
             let mut is_admitted =
                 || steered_to.all(|import| states.are_admitted(import, &waiting.addresses, &world.snapshot, own));
-            if !has_gate || is_admitted() {
+            if !has_gate || (is_settled && is_admitted()) {
                 waiting.admittance = Admittance::Admitted;
             } else if waiting.until <= now {
                 waiting.admittance = Admittance::Late;
             } else {
-                queue.add_at(Work::Admit, waiting.until);
+                queue.add_at(Work::Admit, if is_settled { waiting.until } else { waiting.until.min(*settled) });
             }
             conditions.queue.add(StatusKey::Pod(key.clone()));
         }

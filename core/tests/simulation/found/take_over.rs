@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use mcwan_core::emit::object::Kind;
 
-use super::{SECOND, SOON, export, holds, import, rule};
-use crate::script::{Backend, ExportWish, Extra, Pace, Step};
+use super::{SECOND, SOON, export, holds, holds_under, import, rule};
+use crate::script::{Backend, ExportWish, Extra, ImportWish, Pace, RuleWish, Step};
 
 /// Routes in the wanted state stay, though the filter that a new leader finds is an older one.
 #[test]
@@ -176,4 +176,38 @@ fn who_takes_over_leads_live_routes_to_no_cluster_that_has_just_joined() {
     for then in [[(3 * SECOND, joins.clone()), (SOON, Step::Die)], [(3 * SECOND, Step::Die), (SOON, joins)]] {
         holds(Pace::Kept, &[&start[..], &then].concat());
     }
+}
+
+/// An apply of who led before, which comes late, makes the registry have earlier gateways once more: another cluster admits what
+/// it has admitted before, and nobody can tell since when.
+#[test]
+fn who_takes_over_opens_no_gate_before_all_of_before_is_carried_out() {
+    let mut steps = vec![(SECOND, export(0)), (SECOND, import(0, &[rule(0, Backend::Tier(0), Extra::Nothing)]))];
+    for _ in 0..8 {
+        steps.extend([(8 * SECOND, Step::Restart(0)), (SOON / 20, Step::Depose), (Duration::ZERO, Step::Restart(0))]);
+    }
+    holds(Pace::Kept, &steps);
+}
+
+/// A port that a service gets while nobody leads is a listener that gateways lack until the filter was read, which takes a while
+/// where that gets no answer.
+#[test]
+fn who_takes_over_waits_for_the_listener_of_a_port_that_is_new() {
+    let wish = |port, pods, default_tier| {
+        Step::Export(0, 0, ExportWish { ports: vec![port], pods, default_tier, is_headless: true })
+    };
+    let of_hosts = |hosts: &[usize], rules: &[RuleWish]| {
+        Step::Import(0, ImportWish { hosts: hosts.to_vec(), rules: rules.to_vec(), ..ImportWish::default() })
+    };
+    let header = (0, vec![(Backend::Tier(1), 2)], Extra::Header(2));
+    let steps = [
+        (Duration::from_millis(43), wish(8080, 1, Some(0))),
+        (Duration::ZERO, of_hosts(&[0, 1], &[header, rule(0, Backend::Tier(0), Extra::Nothing)])),
+        (Duration::ZERO, Step::Deaf(1, 40 * SECOND)),
+        (Duration::from_millis(2_881), Step::Depose),
+        (Duration::from_micros(516_500), wish(9090, 2, None)),
+        (Duration::from_micros(18_273_500), of_hosts(&[1], &[rule(1, Backend::Tier(0), Extra::Nothing)])),
+    ];
+    let found = 588_080_432_323_723_685;
+    holds_under(found..found + 100, Pace::Kept, &steps);
 }

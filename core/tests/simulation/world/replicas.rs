@@ -308,11 +308,6 @@ impl World {
         let imports = self.replicas[place].rollout.translator().imports().in_namespace(pod.namespace);
         let sources = imports.flat_map(|import| &import.tiers).flat_map(Tier::remote);
         let mut live = sources.filter(|source| source.liveness == Liveness::Live);
-        // Who takes over may not have seen it yet, and tell that it is gone: the state with it then comes twice.
-        let was_unseen = pod.born <= self.led && self.led.since(pod.born) < Duration::from_secs(1);
-        if was_unseen && self.terms > 1 {
-            return;
-        }
         if let Some(source) = live.find(|source| !self.is_known_to(pod, &source.cluster)) {
             self.check.wrongs.push(format!("gate: {} does not admit {}", source.cluster, pod.name));
         }
