@@ -61,7 +61,8 @@ pub(crate) struct Check {
     pub(crate) wrongs: Vec<String>,
     /// The namespaces that go.
     forgotten: BTreeSet<&'static str>,
-    /// Until when what was on its way to a namespace of before may show in one that is there again.
+    /// Until when what was of a namespace of before may show in one that is there again: what was on its way to it, or a host that
+    /// is somebody's again.
     anew: BTreeMap<&'static str, Moment>,
 }
 
@@ -114,6 +115,7 @@ impl Check {
         told: &Told,
         (leads, at): (bool, Moment),
     ) {
+        let is_promised = leads && !self.forgets(namespace) && !self.is_anew(namespace, at);
         let refused = &self.refused;
         let is_refused = |key: &Key| refused.get(key).is_some_and(|(_, until)| *until > at);
         let known = self.live.entry(Arc::clone(namespace)).or_default();
@@ -123,7 +125,6 @@ impl Check {
             let before = known.carried.get(key).copied().unwrap_or_default();
             let wire = imports.iter().find(|import| import.name == *key.name);
             let now = told.steered.carried(key, wire, before).unwrap_or(before);
-            let is_promised = leads && !self.forgotten.contains(&**namespace);
             if is_promised && !known.is_last_word && plugin.is_some() && now < before && !is_refused(key) {
                 self.wrongs.push(format!("goes back: the filter has version {now} of {key} after {before}"));
             }
@@ -164,6 +165,11 @@ impl Check {
         self.anew.insert(namespace, now + AFTER_REFUSAL);
         self.steered.established.retain(|key| *key.namespace != *namespace);
         self.native.established.retain(|key| *key.namespace != *namespace);
+    }
+
+    /// Whether what was of a namespace of before may show in one that is there again.
+    fn is_anew(&self, namespace: &str, now: Moment) -> bool {
+        self.anew.get(namespace).is_some_and(|end| now < *end)
     }
 
     /// What holds of the imports of a kind.

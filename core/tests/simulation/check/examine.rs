@@ -71,8 +71,7 @@ impl World {
 
     /// Routes hold every target that the live filter names, and nothing that was not steered takes one.
     fn examine_routes(&self, namespace: &'static str) -> Result<(), String> {
-        if self.check.forgotten.contains(namespace) || self.check.anew.get(namespace).is_some_and(|end| self.now < *end)
-        {
+        if self.check.forgets(namespace) || self.check.is_anew(namespace, self.now) {
             return Ok(());
         }
         let addresses = all_addresses(&self.api, namespace);
