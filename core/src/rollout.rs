@@ -304,7 +304,8 @@ impl Rollout {
             self.leadership = Leadership::TakingOver(BTreeSet::new());
             let keys = self.update(&[Change::Everything], now);
             self.leadership = Leadership::TakingOver(keys.into_iter().collect());
-            self.admission.settled = now + self.timing.lead;
+            // By the lead it is carried out, and a lead later it was heard of.
+            self.admission.settled = now + self.timing.lead * 2;
             self.await_all_admissions(now);
             self.begin_to_measure(now);
             for cluster in &self.world.snapshot.stale_clusters {

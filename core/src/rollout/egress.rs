@@ -80,7 +80,12 @@ impl Egress {
     pub(super) fn listens(&self, gateway: &str, port: u16) -> bool {
         let listener = (gateway.into(), listener_port(port));
         let known = self.listeners.as_ref();
-        known.is_some_and(|known| known.there.contains(&listener) || !known.wanted.contains(&listener))
+        known.is_none_or(|known| known.there.contains(&listener) || !known.wanted.contains(&listener))
+    }
+
+    /// Whether it is known on which ports its gateways listen.
+    pub(super) fn knows_listeners(&self) -> bool {
+        self.listeners.is_some()
     }
 }
 

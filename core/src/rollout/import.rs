@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::egress::Egress;
 use super::event::Command;
 use super::key::{Part, ReconcileKey};
 use super::objects::WriteState;
@@ -211,6 +212,7 @@ impl Rollout {
         let are_services_unanswered = self.is_unanswered(key, is_backing);
         let are_routes_unanswered = self.is_unanswered(key, |id| id.kind == Kind::HttpRoute);
         let are_routes_on_their_way = self.are_routes_on_their_way(key);
+        let knows_listeners = self.egresses.get(&import.namespace).is_some_and(Egress::knows_listeners);
         let Some(state) = self.imports.get_mut(&import.namespace, &import.name) else { return false };
         let versions = &mut state.versions;
         let mut due: Option<Moment> = None;
@@ -226,7 +228,15 @@ impl Rollout {
             match &mut newest.stage {
                 Stage::Backing(progress) => {
                     let is_free = newest.import.is_none() || !needs_backing || !waits_for_backing;
-                    let until = if is_free { Some(now) } else { progress.backed(are_services_unanswered, timing, now) };
+                    let until = if is_free {
+                        Some(now)
+                    } else if knows_listeners {
+                        progress.backed(are_services_unanswered, timing, now)
+                    } else {
+                        // Until the filter of before was read, nobody refuses them: the grace begins then.
+                        progress.since = now;
+                        None
+                    };
                     if until.is_some_and(|until| until <= now) {
                         newest.stage = Stage::Routed(StageProgress::begin(now));
                         is_news = true;

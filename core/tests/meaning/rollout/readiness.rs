@@ -172,7 +172,7 @@ fn a_pod_of_a_namespace_whose_requests_go_nowhere_waits_for_nobody() {
     play.rollout.set_clock(Time(Timestamp::UNIX_EPOCH));
     start(&mut play, "pod-1", "10.30.0.1", None);
     assert_eq!(told(&play), [], "what who led before has asked for may still be carried out");
-    pass(&mut play, &[], 1);
+    pass(&mut play, &[], 2);
     assert_eq!(told(&play), [("secure/pod-1", "True", "Admitted")]);
 }
 

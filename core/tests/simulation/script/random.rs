@@ -122,10 +122,15 @@ fn step(rng: &mut Rng, services: usize, natives: u8) -> Step {
     }
 }
 
-/// The filter of the first namespace has room for one large import, which is now the one and now the other.
+/// The filter of the first namespace has room for one large import, which is now the one and now the other, and for a while
+/// both.
 fn crowd(rng: &mut Rng, natives: u8, steps: &mut Vec<(Duration, Step)>) {
     for turn in 0..rng.usize(2..5) {
-        for (service, size) in [(turn % 2, Size::Little), ((turn + 1) % 2, Size::MoreThanHalf)] {
+        let mut wanted = [(turn % 2, Size::Little), ((turn + 1) % 2, Size::MoreThanHalf)];
+        if rng.u8(..4) == 0 {
+            wanted.reverse();
+        }
+        for (service, size) in wanted {
             let wish = import_of(service, natives, rng);
             let size = if wish.is_native { Size::Little } else { size };
             steps.push((gap(rng, false), Step::Import(service, ImportWish { size, ..wish })));
