@@ -304,7 +304,7 @@ impl Rollout {
             self.leadership = Leadership::TakingOver(BTreeSet::new());
             let keys = self.update(&[Change::Everything], now);
             self.leadership = Leadership::TakingOver(keys.into_iter().collect());
-            // By the lead it is carried out, and a lead later it was heard of.
+            // What who led before has asked for is carried out within the lead, and heard of within another.
             self.admission.settled = now + self.timing.lead * 2;
             self.await_all_admissions(now);
             self.begin_to_measure(now);

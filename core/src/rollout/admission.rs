@@ -33,8 +33,8 @@ pub(super) struct Admission {
     pub(super) pods: BTreeMap<Key, Waiting>,
     /// What the registry has had of all of them.
     pub(super) states: CallerStates,
-    /// From then on no request of who led before makes the registry have an earlier state once more. Which of two equal
-    /// ones another cluster has admitted, nobody could tell.
+    /// Until then a request of who led before may make the registry have an earlier state once more, and nobody could tell which
+    /// of two equal ones another cluster has admitted.
     pub(super) settled: Moment,
 }
 

@@ -233,7 +233,7 @@ impl Rollout {
                     } else if knows_listeners {
                         progress.backed(are_services_unanswered, timing, now)
                     } else {
-                        // Until the filter of before was read, nobody refuses them: the grace begins then.
+                        // Until the filter of before was read, nobody refuses listeners: the grace begins then.
                         progress.since = now;
                         None
                     };

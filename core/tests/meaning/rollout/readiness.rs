@@ -167,7 +167,7 @@ fn a_cluster_that_is_stale_is_not_waited_for() {
 }
 
 #[test]
-fn a_pod_of_a_namespace_whose_requests_go_nowhere_waits_for_nobody() {
+fn a_pod_of_a_namespace_whose_requests_go_nowhere_waits_for_no_cluster() {
     let mut play = Play::new(mk_options(), Vec::new());
     play.rollout.set_clock(Time(Timestamp::UNIX_EPOCH));
     start(&mut play, "pod-1", "10.30.0.1", None);
