@@ -108,10 +108,9 @@ impl Plugin {
         }
     }
 
-    /// The imports, by their places, that would fit if others were smaller.
-    pub fn crowded_out(&self) -> impl Iterator<Item = usize> {
-        let together = self.too_large.iter().filter(|(_, excess)| matches!(excess, Excess::Together));
-        together.map(|(place, _)| *place)
+    /// Whether there would be room for an import if others were smaller.
+    pub fn is_crowded(&self) -> bool {
+        self.too_large.values().any(|excess| matches!(excess, Excess::Together))
     }
 
     /// What is wrong with the imports that it was made of, as they share a gateway.

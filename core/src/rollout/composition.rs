@@ -21,6 +21,10 @@ use crate::problem::Problem;
 use crate::snapshot::Key;
 use crate::translate::Import;
 
+/// For how many graces a configuration without room for all waits at most: a version takes at most one to have its Services, and
+/// one to have its routes; and another may follow it.
+const ROOM_GRACES: u32 = 4;
+
 /// What gateways are told.
 #[derive(Debug, Default)]
 struct Carried {
@@ -36,7 +40,7 @@ struct Composition {
     object: Option<Object>,
     digest: Digest,
     revision: u64,
-    crowded_out: BTreeSet<Key>,
+    is_crowded: bool,
     problems: Vec<Problem>,
     held: BTreeSet<Key>,
 }
@@ -69,7 +73,7 @@ impl Rollout {
             }
             TakeOver::Pending | TakeOver::Reading => return Vec::new(),
         }
-        let next = egress.filter.next();
+        let (next, newest) = (egress.filter.next(), egress.filter.revision());
         let gate = self.gate(namespace);
         let id = self.model.settings.filter.object_id(namespace);
         let carried = self.carried(imports);
@@ -99,16 +103,10 @@ impl Rollout {
             }
             return problems;
         }
-        let Some(egress) = self.egresses.get(namespace) else { return problems };
-        let loses = |import: &&Key| !egress.filter.crowded_out.contains(*import) && self.is_told(import);
-        if composed.crowded_out.iter().any(|import| loses(&import)) && !self.are_ready(imports) {
-            // Between two states that fit there may be one that does not: it waits for the others.
+        if gate != Gate::Open || composed.is_crowded && self.waits_for_room(namespace, key, imports, now) {
             return problems;
         }
-        if gate != Gate::Open {
-            return problems;
-        }
-        if next > now && egress.filter.revision() != Some(composed.revision) {
+        if next > now && newest != Some(composed.revision) {
             self.queue.add_at(Work::Reconcile(key.clone()), next);
             return problems;
         }
@@ -122,12 +120,25 @@ impl Rollout {
         problems
     }
 
+    /// Whether gateways are not told yet of a configuration that has no room for all: between two states in which all have room
+    /// there may be one in which some have none, and an import without room may take a host meanwhile.
+    fn waits_for_room(&mut self, namespace: &Arc<str>, key: &ReconcileKey, imports: &[Key], now: Moment) -> bool {
+        let are_ready = self.are_ready(imports);
+        let Some(filter) = self.egresses.get_mut(namespace).map(|egress| &mut egress.filter) else { return false };
+        let until = *filter.crowded_since.get_or_insert(now) + ROOM_GRACES * self.timing.grace;
+        if are_ready || until <= now {
+            return false;
+        }
+        self.queue.add_at(Work::Reconcile(key.clone()), until);
+        true
+    }
+
     /// A configuration is on its way to gateways: from now on, they may have it.
     fn was_sent(&mut self, namespace: &Arc<str>, imports: &[Key], composed: &Composition, now: Moment) {
         let Some(egress) = self.egresses.get_mut(namespace) else { return };
         egress.filter.take_over = TakeOver::Done;
         egress.has_other_module = false;
-        egress.filter.crowded_out.clone_from(&composed.crowded_out);
+        egress.filter.crowded_since = None;
         let number = egress.filter.send(composed.revision, now);
         for import in imports {
             let held = composed.held.contains(import);
@@ -149,12 +160,6 @@ impl Rollout {
         if egress.filter.written(now) {
             self.queue.add(Work::Ask(Arc::clone(namespace)));
         }
-    }
-
-    /// Whether gateways were told of an import.
-    fn is_told(&self, import: &Key) -> bool {
-        let is_told = |version: &Version| version.stage == Stage::Ready && version.first.is_some();
-        self.versions_of(import).is_some_and(|versions| versions.list.iter().any(is_told))
     }
 
     /// Whether every import's newest version is one that gateways may be steered to.
@@ -202,22 +207,22 @@ impl Rollout {
                 object: None,
                 digest: known.digest,
                 revision: known.revision,
-                crowded_out: known.crowded_out.clone(),
+                is_crowded: known.is_crowded,
                 problems: known.problems.clone(),
                 held: held.clone(),
             };
         }
         let refs: Vec<&Import> = imports.iter().map(|import| &**import).collect();
         let key = self.model.translator.steering_key();
-        let FilterObject { object, revision, bytes, crowded_out, problems } =
+        let FilterObject { object, revision, bytes, is_crowded, problems } =
             filter_object(namespace, &refs, &self.model.settings, key, self.newest_revision(namespace));
         let digest = object
             .as_ref()
             .map_or_else(|| Digest::of_desired(&serde_json::Value::Null), |object| Digest::of_desired(&object.body));
         if let Some(egress) = self.egresses.get_mut(namespace) {
-            let (imports, crowded_out, problems) = (imports.clone(), crowded_out.clone(), problems.clone());
-            egress.filter.composed = Some(Composed { imports, digest, revision, bytes, crowded_out, problems });
+            let (imports, problems) = (imports.clone(), problems.clone());
+            egress.filter.composed = Some(Composed { imports, digest, revision, bytes, is_crowded, problems });
         }
-        Composition { object, digest, revision, crowded_out, problems, held: held.clone() }
+        Composition { object, digest, revision, is_crowded, problems, held: held.clone() }
     }
 }

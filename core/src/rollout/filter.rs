@@ -1,6 +1,6 @@
 //! The configurations that the filter of a namespace was sent, and which of them gateways have.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::pods::{Asking, Progress, Record, Reload};
 use super::timing::FILTER_PERIOD;
 use crate::moment::Moment;
 use crate::observed::Digest;
-use crate::snapshot::Key;
+use crate::translate::Import;
 
 /// How many configurations are remembered: two a second for longer than any gateway should take.
 const MOST_SENT: usize = 128;
@@ -28,8 +28,8 @@ pub(super) struct Filter {
     pub(super) take_over: TakeOver,
     /// What was composed last, so that it need not be composed again.
     pub(super) composed: Option<Composed>,
-    /// The imports that what was sent last had no room for beside the others.
-    pub(super) crowded_out: BTreeSet<Key>,
+    /// Since when what is to be sent, and has no room for all, waits.
+    pub(super) crowded_since: Option<Moment>,
     pods: BTreeMap<Arc<str>, Pod>,
     pub(super) asking: Asking,
     /// When istiod was last behind with a route: what gateways cannot have heard by then is not old yet.
@@ -69,12 +69,12 @@ pub(super) enum TakeOver {
 #[derive(Debug)]
 pub(super) struct Composed {
     /// Of these imports, by the addresses of what is kept of them: the same address is the same import, as it is held here.
-    pub(super) imports: Vec<Arc<crate::translate::Import>>,
+    pub(super) imports: Vec<Arc<Import>>,
     pub(super) digest: Digest,
     pub(super) revision: u64,
     pub(super) bytes: usize,
-    /// The imports without room beside the others.
-    pub(super) crowded_out: BTreeSet<Key>,
+    /// Whether one of them has no room beside the others.
+    pub(super) is_crowded: bool,
     pub(super) problems: Vec<crate::problem::Problem>,
 }
 
@@ -97,7 +97,7 @@ impl Filter {
             sent: Vec::new(),
             take_over: TakeOver::Pending,
             composed: None,
-            crowded_out: BTreeSet::new(),
+            crowded_since: None,
             pods: BTreeMap::new(),
             asking: Asking::default(),
             behind_at: Moment::START,

@@ -42,7 +42,7 @@ pub(crate) struct Check {
     /// The filter in the API server, by namespace.
     live: BTreeMap<Arc<str>, Live>,
     /// Which version of each import filters carry, by namespace and the filter's version; where one was deleted, none.
-    carried: BTreeMap<(Arc<str>, u64), BTreeMap<Key, usize>>,
+    carried: BTreeMap<(Arc<str>, u64), BTreeMap<Key, Carried>>,
     /// What holds of imports whose requests a filter steers.
     pub(crate) steered: Holding,
     /// The same of those whose rules are routes.
@@ -70,9 +70,17 @@ pub(crate) struct Check {
 #[derive(Default)]
 struct Live {
     imports: Vec<wire::Import>,
-    carried: BTreeMap<Key, usize>,
+    carried: BTreeMap<Key, Carried>,
     /// Whether one wrote it who did not lead any more.
     is_last_word: bool,
+}
+
+/// What a filter carries of an import.
+#[derive(Clone, Copy, Default)]
+struct Carried {
+    version: usize,
+    /// Whether it has room for it.
+    is_whole: bool,
 }
 
 impl Check {
@@ -122,7 +130,7 @@ impl Check {
         let imports = plugin.map(|plugin| plugin.imports.clone()).unwrap_or_default();
         let mut carried = BTreeMap::new();
         for key in told.steered.versions.keys().filter(|key| key.namespace == *namespace) {
-            let before = known.carried.get(key).copied().unwrap_or_default();
+            let before = known.carried.get(key).copied().unwrap_or_default().version;
             let wire = imports.iter().find(|import| import.name == *key.name);
             let now = told.steered.carried(key, wire, before).unwrap_or(before);
             if is_promised && !known.is_last_word && plugin.is_some() && now < before && !is_refused(key) {
@@ -131,7 +139,9 @@ impl Check {
             if !leads || plugin.is_none() || now < before {
                 self.steered.go_back(key, now, &told.steered);
             }
-            carried.insert(key.clone(), now);
+            let version = told.steered.version(key, now);
+            let is_whole = version.zip(wire).is_none_or(|(version, wire)| *wire != version.wire.too_large());
+            carried.insert(key.clone(), Carried { version: now, is_whole });
         }
         *known = Live { imports, carried: carried.clone(), is_last_word: !leads };
         self.carried.insert((Arc::clone(namespace), version), carried);
@@ -189,7 +199,7 @@ impl Check {
     /// Which version of an import a pod has.
     fn version_at(&self, pod: &Pod, import: &Key) -> usize {
         let carried = Self::filter_at(pod).and_then(|version| self.carried.get(&(pod.namespace.into(), version)));
-        carried.and_then(|carried| carried.get(import)).copied().unwrap_or_default()
+        carried.and_then(|carried| carried.get(import)).copied().unwrap_or_default().version
     }
 
     /// Takes note of what holds everywhere by now.
@@ -198,7 +208,9 @@ impl Check {
         let oldest = pods.iter().map(|pod| Self::filter_at(pod).unwrap_or_default()).min().unwrap_or_default();
         let to_come: Vec<_> = self.carried.range((namespace.into(), oldest)..=(namespace.into(), u64::MAX)).collect();
         for (key, versions) in told.steered.versions.iter().filter(|(key, _)| *key.namespace == *namespace) {
-            let everywhere = to_come.iter().map(|(_, carried)| carried.get(key).copied().unwrap_or_default()).min();
+            // Where a filter has no room for an import, nothing of it holds.
+            let whole = to_come.iter().map(|(_, carried)| carried.get(key).filter(|carried| carried.is_whole));
+            let everywhere = whole.map(|carried| carried.map(|carried| carried.version).unwrap_or_default()).min();
             let everywhere = everywhere.filter(|_| oldest > 0).unwrap_or_default();
             let held = self.steered.held.entry(key.clone()).or_default();
             let is_uncertified = |import: &Arc<Import>| is_of_hosts(key) && !import.ports.contains(&TLS_PORT);

@@ -1,6 +1,7 @@
 //! What the simulation has found, each as short as it was shrunk, under many seeds.
 
 mod hosts;
+mod sizes;
 mod take_over;
 
 use std::ops::Range;

@@ -1,6 +1,5 @@
 //! The filter of an importing namespace, with its configuration.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mcwan_policy::limits;
@@ -82,8 +81,8 @@ pub struct FilterObject {
     pub revision: u64,
     /// The bytes of its configuration ([`Plugin::bytes`]).
     pub bytes: usize,
-    /// The imports that it would have room for if others were smaller.
-    pub crowded_out: BTreeSet<Key>,
+    /// Whether it would have room for an import if others were smaller.
+    pub is_crowded: bool,
     /// What is wrong with imports, whose hosts others have or that it has no room for.
     pub problems: Vec<Problem>,
 }
@@ -137,7 +136,7 @@ fn object(
     let plugin = Plugin::for_module(imports, UnknownHosts::Pass, &module, limits::WASM_PLUGIN_CONFIG_BYTES, newest);
     let plugin = plugin.inspect_err(|error| filter.problems.extend(error.problems(imports))).ok()?;
     filter.problems.extend(plugin.problems(imports));
-    filter.crowded_out = plugin.crowded_out().filter_map(|place| Some(imports.get(place)?.key.clone())).collect();
+    filter.is_crowded = plugin.is_crowded();
     filter.revision = plugin.table.revision().unwrap_or_default();
     filter.bytes = plugin.bytes;
     let config: Value = serde_json::from_str(&plugin.json).ok()?;

@@ -90,7 +90,7 @@ impl World {
             if self.check.is_refused(&key, self.now) || is_moving || self.check.is_turning(&key) {
                 continue;
             }
-            let first = live.carried.get(&key).copied().unwrap_or_default();
+            let first = live.carried.get(&key).copied().unwrap_or_default().version;
             let alike = self.told.steered.versions[&key].iter().skip(first);
             let alike = alike.filter_map(|version| version.as_ref().filter(|known| known.wire == *import));
             let ports = alike.map(|version| version.ports.iter().copied().collect::<BTreeSet<u16>>());

@@ -28,7 +28,7 @@ impl Check {
             let is_it = |live: &&wire::Import| (&live.namespace, &live.name) == (&import.namespace, &import.name);
             let Some(before) = live.imports.iter().find(is_it) else { continue };
             let (known, now) = (steered_values(before), steered_values(import));
-            let since = live.carried.get(&key).copied().unwrap_or_default();
+            let since = live.carried.get(&key).copied().unwrap_or_default().version;
             if known.is_subset(&now) || told.steered.carried(&key, Some(import), since).is_some() {
                 continue;
             }
