@@ -147,6 +147,11 @@ impl Check {
         self.carried.insert((Arc::clone(namespace), version), carried);
     }
 
+    /// Whether the filter in the API server is of one who did not lead any more.
+    pub(crate) fn is_last_word(&self, namespace: &str) -> bool {
+        self.live.get(namespace).is_some_and(|live| live.is_last_word)
+    }
+
     /// The filter in the API server must carry an import as it is wanted.
     pub(crate) fn expect(&mut self, told: &Told, service: usize) {
         let key = Key::new(SERVICES[service].0, SERVICES[service].1);

@@ -234,3 +234,15 @@ fn a_filter_that_went_is_looked_for_once_every_gateway_has_it_again() {
     ];
     holds(Pace::Kept, &steps);
 }
+
+/// An export that is withdrawn during an outage loses its routes, and who leads announces it before it hears of that.
+#[test]
+fn an_export_may_be_announced_before_it_is_known_to_be_withdrawn() {
+    let steps = [
+        (Duration::from_millis(843), Step::OwnExport(1, 1)),
+        (Duration::from_millis(802), Step::Outage(Duration::from_millis(9_847))),
+        (Duration::from_millis(2_517), Step::NoOwnExport(1)),
+    ];
+    let found = 8_217_786_843_882_484_934;
+    holds_under(found..found + 100, Pace::Kept, &steps);
+}

@@ -90,13 +90,13 @@ pub(crate) fn options(key: u8) -> Options {
     }
 }
 
-pub(crate) fn settings() -> Settings {
+pub(crate) fn settings(release: u8) -> Settings {
     Settings {
         cluster: Some(CLUSTER.to_owned()),
         wan_cluster: None,
         network: None,
         gateway_class: "istio".to_owned(),
-        module: Module { url: "https://example.com/filter.wasm".to_owned(), sha256: Some("0".repeat(64)) },
+        module: Module { url: format!("https://example.com/{release}.wasm"), sha256: Some("0".repeat(64)) },
         data_plane: DataPlane::Wasm,
         filter: FilterKind::WasmPlugin,
         access_log: AccessLog::default(),
@@ -106,13 +106,13 @@ pub(crate) fn settings() -> Settings {
 }
 
 impl Replica {
-    pub(crate) fn new(life: u32, key: u8, seed: u64, lack: Lack, now: Moment) -> Self {
+    pub(crate) fn new(life: u32, (release, key): (u8, u8), seed: u64, lack: Lack, now: Moment) -> Self {
         let timing = match lack {
             Lack::Lead => Timing { lead: Duration::from_millis(1), ..Timing::default() },
             Lack::Grace => Timing { grace: Duration::from_millis(1), ..Timing::default() },
             Lack::Nothing | Lack::Gate | Lack::Safeguard(_) => Timing::default(),
         };
-        let mut rollout = Rollout::new(CLUSTER, LEASE, options(key), settings(), timing, seed, now);
+        let mut rollout = Rollout::new(CLUSTER, LEASE, options(key), settings(release), timing, seed, now);
         rollout.set_clock(Time(clock(now)));
         Self {
             rollout: match lack {
@@ -148,6 +148,11 @@ impl Replica {
         let sees_others = !now.iter().zip(&self.seen).all(is_same);
         self.seen = now;
         sees_others
+    }
+
+    /// Whether it has heard of everything that has happened to objects of a kind.
+    pub(crate) fn has_heard(&self, kind: Watched, api: &ApiServer) -> bool {
+        self.cursors.get(&kind) == Some(&api.log(kind).len())
     }
 
     /// What a watch says that lists a kind, anew perhaps.

@@ -114,6 +114,8 @@ pub(crate) enum Step {
     Silent(Cluster, Duration),
     /// The replica that leads dies, and starts anew.
     Die,
+    /// Another release takes the place of this one: both replicas are replaced, and its module is another.
+    Release,
     /// The replica that leads does so no more, and goes on.
     Depose,
     /// One of the gateway pods of a namespace is replaced.

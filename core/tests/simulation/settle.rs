@@ -51,7 +51,7 @@ impl World {
 
     /// A replica that begins to lead when all is quiet.
     fn fresh(&self) -> Result<Replica, String> {
-        let mut fresh = Replica::new(9, self.key(), 1, Lack::Nothing, self.now);
+        let mut fresh = Replica::new(9, (self.release, self.key()), 1, Lack::Nothing, self.now);
         let mut events: VecDeque<Event> = VecDeque::new();
         for kind in Watched::all() {
             events.extend(fresh.events(kind, &self.api, true).into_iter().map(Event::Watch));
@@ -101,7 +101,7 @@ impl World {
         let snapshot = fresh.rollout.snapshot();
         let mut translator = Translator::new(replica::options(self.key()));
         translator.update(snapshot, &[Change::Everything]);
-        let mut settings = replica::settings();
+        let mut settings = replica::settings(self.release);
         let cluster = self.api.list(Watched::Emitted(Kind::WanCluster)).find(|(_, stored)| stored.ours.is_some());
         settings.wan_cluster = cluster.map(|(_, stored)| {
             serde_json::from_value(

@@ -3,6 +3,7 @@
 mod mesh;
 mod namespaces;
 mod objects;
+mod releases;
 mod replicas;
 mod secrets;
 mod steps;
@@ -131,7 +132,9 @@ pub(crate) struct World {
     led: Moment,
     /// How often somebody began to.
     pub(crate) terms: u32,
+    /// What is known of the module of this release.
     module: ModuleVerdict,
+    pub(crate) release: u8,
     pub(crate) tiers: [Option<u16>; 2],
     pub(crate) others: Others,
     /// When somebody last took away what clients of an import call, or what shows them its address.
@@ -167,7 +170,7 @@ impl World {
             pushed: BTreeMap::new(),
             pushed_services: Arc::default(),
             pods: BTreeMap::new(),
-            replicas: [0, 1].map(|place| Replica::new(place, 0, script.seed, lack, now)),
+            replicas: [0, 1].map(|place| Replica::new(place, (0, 0), script.seed, lack, now)),
             key: 0,
             granted: BTreeSet::new(),
             once_granted: BTreeSet::new(),
@@ -176,6 +179,7 @@ impl World {
             led: now,
             terms: 0,
             module: ModuleVerdict::Sound,
+            release: 0,
             tiers: [Some(31_111), Some(31_112)],
             others: Others::new(),
             taken: BTreeMap::new(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use mcwan_core::emit::object::Kind;
 
 use super::{SECOND, SOON, export, holds, holds_under, import, rule};
-use crate::script::{Backend, ExportWish, Extra, ImportWish, Pace, RuleWish, Step};
+use crate::script::{Backend, ExportWish, Extra, ImportWish, Module, Pace, RuleWish, Step};
 
 /// Routes in the wanted state stay, though the filter that a new leader finds is an older one.
 #[test]
@@ -210,4 +210,20 @@ fn who_takes_over_waits_for_the_listener_of_a_port_that_is_new() {
     ];
     let found = 588_080_432_323_723_685;
     holds_under(found..found + 100, Pace::Kept, &steps);
+}
+
+/// Another release finds a filter with the module of the one before, and its own cannot be fetched: gateways go on with what they
+/// have until it can.
+#[test]
+fn another_release_leaves_a_filter_as_it_is_until_its_module_can_be_fetched() {
+    let wish = |timeout| import(0, &[rule(0, Backend::Tier(0), Extra::Timeout(timeout))]);
+    let steps = [
+        (SECOND, export(0)),
+        (SECOND, wish(1)),
+        (20 * SECOND, Step::Module(Module::NotFetched)),
+        (5 * SECOND, Step::Release),
+        (20 * SECOND, wish(2)),
+        (40 * SECOND, Step::Module(Module::Sound)),
+    ];
+    holds(Pace::Kept, &steps);
 }

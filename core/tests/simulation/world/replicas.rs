@@ -74,11 +74,17 @@ impl World {
     pub(super) fn die(&mut self) {
         let Some(place) = self.replicas.iter().position(|replica| replica.leads) else { return };
         self.give_up(place);
-        let life = self.replicas[place].life + 2;
-        self.replicas[place] = Replica::new(life, self.key, self.script.seed, self.lack, self.now);
-        let (restart, takes) = (self.delay(5_000), self.delay(12_000));
-        self.at(restart, Happening::Start(place));
+        self.replace(place);
+        let takes = self.delay(12_000);
         self.at(takes, Happening::Lead(1 - place));
+    }
+
+    /// A replica starts anew.
+    pub(super) fn replace(&mut self, place: usize) {
+        let life = self.replicas[place].life + 2;
+        self.replicas[place] = Replica::new(life, (self.release, self.key), self.script.seed, self.lack, self.now);
+        let restart = self.delay(5_000);
+        self.at(restart, Happening::Start(place));
     }
 
     pub(super) fn depose(&mut self) {
@@ -144,13 +150,12 @@ impl World {
             self.note(|| format!("  < {}", told_of(&command).chars().take(2_000).collect::<String>()));
             let request = match command {
                 Command::Apply { object, desired, uid } => {
-                    let is_sound = !matches!(module, ModuleVerdict::Unchecked | ModuleVerdict::Unsound(_));
-                    if object.id.kind == Kind::WasmPlugin && !is_sound {
-                        self.check.wrongs.push(format!("unsound: a filter is sent while the module is {module:?}"));
+                    if object.id.kind == Kind::WasmPlugin {
+                        self.has_module(&object, &module);
                     }
                     self.shows_no_secret(&object);
                     if object.id.kind == Kind::ExportedService {
-                        self.is_routed(&object);
+                        self.is_routed(place, &object);
                     }
                     Request::Apply { object, desired, uid }
                 }
@@ -277,7 +282,7 @@ impl World {
         let is_excused = self.script.pace == Pace::Late || refusals.any(|refusal| refusal.until + LONG > self.now);
         let Some(import) = import.filter(|_| !is_excused) else { return };
         let is_it = |known: &wire::Import| *known == import.wire || *known == import.wire.too_large();
-        let gateway = replica::settings().egress_gateway(import);
+        let gateway = replica::settings(self.release).egress_gateway(import);
         let has_it = |pod: &Pod| match data_plane(import) {
             DataPlane::Wasm => {
                 pod.filter().is_some_and(|plugin| plugin.imports.iter().any(is_it)) && pod.listens(&import.ports)
@@ -313,10 +318,10 @@ impl World {
         }
     }
 
-    /// Other clusters are to hear of ports of an export: the gateways must know their routes. They may have forgotten them once that is
-    /// carried out, as it was withdrawn, and who sends it during an outage has not heard of that, and is not heard.
-    fn is_routed(&mut self, object: &Object) {
-        if self.outage > self.now {
+    /// Other clusters are to hear of ports of an export: the gateways must know their routes. They may have forgotten them, as it was
+    /// withdrawn, and who sends it has not heard of that: during an outage, or just after it.
+    fn is_routed(&mut self, place: usize, object: &Object) {
+        if !self.replicas[place].has_heard(Watched::ServiceExport, &self.api) {
             return;
         }
         let ports = |object: &Value| {

@@ -132,6 +132,7 @@ impl World {
                 self.check.blind(self.now, self.unseen());
             }
             Step::Die => self.die(),
+            Step::Release => self.release(),
             Step::Depose => self.depose(),
             Step::Restart(place) => self.restart(NAMESPACES[usize::from(place)]),
             Step::Mute(place, long) => {
@@ -300,18 +301,6 @@ impl World {
             None if is_there && self.api.has_namespace(namespace) => self.put(inputs::service(namespace, &name, &[1])),
             Some(known) if !is_there && known.ours.is_none() => self.remove(kind, &key),
             _ => {}
-        }
-    }
-
-    pub(super) fn module(&mut self, module: Module) {
-        self.module = match module {
-            Module::Sound => ModuleVerdict::Sound,
-            Module::NotFetched => ModuleVerdict::NotFetched("no answer".to_owned()),
-            Module::Unsound => ModuleVerdict::Unsound("version 9".to_owned()),
-        };
-        for place in 0..2 {
-            let (life, delay) = (self.replicas[place].life, self.delay(2_000));
-            self.at(delay, Happening::Module(place, life));
         }
     }
 
