@@ -100,7 +100,8 @@ fn step(rng: &mut Rng, services: usize, natives: u8) -> Step {
             Step::Refuse(kind, rng.bool().then_some(service), long)
         }
         50 => Step::Outage(while_ / 4),
-        51..54 => Step::Die,
+        51..53 => Step::Die,
+        53 => Step::Release,
         54..56 => Step::Depose,
         56..59 => Step::Restart(namespace),
         59..61 => Step::Mute(namespace, while_),

@@ -23,8 +23,11 @@ impl World {
     /// The replica that follows is replaced first, and takes over from the other one.
     pub(super) fn release(&mut self) {
         self.release += 1;
-        let following: Vec<_> = (0..2).filter(|place| !self.replicas[*place].leads).collect();
-        following.into_iter().for_each(|place| self.replace(place));
+        for place in 0..2 {
+            if !self.replicas[place].leads {
+                self.replace(place);
+            }
+        }
         self.die();
     }
 
