@@ -103,10 +103,13 @@ impl Rollout {
             }
             return problems;
         }
-        if gate != Gate::Open || composed.is_crowded && self.waits_for_room(namespace, key, imports, now) {
+        let is_news = newest != Some(composed.revision);
+        // What somebody took away, or changed, is written again at once.
+        let may_wait = composed.is_crowded && is_news && self.is_there(&id);
+        if gate != Gate::Open || may_wait && self.waits_for_room(namespace, key, imports, now) {
             return problems;
         }
-        if next > now && newest != Some(composed.revision) {
+        if next > now && is_news {
             self.queue.add_at(Work::Reconcile(key.clone()), next);
             return problems;
         }
