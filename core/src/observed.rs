@@ -124,9 +124,9 @@ impl Observed {
         is_same
     }
 
-    /// Takes note that an object was asked to go.
-    pub fn going(&mut self, id: &ObjectId) {
-        if let Some(entry) = self.entry(id) {
+    /// Takes note that the object with this uid was asked to go.
+    pub fn going(&mut self, id: &ObjectId, uid: &str) {
+        if let Some(entry) = self.entry(id).filter(|entry| *entry.live.uid == *uid) {
             entry.live.deleting = true;
         }
     }
@@ -343,7 +343,9 @@ mod tests {
     fn what_is_not_ours_or_about_to_go_is_told_apart() {
         let id = mk_id();
         let (mut observed, _) = mk_observed([(9, "a")]);
-        observed.going(&id);
+        observed.going(&id, "another");
+        assert_eq!(observed.compare(&id, digest("a")), Comparison::Same, "one that had its name was asked to go");
+        observed.going(&id, "a");
         assert_eq!(observed.compare(&id, digest("a")), Comparison::Deleting, "asked to go");
         assert_eq!(observed.ours(id.kind).count(), 0, "what is about to go need not be deleted");
         observed.changed(id.kind, &id.key, Live { owner: Owner::Foreign, ..mk_live(10, "a") });

@@ -47,10 +47,12 @@ pub(super) struct Objects {
 }
 
 /// A request that is not answered yet.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct InFlight {
     /// What is written; none: it is read or deleted.
     wanted: Option<Digest>,
+    /// The uid of what is deleted, if anything is: the answer says nothing of another object that has the name by then.
+    deletes: Box<str>,
     /// Who waits for it.
     key: Option<ReconcileKey>,
     /// The version of the last deletion of the object that was seen meanwhile: its answer may come later than that.
@@ -150,7 +152,7 @@ impl Objects {
         if let Some(until) = self.is_left_alone(&object.id, Some(desired), now) {
             return WriteState::Failed(until);
         }
-        self.begin(&object.id, Some(desired), Some(key));
+        self.begin(&object.id, InFlight { wanted: Some(desired), key: Some(key.clone()), ..InFlight::default() });
         out.push(Command::Apply { object, desired, uid });
         WriteState::Sent
     }
@@ -171,7 +173,7 @@ impl Objects {
         if until <= now {
             let until = now + backoff.failed(self.rng.f64());
             self.additions.insert(object.id.clone(), (backoff, until));
-            self.begin(&object.id, Some(desired), Some(key));
+            self.begin(&object.id, InFlight { wanted: Some(desired), key: Some(key.clone()), ..InFlight::default() });
             out.push(Command::Apply { object, desired, uid: Some(uid) });
         }
     }
@@ -201,7 +203,7 @@ impl Objects {
         if let Some(until) = self.is_left_alone(id, None, now) {
             return WriteState::Failed(until);
         }
-        self.begin(id, None, Some(key));
+        self.begin(id, InFlight { key: Some(key.clone()), ..InFlight::default() });
         out.push(Command::Read { id: id.clone() });
         WriteState::Sent
     }
@@ -221,7 +223,7 @@ impl Objects {
         if let Some(until) = self.is_left_alone(id, None, now) {
             return WriteState::Failed(until);
         }
-        self.begin(id, None, None);
+        self.begin(id, InFlight { deletes: live.uid.clone(), ..InFlight::default() });
         out.push(Command::Delete { id: id.clone(), live });
         WriteState::Sent
     }
@@ -275,11 +277,12 @@ impl Objects {
         result: Result<(), WriteError>,
         now: Moment,
     ) -> (Option<ReconcileKey>, WriteOutcome) {
+        let deleted = self.requests.get_mut(id).map(|request| std::mem::take(&mut request.deletes)).unwrap_or_default();
         let key = self.end(id).and_then(|(key, is_last)| is_last.then_some(key));
         let outcome = match result {
             Ok(()) => {
                 self.failures.remove(id);
-                self.observed.going(id);
+                self.observed.going(id, &deleted);
                 WriteOutcome::Deleted
             }
             Err(error) => self.keep(id, None, error, now),
@@ -332,12 +335,12 @@ impl Objects {
         self.failed(&object.id, Some(Digest::of_desired(&object.body)), WriteError::Conflict, now)
     }
 
-    fn begin(&mut self, id: &ObjectId, wanted: Option<Digest>, key: Option<&ReconcileKey>) {
-        self.requests.insert(id.clone(), InFlight { wanted, key: key.cloned(), deleted: None });
-        self.local_requests += usize::from(is_local(id));
-        if let Some(key) = key {
+    fn begin(&mut self, id: &ObjectId, request: InFlight) {
+        if let Some(key) = &request.key {
             *self.under_way.entry(key.clone()).or_default() += 1;
         }
+        self.requests.insert(id.clone(), request);
+        self.local_requests += usize::from(is_local(id));
     }
 
     /// A request was answered. Gives what it was of, and whether it was the last of it.

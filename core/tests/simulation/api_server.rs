@@ -1,6 +1,6 @@
 //! The API server: objects with versions, and what watches see of them. The registry is the same one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use mcwan_core::api::RouteKind;
@@ -170,6 +170,26 @@ impl ApiServer {
         let owned = owned.filter(|(_, (_, stored))| stored.owner.as_ref() == Some(&gone.uid));
         self.garbage.extend(owned.map(|(kind, (key, stored))| (kind, key.clone(), stored.uid.clone())));
         true
+    }
+
+    /// Objects of a kind are again as they were in this version, each in its version of then. Gives those that were otherwise.
+    pub(crate) fn restore(&mut self, kind: Watched, then: u64) -> BTreeSet<Key> {
+        let log = self.logs.entry(kind).or_default();
+        let later: BTreeSet<Key> =
+            log.iter().filter(|entry| entry.version > then).map(|entry| entry.key.clone()).collect();
+        let objects = self.objects.entry(kind).or_default();
+        for key in &later {
+            let known = log.iter().rfind(|entry| entry.key == *key && entry.version <= then);
+            let stored = known.and_then(|entry| entry.stored.clone());
+            match &stored {
+                Some(stored) => objects.insert(key.clone(), Arc::clone(stored)),
+                None => objects.remove(key),
+            };
+            self.version += 1;
+            log.push(Entry { version: self.version, key: key.clone(), stored });
+            self.news.push(kind);
+        }
+        later
     }
 
     /// We apply an object: to the one with this uid, or create it.

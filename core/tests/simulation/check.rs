@@ -69,6 +69,7 @@ pub(crate) struct Check {
 /// A filter in the API server.
 #[derive(Default)]
 struct Live {
+    version: u64,
     imports: Vec<wire::Import>,
     carried: BTreeMap<Key, Carried>,
     /// Whether one wrote it who did not lead any more.
@@ -143,7 +144,7 @@ impl Check {
             let is_whole = version.zip(wire).is_none_or(|(version, wire)| *wire != version.wire.too_large());
             carried.insert(key.clone(), Carried { version: now, is_whole });
         }
-        *known = Live { imports, carried: carried.clone(), is_last_word: !leads };
+        *known = Live { version, imports, carried: carried.clone(), is_last_word: !leads };
         self.carried.insert((Arc::clone(namespace), version), carried);
     }
 
@@ -209,8 +210,13 @@ impl Check {
 
     /// Takes note of what holds everywhere by now.
     fn hold(&mut self, namespace: &str, pods: &[&Pod], told: &Told, now: Moment) {
-        // What was written since the oldest filter of a pod is still to come: one who was deposed may have gone back.
-        let oldest = pods.iter().map(|pod| Self::filter_at(pod).unwrap_or_default()).min().unwrap_or_default();
+        // What was written since the oldest filter of a pod is still to come: one who was deposed may have gone back, and so may
+        // an API server that was restored, whose filter is older.
+        let on_their_way =
+            pods.iter().flat_map(|pod| pod.plugin.under_way.iter().flatten().map(|filter| filter.version));
+        let live = self.live.get(namespace).map(|live| live.version);
+        let oldest = pods.iter().map(|pod| Self::filter_at(pod).unwrap_or_default());
+        let oldest = oldest.chain(on_their_way).chain(live).min().unwrap_or_default();
         let to_come: Vec<_> = self.carried.range((namespace.into(), oldest)..=(namespace.into(), u64::MAX)).collect();
         for (key, versions) in told.steered.versions.iter().filter(|(key, _)| *key.namespace == *namespace) {
             // Where a filter has no room for an import, nothing of it holds.

@@ -246,3 +246,25 @@ fn an_export_may_be_announced_before_it_is_known_to_be_withdrawn() {
     let found = 8_217_786_843_882_484_934;
     holds_under(found..found + 100, Pace::Kept, &steps);
 }
+
+/// The answer to a deletion says nothing of an object that had the name before, and that a backup brought back meanwhile.
+#[test]
+fn what_a_backup_brings_back_is_deleted_though_the_same_was_being_deleted() {
+    let low = |path, weights: &[u32], extra| {
+        (path, weights.iter().map(|weight| (Backend::Tier(1), *weight)).collect(), extra)
+    };
+    let wish = |hosts: &[usize], rules| ImportWish { hosts: hosts.to_vec(), rules, ..ImportWish::default() };
+    let one = wish(&[0, 1], vec![low(0, &[1], Extra::Timeout(1)), low(2, &[1, 1], Extra::Fallback(1))]);
+    let other = wish(&[0], vec![low(2, &[1, 2], Extra::Header(3)), low(0, &[1], Extra::Fallback(1))]);
+    let export = ExportWish { ports: vec![8080], pods: 2, default_tier: Some(0), is_headless: false };
+    let steps = [
+        (Duration::from_millis(90), Step::Import(0, one)),
+        (Duration::from_millis(691), Step::Export(1, 1, export)),
+        (Duration::from_millis(630), Step::Import(1, other)),
+        (Duration::ZERO, Step::NamespaceGoes(0)),
+        (Duration::ZERO, Step::OpenshiftRoute),
+        (Duration::from_millis(1_044), Step::Restore(256)),
+    ];
+    let found = 18_345;
+    holds_under(found..found + 100, Pace::Kept, &steps);
+}

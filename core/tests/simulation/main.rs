@@ -50,6 +50,12 @@ fn most_native_schedules_hold() {
     run_all(0..asked_for().unwrap_or(SCHEDULES) / 20, Script::native);
 }
 
+/// An API server that is restored from a backup has objects in versions that are lower than those that were heard of.
+#[test]
+fn most_schedules_with_a_backup_hold() {
+    run_all(0..asked_for().unwrap_or(SCHEDULES) / 20, Script::restored);
+}
+
 /// How many schedules somebody wants.
 fn asked_for() -> Option<u64> {
     std::env::var("MCWAN_SCHEDULES").ok()?.parse().ok()
@@ -94,4 +100,5 @@ fn ten_times_as_many_schedules_hold() {
     println!("seeds from {start}");
     run_all(start..start + 200_000, Script::random);
     run_all(start..start + 10_000, Script::native);
+    run_all(start..start + 10_000, Script::restored);
 }

@@ -31,6 +31,8 @@ pub(crate) struct Replica {
     pub(crate) cursors: BTreeMap<Watched, usize>,
     /// The kinds of which an event is under way.
     pub(crate) coming: BTreeSet<Watched>,
+    /// The kinds that it must list anew.
+    pub(crate) broken: BTreeSet<Watched>,
     pub(crate) leads: bool,
     /// Which time of leading this is: what it asked for before is not answered.
     pub(crate) term: u32,
@@ -122,6 +124,7 @@ impl Replica {
             life,
             cursors: BTreeMap::new(),
             coming: BTreeSet::new(),
+            broken: BTreeSet::new(),
             leads: false,
             term: 0,
             wake: None,

@@ -110,6 +110,8 @@ pub(crate) enum Step {
     Undefine(Kind, Duration),
     /// The API server answers nobody.
     Outage(Duration),
+    /// It is restored from a backup: so many of the last writes are lost.
+    Restore(u64),
     /// A cluster does not renew its Lease, and hears of nothing: its controller is away.
     Silent(Cluster, Duration),
     /// The replica that leads dies, and starts anew.

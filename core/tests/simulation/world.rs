@@ -1,5 +1,6 @@
 //! A cluster in virtual time: what happens next, and what comes of it.
 
+mod backups;
 mod mesh;
 mod namespaces;
 mod objects;
@@ -142,6 +143,10 @@ pub(crate) struct World {
     /// When something was last in the way of everything, or will be.
     pub(crate) disturbed: Moment,
     pub(crate) outage: Moment,
+    /// The version of the API server in which everything was there that a script begins with.
+    begun: u64,
+    /// Until then, gateways may have what a backup brought back, and say that they have something later.
+    gone_back: Moment,
     /// Until when clusters do not renew their Leases.
     silent: [Moment; 2],
     /// Nothing fails from then on.
@@ -185,6 +190,8 @@ impl World {
             taken: BTreeMap::new(),
             disturbed: now,
             outage: now,
+            begun: 0,
+            gone_back: now,
             silent: [now; 2],
             quiet: None,
             check: Check::new(script.pace),
@@ -209,6 +216,7 @@ impl World {
             self.put(inputs::service("b", "granted", &crate::script::PORTS));
             self.put(inputs::slice("b", "granted"));
         }
+        self.begun = self.api.version();
         self.api.news.clear();
         for kind in istiod::KINDS {
             self.istiod.sync(kind, &self.api);
@@ -309,8 +317,11 @@ impl World {
                 let (coalesced, fails) = (self.rng.bool(), self.rng.u8(..64) == 0 && self.may_fail());
                 let replica = &mut self.replicas[place];
                 replica.coming.remove(&kind);
-                let events =
-                    if fails { replica.list(kind, &self.api) } else { replica.events(kind, &self.api, coalesced) };
+                let events = if replica.broken.remove(&kind) || fails {
+                    replica.list(kind, &self.api)
+                } else {
+                    replica.events(kind, &self.api, coalesced)
+                };
                 for event in events {
                     self.step(place, Event::Watch(event));
                 }

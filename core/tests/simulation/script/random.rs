@@ -21,6 +21,16 @@ impl Script {
         Self::drawn(seed, |_| u8::MAX)
     }
 
+    /// The script of a seed in whose course the API server is restored from a backup. Which versions of native imports it leads
+    /// back to, nobody tells: it has none.
+    pub(crate) fn restored(seed: u64) -> Self {
+        let mut script = Self::drawn(seed, |_| 0);
+        let mut rng = Rng::with_seed(!seed);
+        let place = rng.usize(1..=script.steps.len());
+        script.steps.insert(place, (gap(&mut rng, false), Step::Restore(rng.u64(1..400))));
+        script
+    }
+
     /// `natives` draws the services whose imports are native, a bit for each.
     fn drawn(seed: u64, natives: impl FnOnce(&mut Rng) -> u8) -> Self {
         let mut rng = Rng::with_seed(seed);

@@ -279,7 +279,8 @@ impl World {
         let import = imports.get(&patch.key.namespace, &patch.key.name).filter(|_| is_programmed);
         // Somebody has taken filters away, and they are written again.
         let mut refusals = self.api.refusals.iter().filter(|refusal| refusal.kind == Kind::WasmPlugin);
-        let is_excused = self.script.pace == Pace::Late || refusals.any(|refusal| refusal.until + LONG > self.now);
+        let may_be_late = self.script.pace == Pace::Late || self.now < self.gone_back;
+        let is_excused = may_be_late || refusals.any(|refusal| refusal.until + LONG > self.now);
         let Some(import) = import.filter(|_| !is_excused) else { return };
         let is_it = |known: &wire::Import| *known == import.wire || *known == import.wire.too_large();
         let gateway = replica::settings(self.release).egress_gateway(import);
@@ -361,7 +362,7 @@ impl World {
     }
 
     /// One that is deposed tells again what was told before.
-    fn route_written(&mut self, id: &ObjectId, leads: bool) {
+    pub(super) fn route_written(&mut self, id: &ObjectId, leads: bool) {
         let stored = self.api.emitted(id).filter(|_| id.kind == Kind::HttpRoute && !leads);
         if let Some(import) = stored.and_then(|stored| crate::api_server::import_of(&stored.body)) {
             self.check.native.go_back(&import, 0, &self.told.native);

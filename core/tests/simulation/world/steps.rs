@@ -131,6 +131,7 @@ impl World {
                 self.disturbed = self.disturbed.max(self.outage);
                 self.check.blind(self.now, self.unseen());
             }
+            Step::Restore(writes) => self.restore(writes),
             Step::Die => self.die(),
             Step::Release => self.release(),
             Step::Depose => self.depose(),
