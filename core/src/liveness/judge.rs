@@ -15,7 +15,8 @@ const GAP: f64 = 0.5;
 /// Judges which of the other clusters are stale.
 ///
 /// A cluster becomes stale when one of our own renewals is seen, none of it was seen for the lease time (the longer of
-/// ours and its own: it renews by its own), and we have seen everything for that long. It is back at its first renewal.
+/// ours and its own: it renews by its own), and we have seen everything for that long. It is back at its first renewal
+/// that a watch sees: a list may tell of an older one, if the registry was restored from a backup.
 /// While nothing is seen, nothing changes.
 #[derive(Debug)]
 pub struct Judge {
@@ -32,6 +33,8 @@ pub struct Judge {
     recalled: BTreeMap<String, Duration>,
     /// Whether all Leases were listed once: what is seen before need not be new.
     is_listed: bool,
+    /// Whether they are being listed anew.
+    is_relisting: bool,
 }
 
 /// A time in which nothing was missed.
@@ -69,6 +72,7 @@ impl Judge {
             clusters: BTreeMap::new(),
             recalled: BTreeMap::new(),
             is_listed: false,
+            is_relisting: false,
         }
     }
 
@@ -87,11 +91,11 @@ impl Judge {
             }
             return is_renewal;
         }
-        let is_evidence = self.is_listed;
+        let (is_evidence, is_relisting) = (self.is_listed, self.is_relisting);
         let cluster = self.cluster(cluster, now);
         if cluster.renewal != lease.renewal {
-            // The first of a list may be an old one.
-            if is_evidence || cluster.renewal.is_some() {
+            // The first of a list may be an old one, and so may one of a list anew, which a backup has brought back.
+            if (is_evidence || cluster.renewal.is_some()) && !is_relisting {
                 (cluster.liveness, cluster.stale_for) = (Liveness::Live, Duration::ZERO);
             }
             cluster.renewal = lease.renewal;
@@ -101,9 +105,14 @@ impl Judge {
         false
     }
 
+    /// A list of all Leases begins.
+    pub fn listing(&mut self) {
+        self.is_relisting = self.is_listed;
+    }
+
     /// All Leases were listed. What happened between two of a list was not seen.
     pub fn listed(&mut self) {
-        self.is_listed = true;
+        (self.is_listed, self.is_relisting) = (true, false);
         self.lose_sight();
     }
 

@@ -242,6 +242,10 @@ impl World {
                 self.judge.join(&key.name, now);
             }
             WatchEvent::Deleted { kind: Watched::Emitted(Kind::WanCluster), key, .. } => self.judge.leave(&key.name),
+            WatchEvent::Listing { kind: Watched::Lease } => {
+                self.judge.listing();
+                return;
+            }
             WatchEvent::Synced { kind } | WatchEvent::NotInstalled { kind } if kind.is_in_registry() => {
                 self.registry_health.listed(*kind);
                 if *kind == Watched::Lease {

@@ -100,6 +100,18 @@ fn it_is_back_at_its_first_renewal() {
 }
 
 #[test]
+fn what_a_backup_brings_back_is_no_renewal() {
+    let mut court = Court::with(&["c1"]);
+    court.renew(10, 100, &[]);
+    court.judge.listing();
+    court.handle(1_010, &Renewal("c1", 1));
+    court.handle(1_010, &Listed);
+    assert_eq!(court.stale(), ["c1"], "it may have been there before the one that was seen last");
+    court.handle(1_020, &Renewal("c1", 2));
+    assert_eq!(court.stale(), [""; 0]);
+}
+
+#[test]
 fn a_cluster_that_never_had_a_lease_is_stale_after_a_full_lease_time() {
     let mut court = Court::with(&[]);
     court.renew(10, 55, &[]);
