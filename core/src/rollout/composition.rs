@@ -63,6 +63,11 @@ impl Rollout {
         now: Moment,
         out: &mut Vec<Command>,
     ) -> Vec<Problem> {
+        let id = self.model.settings.filter.object_id(namespace);
+        let live = self.objects.observed.get(&id).and_then(|live| live.revision);
+        if let Some(egress) = self.egresses.get_mut(namespace) {
+            egress.filter.is_at_server(live);
+        }
         let Some(egress) = self.egresses.get(namespace) else { return Vec::new() };
         match egress.filter.take_over {
             TakeOver::Done => {}
@@ -75,7 +80,6 @@ impl Rollout {
         }
         let (next, newest) = (egress.filter.next(), egress.filter.revision());
         let gate = self.gate(namespace);
-        let id = self.model.settings.filter.object_id(namespace);
         let carried = self.carried(imports);
         if let Some(known) = self.egresses.get(namespace).and_then(|egress| egress.filter.composed.as_ref()) {
             // Composing takes long where there are many: what would not be sent is not composed.

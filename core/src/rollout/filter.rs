@@ -145,6 +145,15 @@ impl Filter {
         }
     }
 
+    /// The API server has a configuration with this revision, or none. If it is not the one that was written last, somebody
+    /// has changed that, taken it away, or restored a backup: what gateways said that they have, they may have no more.
+    pub(super) fn is_at_server(&mut self, revision: Option<u64>) {
+        if self.is_written() && revision != self.revision() {
+            self.progress = None;
+            self.pods.values_mut().for_each(|pod| pod.reported = None);
+        }
+    }
+
     /// The API server has the newest configuration. Returns whether that is news.
     pub(super) fn written(&mut self, now: Moment) -> bool {
         let Some(newest) = self.sent.last_mut().filter(|newest| newest.written.is_none()) else { return false };
@@ -300,6 +309,11 @@ mod tests {
         filter.heard(&[mk_report(9)]);
         filter.send_again(8);
         assert!(filter.is_in_force(3), "an older one is none of what it has");
+        filter.is_at_server(Some(9));
+        assert!(filter.is_in_force(3), "the API server has what was written");
+        filter.is_at_server(Some(8));
+        assert!(!filter.is_in_force(1), "it was restored from a backup");
+        filter.heard(&[mk_report(9)]);
         filter.send_again(9);
         assert!(!filter.is_in_force(1) && !filter.is_written(), "somebody took away what was written");
         filter.written(at(6));

@@ -314,10 +314,12 @@ impl ApiServer {
         Ok(())
     }
 
-    /// Istiod tells which generation of a route it has heard of. Returns whether the route is there, so that others hear of it.
+    /// Istiod tells which generation of a route it has heard of, unless a backup has taken that away. Returns whether the route is
+    /// there, so that others hear of it.
     pub(crate) fn observe(&mut self, key: &Key, uid: &str, generation: i64) -> bool {
         let kind = Watched::Emitted(Kind::HttpRoute);
-        let Some(known) = self.get(kind, key).filter(|known| &*known.uid == uid) else { return false };
+        let is_it = |known: &&Arc<Stored>| &*known.uid == uid && generation <= known.generation;
+        let Some(known) = self.get(kind, key).filter(is_it) else { return false };
         if known.observed.is_none_or(|observed| observed < generation) {
             let stored = Stored { observed: Some(generation), ..(**known).clone() };
             self.store(kind, key.clone(), stored);

@@ -145,8 +145,8 @@ pub(crate) struct World {
     pub(crate) outage: Moment,
     /// The version of the API server in which everything was there that a script begins with.
     begun: u64,
-    /// Until then, gateways may have what a backup brought back, and say that they have something later.
-    gone_back: Moment,
+    /// Until then, who leads may not have heard what a backup brought back.
+    unlisted: Moment,
     /// Until when clusters do not renew their Leases.
     silent: [Moment; 2],
     /// Nothing fails from then on.
@@ -191,7 +191,7 @@ impl World {
             disturbed: now,
             outage: now,
             begun: 0,
-            gone_back: now,
+            unlisted: now,
             silent: [now; 2],
             quiet: None,
             check: Check::new(script.pace),

@@ -28,6 +28,9 @@ impl Script {
         let mut rng = Rng::with_seed(!seed);
         let place = rng.usize(1..=script.steps.len());
         script.steps.insert(place, (gap(&mut rng, false), Step::Restore(rng.u64(1..400))));
+        // Mostly, who leads loses the lead with it.
+        let next = [Some(Step::Depose), Some(Step::Die), None].into_iter().nth(rng.usize(..3)).flatten();
+        script.steps.splice(place + 1..place + 1, next.map(|next| (Duration::ZERO, next)));
         script
     }
 

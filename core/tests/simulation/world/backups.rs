@@ -6,6 +6,7 @@ use mcwan_core::emit::object::{Kind, ObjectId};
 use mcwan_core::snapshot::Key;
 use mcwan_core::watched::Watched;
 
+use super::steps::HEARD;
 use super::{LONG, World};
 use crate::script::imports;
 
@@ -35,10 +36,12 @@ impl World {
             }
         }
         // Gateways go back to what they were told then, and what leads them on is not as they were told last.
-        self.gone_back = self.outage + LONG;
-        self.disturbed = self.disturbed.max(self.gone_back);
+        let gone_back = self.outage + LONG;
+        self.unlisted = self.outage + HEARD;
+        self.disturbed = self.disturbed.max(gone_back);
         self.check.pardon(self.outage);
-        self.others.refused = Some((self.now, self.gone_back));
+        let until = self.others.refused.map_or(gone_back, |(_, until)| until.max(gone_back));
+        self.others.refused = Some((self.now, until));
         self.excuse(None);
         let both = [Kind::Service, Kind::McsServiceImport];
         self.taken.extend(imports().into_iter().flat_map(|import| both.map(|kind| ((import.clone(), kind), self.now))));

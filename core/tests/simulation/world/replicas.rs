@@ -279,7 +279,7 @@ impl World {
         let import = imports.get(&patch.key.namespace, &patch.key.name).filter(|_| is_programmed);
         // Somebody has taken filters away, and they are written again.
         let mut refusals = self.api.refusals.iter().filter(|refusal| refusal.kind == Kind::WasmPlugin);
-        let may_be_late = self.script.pace == Pace::Late || self.now < self.gone_back;
+        let may_be_late = self.script.pace == Pace::Late || self.now < self.unlisted;
         let is_excused = may_be_late || refusals.any(|refusal| refusal.until + LONG > self.now);
         let Some(import) = import.filter(|_| !is_excused) else { return };
         let is_it = |known: &wire::Import| *known == import.wire || *known == import.wire.too_large();

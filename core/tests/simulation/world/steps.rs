@@ -17,7 +17,7 @@ use crate::replica;
 use crate::script::{CLUSTERS, ExportWish, ImportWish, Module, NAMESPACES, OWN, PORTS, SERVICES, Step};
 
 /// Until who leads has heard of what was written, and has done what follows from it.
-const HEARD: Duration = Duration::from_secs(2);
+pub(super) const HEARD: Duration = Duration::from_secs(2);
 
 impl World {
     pub(super) fn next_step(&mut self, place: usize) {
