@@ -5,8 +5,9 @@
 //! ours](crate::status::StatusKind)) lead here.
 
 use kube_core::{ApiResource, GroupVersionKind};
+use serde_json::{Value, json};
 
-use crate::api::{GROUP, MCS_GROUP, McsVersion, VERSION};
+use crate::api::{GATEWAY_API_GROUP as GATEWAY_API, GROUP, MCS_GROUP, McsVersion, VERSION};
 use crate::fixed_names::{EGRESS_GATEWAY, INGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, PLUGIN, TIER_RULE};
 use Place::{Everywhere, Own, Registry, Tiers};
 
@@ -67,6 +68,11 @@ impl KindInfo {
     /// The same, in a version that the API server chose.
     pub fn resource_of(&self, version: &str) -> ApiResource {
         ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(self.group, version, self.name), self.plural)
+    }
+
+    /// What refers to one of its objects, as objects of Gateway API and of Istio do.
+    pub fn reference(&self, name: &str) -> Value {
+        json!({"group": self.group, "kind": self.name, "name": name})
     }
 
     /// Whether mcwan defines it.
@@ -136,7 +142,6 @@ const LEASES: &[Right] = &[
 const SECRETS: &[Right] = &[may(&["create"], Own, ANY), may(READ, Own, &["mcwan-steering-key"])];
 
 const GATEWAYS: &[&str] = &[EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, INGRESS_GATEWAY];
-const GATEWAY_API: &str = "gateway.networking.k8s.io";
 const EXTENSIONS: &str = "extensions.istio.io";
 const VERSIONS: &[&str] = &[VERSION];
 const V1: &[&str] = &["v1"];

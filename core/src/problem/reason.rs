@@ -146,6 +146,10 @@ pub enum Reason {
     Programmed,
     /// Of a condition: there is a tier that a pair of clusters may use.
     Permitted,
+    /// Of a condition: other clusters admit a gateway pod.
+    Admitted,
+    /// Of a condition: not all of them do yet.
+    Waiting,
     /// Of a condition: something is still on its way, which is no news.
     Pending,
     /// Of a condition: nothing is known of what is in the registry; of a request: it was not sent there.

@@ -4,6 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::json;
 
 use super::{StatusKind, StatusPatch};
+use crate::problem::Reason;
 use crate::snapshot::Key;
 use crate::snapshot::pod::{Pod, PodCondition};
 use crate::translate::gateway_pods::{ADMITTED_CONDITION, addresses_of};
@@ -20,11 +21,11 @@ pub enum Admittance {
 }
 
 impl Admittance {
-    fn reason(self) -> &'static str {
+    fn reason(self) -> Reason {
         match self {
-            Self::Awaited => "Waiting",
-            Self::Admitted => "Admitted",
-            Self::Late => "Timeout",
+            Self::Awaited => Reason::Waiting,
+            Self::Admitted => Reason::Admitted,
+            Self::Late => Reason::Timeout,
         }
     }
 }

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use serde_json::json;
 
 use crate::emit::object::{Kind, Object};
+use crate::kind;
 
 use super::draft::Draft;
 use super::names;
@@ -58,8 +59,7 @@ impl AccessLog {
     /// these for an error.
     pub(super) fn object(&self, namespace: &str, gateways: &[&str]) -> Option<Object> {
         let Self::Provider(provider) = self else { return None };
-        let target = |name: &&str| json!({"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": name});
-        let targets: Vec<_> = gateways.iter().map(target).collect();
+        let targets: Vec<_> = gateways.iter().map(|name| kind::GATEWAY.reference(name)).collect();
         // Without a target it would be everybody's in the namespace.
         (!targets.is_empty()).then(|| {
             Draft::new(Kind::Telemetry, namespace, names::EGRESS_GATEWAY).with(json!({

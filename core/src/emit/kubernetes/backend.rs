@@ -2,13 +2,13 @@
 
 use mcwan_policy::wire::{Header, HeaderModifier};
 use mcwan_policy::{PORT_HEADER, STEERING_HEADER};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::json::put;
 use crate::translate::{Destination, HeaderChanges, Import, MOST_WEIGHT, RULE_BACKENDS};
 
 use super::forwarding::{self, Unsayable};
-use super::service::{Service, service};
+use super::service::{Service, reference, service};
 use super::tier;
 
 /// A destination, its share of a rule's requests, and what becomes of the headers of these alone.
@@ -35,14 +35,15 @@ pub(super) fn refs(import: &Import, backends: &[Backend<'_>], port: u16) -> Resu
         let filters = filters(&backend.headers, backend.destination.told_port(port))?;
         let sum: u64 = shares.iter().map(|(_, share)| u64::from(*share)).sum();
         let is_alone = backends.len() == 1;
-        for ((namespace, name, port), share) in shares {
+        for (service, share) in shares {
             let share = u64::from(share);
             let weight = match (is_alone, share, sum) {
                 (true, ..) => share,
                 (false, 0, _) | (false, _, 0) => 0,
                 (false, ..) => (u64::from(backend.weight) * scale * share / sum).max(1),
             };
-            let mut one = json!({"group": "", "kind": "Service", "name": name, "namespace": namespace, "port": port, "weight": weight});
+            let mut one = reference(&service);
+            put(&mut one, "weight", weight);
             put(&mut one, "filters", filters.clone());
             refs.push(one);
         }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::api::{ExportedPort, ExportedServiceSpec, REGISTRY_NAMESPACE};
 use crate::emit::object::{Kind, Object};
+use crate::kind;
 use crate::translate::LocalExport;
 
 use super::draft::Draft;
@@ -32,11 +33,7 @@ fn routes(export: &LocalExport) -> Vec<Object> {
             .of_export(namespace, name)
             .owned_by(export.owner.as_ref());
         draft.with_spec(json!({
-            "parentRefs": [{
-                "group": "gateway.networking.k8s.io",
-                "kind": "Gateway",
-                "name": names::INGRESS_GATEWAY,
-            }],
+            "parentRefs": [kind::GATEWAY.reference(names::INGRESS_GATEWAY)],
             "hostnames": [host, clusterset_host(namespace, name)],
             "rules": rules,
         }))

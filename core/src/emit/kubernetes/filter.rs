@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::emit::object::{Kind, Object, ObjectId};
 use crate::emit::plugin::Plugin;
 use crate::json::put;
+use crate::kind;
 use crate::observed::Digest as ContentDigest;
 use crate::problem::Problem;
 use crate::snapshot::Key;
@@ -151,8 +152,7 @@ fn object(
         FilterKind::WasmPlugin => wasm,
         FilterKind::TrafficExtension => Map::from_iter([("wasm".to_owned(), wasm)]).into(),
     };
-    let gateway = json!({"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": names::EGRESS_GATEWAY});
-    put(&mut spec, "targetRefs", vec![gateway]);
+    put(&mut spec, "targetRefs", vec![kind::GATEWAY.reference(names::EGRESS_GATEWAY)]);
     put(&mut spec, "phase", "AUTHN");
     let draft = Draft::new(settings.filter.kind(), namespace, names::PLUGIN).annotation(SEAL, &sealed);
     Some(draft.with_spec(spec))

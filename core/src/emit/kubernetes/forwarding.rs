@@ -13,7 +13,7 @@ use crate::api::Cors;
 use crate::json::put;
 use crate::translate::{Forwarding, HeaderChanges, Import, Mirror};
 
-use super::service::service;
+use super::service::{reference, service};
 
 /// Filters of one rule (Gateway API, `HTTPRouteRule`).
 const RULE_FILTERS: usize = 16;
@@ -136,10 +136,7 @@ pub(super) fn precise_hostname(hostname: &str) -> Result<&str, Unsayable> {
 
 fn mirror_filter(import: &Import, mirror: &Mirror, port: u16) -> Value {
     let Mirror { destination, per_million } = mirror;
-    let (namespace, name, port) = service(import, destination, port);
-    let mut filter = json!({
-        "backendRef": {"group": "", "kind": "Service", "name": name, "namespace": namespace, "port": port},
-    });
+    let mut filter = json!({"backendRef": reference(&service(import, destination, port))});
     match *per_million {
         MILLION => {}
         share if share % (MILLION / 100) == 0 => put(&mut filter, "percent", share / (MILLION / 100)),

@@ -6,6 +6,7 @@ use mcwan_policy::{is_reserved_port, listener_port};
 use serde_json::json;
 
 use crate::emit::object::{Kind, Object};
+use crate::kind;
 use crate::problem::{Problem, Reason};
 use crate::translate::Import;
 use crate::translate::gateway_pods::{ADMITTED_CONDITION, GATEWAY_LABEL};
@@ -132,7 +133,7 @@ pub(super) fn objects(
             "hostname": host,
             "port": SECURE_PORT,
             "protocol": "HTTPS",
-            "tls": {"mode": "Terminate", "certificateRefs": [{"group": "", "kind": "Secret", "name": secret}]},
+            "tls": {"mode": "Terminate", "certificateRefs": [kind::SECRET.reference(secret)]},
             "allowedRoutes": {"namespaces": {"from": "Same"}},
         })
     };
@@ -140,7 +141,7 @@ pub(super) fn objects(
         .annotation("networking.istio.io/service-type", "ClusterIP")
         .with_spec(json!({
             "gatewayClassName": settings.gateway_class,
-            "infrastructure": {"parametersRef": {"group": "", "kind": "ConfigMap", "name": name}},
+            "infrastructure": {"parametersRef": kind::CONFIG_MAP.reference(name)},
             "listeners": listeners.iter().map(listener).chain(certificates.iter().map(secure)).collect::<Vec<_>>(),
         }));
     let parameters = Draft::new(Kind::ConfigMap, namespace, name).with(json!({

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::emit::object::{Kind, Object, ObjectId};
 use crate::json::put;
+use crate::kind;
 use crate::problem::{ObjectRef, Problem, Reason};
 use crate::snapshot::Key;
 use crate::translate::Admitted;
@@ -69,11 +70,7 @@ fn admission(namespace: &str, Admitted { anywhere, fewer }: &Admitted) -> Object
     let rules: Vec<_> = std::iter::once(denial(anywhere, None)).chain(fewer).collect();
     Draft::new(Kind::AuthorizationPolicy, namespace, names::INGRESS_GATEWAY).with(json!({
         "spec": {
-            "targetRefs": [{
-                "group": "gateway.networking.k8s.io",
-                "kind": "Gateway",
-                "name": names::INGRESS_GATEWAY,
-            }],
+            "targetRefs": [kind::GATEWAY.reference(names::INGRESS_GATEWAY)],
             "action": "DENY",
             "rules": rules,
         },

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::emit::object::{Kind, Object};
 use crate::json::put;
+use crate::kind;
 use crate::problem::{FieldPath, MOST_TOLD, Problem, Reason};
 use crate::translate::{HeaderChanges, Import, Target, in_turn};
 
@@ -182,7 +183,7 @@ fn route(
 ) -> Object {
     let name = names::import_route(&import.key.name, port, number);
     let draft = Draft::new(Kind::HttpRoute, &import.key.namespace, name).of_import(&import.key);
-    let mut parent = json!({"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": gateway});
+    let mut parent = kind::GATEWAY.reference(gateway);
     if is_secure(import, port) {
         // Each host has a listener of its own.
         put(&mut parent, "port", listener);

@@ -1,6 +1,10 @@
 //! The Service that stands for a destination: of a tier, the one that leads to other clusters, if there are any.
 
+use serde_json::Value;
+
 use crate::api::TIER_NAMESPACE;
+use crate::json::put;
+use crate::kind;
 use crate::translate::{Destination, Import};
 
 /// A Service's namespace, name and port.
@@ -20,4 +24,12 @@ pub(super) fn service(import: &Import, destination: &Destination, port: u16) -> 
         },
         Destination::Service { namespace, name, port: own } => (namespace.clone(), name.clone(), own.unwrap_or(port)),
     }
+}
+
+/// What refers to a Service's port in a route.
+pub(super) fn reference((namespace, name, port): &Service) -> Value {
+    let mut reference = kind::SERVICE.reference(name);
+    put(&mut reference, "namespace", namespace.as_str());
+    put(&mut reference, "port", *port);
+    reference
 }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::api::{REGISTRY_NAMESPACE, TIER_NAMESPACE};
 use crate::emit::object::{Kind, Object};
+use crate::kind;
 use crate::liveness::Liveness;
 use crate::problem::{ObjectRef, Problem, Reason};
 use crate::translate::{Import, MOST_WEIGHT, Source, Tier, is_usable, source_service};
@@ -193,8 +194,9 @@ fn slices(import: &Import, service: &str, port: u16, source: &Source, objects: &
 fn grant(import: &Import, number: usize, services: &[&String]) -> Object {
     let name = names::grant(&import.key, number);
     let draft = Draft::new(Kind::ReferenceGrant, TIER_NAMESPACE, name).of_import(&import.key);
-    let from = json!({"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "namespace": *import.key.namespace});
-    let to: Vec<_> = services.iter().map(|name| json!({"group": "", "kind": "Service", "name": name})).collect();
+    let route = kind::HTTP_ROUTE;
+    let from = json!({"group": route.group, "kind": route.name, "namespace": *import.key.namespace});
+    let to: Vec<_> = services.iter().map(|name| kind::SERVICE.reference(name)).collect();
     draft.with_spec(json!({"from": [from], "to": to}))
 }
 
