@@ -125,7 +125,7 @@ impl Config {
 }
 
 /// Runs until it is told to end, or `outdated` ends: what it was started with does not hold any more. If we lead then, the
-/// lease is let go. `registry`: the API server that is the registry; none: that of the cluster.
+/// lease is released. `registry`: the API server that is the registry; none: that of the cluster.
 ///
 /// # Errors
 /// It cannot begin, or a part of it has ended that must not.
@@ -307,6 +307,7 @@ async fn filter_is_served(client: &Client, filter: FilterKind) -> anyhow::Result
         return Ok(());
     }
     let kind = filter.kind();
+    // Nothing else waits for the API server here: soon at first, and never so often that replicas burden it.
     let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(15));
     loop {
         let Ok(answer) = timeout(ANSWER_TIMEOUT, client.list_api_group_resources(&kind.api_version())).await else {

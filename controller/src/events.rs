@@ -14,11 +14,11 @@ const REPORTER: &str = "mcwan";
 /// What was done, in every event.
 const ACTION: &str = "UpdateStatus";
 
-/// Events that may be sent at once, and that may wait to be.
+/// Events that may be sent at once, and that may wait to be: more than anybody reads.
 const BURST: u8 = 100;
-/// In the long run, there is one event in this time.
+/// In the long run, there is one event in this time: etcd keeps each for an hour.
 const PERIOD: Duration = Duration::from_millis(200);
-/// How long the API server may take for one.
+/// How long the API server may take for one: the next ones are worth more than an answer that is as late.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Sends events, but no flood of them: where ten thousand imports become ready at once, their conditions tell. Nobody

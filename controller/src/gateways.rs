@@ -26,7 +26,7 @@ const ENVOY_PORT: u16 = 15090;
 /// The part that tells of the filter: a regular expression, for names as Envoy has them.
 const FILTER: &str = "filter=mcwan.(config.revision|path)";
 
-/// How long a pod may take to answer.
+/// How long a pod may take to answer: it writes out its statistics within a second, unless its core is somebody else's.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long it may take to connect to one: twice what it takes where the first packet gets lost (RFC 6298, 2). Whom a

@@ -25,9 +25,9 @@ use crate::errors::with_causes;
 const CONCURRENCY: usize = 64;
 /// How many of them are for Secrets of one namespace: whatever is named there, there is room for others.
 const OF_NAMESPACE: usize = 4;
-/// How long the API server may take for one.
+/// How long the API server may take for one: it answers from memory, and who waits for a turn waits as long at most.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The waits while it does not answer.
+/// The waits while it does not answer: soon at first, and never so often that all questions together burden it.
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(15));
 
 /// How long is waited.

@@ -37,7 +37,7 @@ const FROM_NOW: &str = "0";
 /// A watch that lasts for so long has not failed.
 const SOUND_WATCH: Duration = Duration::from_secs(30);
 
-/// The waits while the API server does not answer.
+/// The waits while the API server does not answer: nothing can be steered without the key, and one question burdens nobody.
 const WAITS: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(15));
 
 /// Why there is no key.

@@ -36,12 +36,12 @@ struct TestProgram {
     path: PathBuf,
     /// The crate's, where tests look for their files.
     folder: PathBuf,
-    kind: Kind,
+    kind: ProgramKind,
 }
 
 /// What the tests of a program do most of their time, in the order in which they run: the quickest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum ProgramKind {
     /// They stand beside the code.
     Unit,
     /// They compute.
@@ -66,7 +66,7 @@ impl TestPrograms {
 
     /// Runs all of them but the simulations, each kind as a stage, or each program.
     pub(crate) fn run_all(&self, stopwatch: &mut Stopwatch, extent: Extent) -> Result<()> {
-        let (unit, others): (Vec<_>, Vec<_>) = self.0.iter().partition(|program| program.kind == Kind::Unit);
+        let (unit, others): (Vec<_>, Vec<_>) = self.0.iter().partition(|program| program.kind == ProgramKind::Unit);
         stopwatch.run("unit tests", || unit.iter().try_for_each(|program| program.run(extent)))?;
         others.iter().try_for_each(|program| stopwatch.run(&format!("tests: {}", program.name), || program.run(extent)))
     }
@@ -85,10 +85,10 @@ impl TestProgram {
         let folder = Path::new(&manifest).parent().context("a manifest in no folder")?.to_owned();
         let kind = match (&*name, target["kind"][0] == "test") {
             (SIMULATION, true) => return Ok(None),
-            (WAN, true) => Kind::Wan,
-            (_, true) if folder.ends_with(STARTS_PROGRAMS) => Kind::Starting,
-            (_, true) => Kind::Computing,
-            (_, false) => Kind::Unit,
+            (WAN, true) => ProgramKind::Wan,
+            (_, true) if folder.ends_with(STARTS_PROGRAMS) => ProgramKind::Starting,
+            (_, true) => ProgramKind::Computing,
+            (_, false) => ProgramKind::Unit,
         };
         Ok(Some(Self { name, path: path.into(), folder, kind }))
     }
@@ -97,9 +97,9 @@ impl TestProgram {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let threads = cores
             * match self.kind {
-                Kind::Unit | Kind::Computing => 1,
-                Kind::Starting => STARTING_TESTS,
-                Kind::Wan => WAN_TESTS,
+                ProgramKind::Unit | ProgramKind::Computing => 1,
+                ProgramKind::Starting => STARTING_TESTS,
+                ProgramKind::Wan => WAN_TESTS,
             };
         let mut run = Command::new(&self.path);
         run.args(extent.flags()).args(["--test-threads", &threads.to_string()]).current_dir(&self.folder);
@@ -113,7 +113,7 @@ mod tests {
 
     use super::*;
 
-    fn kind_of(kind: &str, name: &str, is_test: bool) -> Option<Kind> {
+    fn kind_of(kind: &str, name: &str, is_test: bool) -> Option<ProgramKind> {
         let message = json!({"reason": "compiler-artifact", "manifest_path": "/mcwan/testbed/Cargo.toml",
             "target": {"kind": [kind], "name": name}, "profile": {"test": is_test}, "executable": "/target/program"});
         TestProgram::of(&message.to_string()).unwrap().map(|program| program.kind)
@@ -121,9 +121,9 @@ mod tests {
 
     #[test]
     fn what_has_tests_is_run_and_simulations_elsewhere() {
-        assert!(kind_of("test", "wan", true) == Some(Kind::Wan));
-        assert!(kind_of("test", "cluster", true) == Some(Kind::Starting));
-        assert!(kind_of("lib", "mcwan_testbed", true) == Some(Kind::Unit));
+        assert!(kind_of("test", "wan", true) == Some(ProgramKind::Wan));
+        assert!(kind_of("test", "cluster", true) == Some(ProgramKind::Starting));
+        assert!(kind_of("lib", "mcwan_testbed", true) == Some(ProgramKind::Unit));
         assert!(kind_of("bin", "mcwan-testbed", false).is_none(), "it is what tests start");
         assert!(kind_of("test", SIMULATION, true).is_none());
     }

@@ -13,8 +13,9 @@ use super::{MAX_BYTES, ModuleError};
 
 /// Redirects in a row, as many as clients usually follow.
 const REDIRECTS: usize = 10;
+/// To connect: a registry that is far away is reached within a second, also where the first packet gets lost (RFC 6298, 2).
 const CONNECT: Duration = Duration::from_secs(5);
-/// Between two pieces of an answer.
+/// Between two pieces of an answer: who sends nothing for so long has failed, however large the rest is.
 const READ: Duration = Duration::from_secs(10);
 
 /// Lets this process's TLS use the same cryptography as the client of the API server. To be called before

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::{interval, timeout};
 
-/// How often it is looked at.
+/// How often it is looked at: a person waits, and what is waited for takes a fraction of a second.
 const PERIOD: Duration = Duration::from_millis(100);
 
 /// Looks until something is found; none if that is not before the deadline.

@@ -8,7 +8,7 @@ use mcwan_core::kind::KindInfo;
 use mcwan_core::watched::Watched;
 use tokio::time::sleep;
 
-/// How often it is looked whether a newer version is served.
+/// How often it is looked whether a newer version is served: somebody has just installed it, and it costs one request.
 const PERIOD: Duration = Duration::from_secs(30);
 
 /// What the API server serves.

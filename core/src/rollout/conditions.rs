@@ -25,7 +25,7 @@ use crate::translate::Affected;
 /// How long what an import waits for may take before it is told: most of it takes a moment, and a condition that changes
 /// there and back tells nobody anything.
 const SETTLING: Duration = Duration::from_secs(10);
-/// When a status that could not be written is tried again.
+/// When a status that could not be written is tried again: no request waits for it, and it may be another one by then.
 pub(super) const STATUS_WAIT: Duration = Duration::from_secs(5);
 /// When what a route or a pod is told is tried again after somebody else has told it something.
 const SHARED_WAIT: Duration = Duration::from_secs(1);
@@ -41,7 +41,7 @@ pub(super) struct Conditions {
     pub(super) clock: Option<Time>,
     /// What all imports and exports share and the API server does not take, as was said of them.
     pub(super) refused: BTreeSet<ObjectId>,
-    /// Those of which it is to be looked what is said.
+    /// Those whose status is looked at, in turn.
     pub(super) queue: WorkQueue<StatusKey>,
     /// Those that are being written.
     pub(super) under_way: BTreeSet<StatusKey>,

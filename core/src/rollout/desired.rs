@@ -47,7 +47,7 @@ impl Desired {
         Replaced { gone: before, heirs }
     }
 
-    /// What an object belongs to; none: it is not to be.
+    /// What an object belongs to; none: nobody wants it.
     pub(super) fn owner_of(&self, id: &ObjectId) -> Option<&ReconcileKey> {
         self.owners.get(id)
     }

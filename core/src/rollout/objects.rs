@@ -16,7 +16,7 @@ use crate::outcome::{NOT_LEADING_WAIT, REFUSED_WAIT, WriteError, WriteOutcome};
 use crate::problem::Reason;
 use crate::watched::Watched;
 
-/// The waits after failures.
+/// The waits after failures: most pass within a moment, and an API server that has too much to do is not asked for more.
 const WAITS: Backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(30));
 /// The waits between two undoings of what others add: one who insists costs no more, and none of them for ever.
 const ADDITION_WAITS: Backoff = Backoff::new(Duration::from_secs(1), ADDITION_LONGEST);

@@ -173,7 +173,7 @@ impl Versions {
         }
     }
 
-    /// The newest version is ready: no filter is to be told of those before it any more.
+    /// The newest version is ready: no filter is told of those before it any more.
     pub(super) fn close_untold(&mut self) {
         let before = self.list.len().saturating_sub(1);
         let untold = |version: &&mut Version| version.stage == Stage::Ready && version.first.is_none();
