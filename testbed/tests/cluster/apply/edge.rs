@@ -128,7 +128,7 @@ impl Edge {
         };
         match self.applier.delete(id, &live).await {
             Ok(()) => {
-                self.observed.going(id);
+                self.observed.going(id, &live.uid);
                 WriteOutcome::Deleted
             }
             Err(error) => outcome_of(error),
