@@ -29,8 +29,11 @@ impl Script {
         let place = rng.usize(1..=script.steps.len());
         script.steps.insert(place, (gap(&mut rng, false), Step::Restore(rng.u64(1..400))));
         // Mostly, who leads loses the lead with it.
-        let next = [Some(Step::Depose), Some(Step::Die), None].into_iter().nth(rng.usize(..3)).flatten();
-        script.steps.splice(place + 1..place + 1, next.map(|next| (Duration::ZERO, next)));
+        match rng.u8(..3) {
+            0 => script.steps.insert(place + 1, (Duration::ZERO, Step::Depose)),
+            1 => script.steps.insert(place + 1, (Duration::ZERO, Step::Die)),
+            _ => {}
+        }
         script
     }
 
