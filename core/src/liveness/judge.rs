@@ -16,7 +16,7 @@ const GAP: f64 = 0.5;
 ///
 /// A cluster becomes stale when one of our own renewals is seen, none of it was seen for the lease time (the longer of
 /// ours and its own: it renews by its own), and we have seen everything for that long. It is back at its first renewal
-/// that a watch sees: a list may tell of an older one, if the registry was restored from a backup.
+/// that a watch sees, or at the second that a list tells of: the first may be older, if the registry was restored from a backup.
 /// While nothing is seen, nothing changes.
 #[derive(Debug)]
 pub struct Judge {
@@ -49,6 +49,8 @@ struct Sight {
 struct Cluster {
     /// None: there was no Lease yet.
     renewal: Option<Box<str>>,
+    /// Whether a list anew told of it, and it was not judged stale since.
+    is_relisted: bool,
     /// How long it may be silent by its own word.
     lasts: Duration,
     /// When it renewed last, or since when it is waited for.
@@ -94,8 +96,11 @@ impl Judge {
         let (is_evidence, is_relisting) = (self.is_listed, self.is_relisting);
         let cluster = self.cluster(cluster, now);
         if cluster.renewal != lease.renewal {
-            // The first of a list may be an old one, and so may one of a list anew, which a backup has brought back.
-            if (is_evidence || cluster.renewal.is_some()) && !is_relisting {
+            // The first of a list may be an old one. So may one of a list anew, which a backup has brought back; where watches
+            // do not last, the next one comes by a list, too.
+            let is_doubtful = is_relisting && !cluster.is_relisted;
+            cluster.is_relisted = is_relisting;
+            if (is_evidence || cluster.renewal.is_some()) && !is_doubtful {
                 (cluster.liveness, cluster.stale_for) = (Liveness::Live, Duration::ZERO);
             }
             cluster.renewal = lease.renewal;
@@ -176,7 +181,7 @@ impl Judge {
                 cluster.stale_for += passed;
             }
             if sight.until.since(cluster.since.max(sight.since)) >= self.lease.max(cluster.lasts) {
-                cluster.liveness = Liveness::Stale;
+                (cluster.liveness, cluster.is_relisted) = (Liveness::Stale, false);
             }
         }
     }
@@ -197,8 +202,15 @@ impl Judge {
         let recalled = self.recalled.get(name);
         let liveness = if recalled.is_some() { Liveness::Stale } else { Liveness::Live };
         let stale_for = recalled.copied().unwrap_or_default();
-        let new =
-            || Cluster { renewal: None, lasts: Duration::ZERO, since: now, is_member: false, liveness, stale_for };
+        let new = || Cluster {
+            renewal: None,
+            is_relisted: false,
+            lasts: Duration::ZERO,
+            since: now,
+            is_member: false,
+            liveness,
+            stale_for,
+        };
         self.clusters.entry(name.into()).or_insert_with(new)
     }
 }

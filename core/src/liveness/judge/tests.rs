@@ -107,8 +107,17 @@ fn what_a_backup_brings_back_is_no_renewal() {
     court.handle(1_010, &Renewal("c1", 1));
     court.handle(1_010, &Listed);
     assert_eq!(court.stale(), ["c1"], "it may have been there before the one that was seen last");
+    court.judge.listing();
     court.handle(1_020, &Renewal("c1", 2));
-    assert_eq!(court.stale(), [""; 0]);
+    court.handle(1_020, &Listed);
+    assert_eq!(court.stale(), [""; 0], "it renews, though no watch lasts for long enough to see that");
+    court.renew(110, 200, &[]);
+    court.judge.listing();
+    court.handle(2_010, &Renewal("c1", 1));
+    court.handle(2_010, &Listed);
+    assert_eq!(court.stale(), ["c1"], "the same again, for this time");
+    court.handle(2_020, &Renewal("c1", 2));
+    assert_eq!(court.stale(), [""; 0], "a watch sees the next one");
 }
 
 #[test]
