@@ -66,7 +66,7 @@ impl Rollout {
         let id = self.model.settings.filter.object_id(namespace);
         let live = self.objects.observed.get(&id).and_then(|live| live.revision);
         if let Some(egress) = self.egresses.get_mut(namespace) {
-            egress.filter.is_at_server(live);
+            egress.filter.server_has(live);
         }
         let Some(egress) = self.egresses.get(namespace) else { return Vec::new() };
         match egress.filter.take_over {

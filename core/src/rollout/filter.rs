@@ -147,7 +147,7 @@ impl Filter {
 
     /// The API server has a configuration with this revision, or none. If it is not the one that was written last, somebody
     /// has changed that, taken it away, or restored a backup: what gateways said that they have, they may have no more.
-    pub(super) fn is_at_server(&mut self, revision: Option<u64>) {
+    pub(super) fn server_has(&mut self, revision: Option<u64>) {
         if self.is_written() && revision != self.revision() {
             self.progress = None;
             self.pods.values_mut().for_each(|pod| pod.reported = None);
@@ -309,9 +309,9 @@ mod tests {
         filter.heard(&[mk_report(9)]);
         filter.send_again(8);
         assert!(filter.is_in_force(3), "an older one is none of what it has");
-        filter.is_at_server(Some(9));
+        filter.server_has(Some(9));
         assert!(filter.is_in_force(3), "the API server has what was written");
-        filter.is_at_server(Some(8));
+        filter.server_has(Some(8));
         assert!(!filter.is_in_force(1), "it was restored from a backup");
         filter.heard(&[mk_report(9)]);
         filter.send_again(9);

@@ -157,8 +157,7 @@ impl Objects {
         WriteState::Sent
     }
 
-    /// Sends an object to which others have added something: what is sent takes that away. It counts as written, and nobody
-    /// waits for it.
+    /// Takes away what others have added to an object. It counts as written, and nobody waits for it.
     fn undo_additions(
         &mut self,
         key: &ReconcileKey,
