@@ -61,6 +61,7 @@ use crate::snapshot::change::Change;
 use crate::snapshot::{Key, Keyed, Snapshot};
 use crate::translate::{Options, Translator};
 use admission::Admission;
+use callers::CallerStates;
 use conditions::Conditions;
 use egress::Egress;
 use export::Announcement;
@@ -68,6 +69,7 @@ use import::ImportState;
 use objects::Objects;
 use quality::Quality;
 use queue::WorkQueue;
+use readiness::Readiness;
 use work::Work;
 use world::World;
 
@@ -85,6 +87,8 @@ pub struct Rollout {
     /// What other clusters are told of exports.
     announcements: BTreeMap<ReconcileKey, Announcement>,
     admission: Admission,
+    caller_states: CallerStates,
+    readiness: Readiness,
     conditions: Conditions,
     quality: Quality,
     /// What watches saw to be others since the last step.
@@ -149,6 +153,8 @@ impl Rollout {
             egresses: BTreeMap::new(),
             announcements: BTreeMap::new(),
             admission: Admission::default(),
+            caller_states: CallerStates::default(),
+            readiness: Readiness::default(),
             conditions: Conditions::default(),
             quality: Quality::default(),
             changes: BTreeSet::new(),
@@ -305,7 +311,7 @@ impl Rollout {
             let keys = self.update(&[Change::Everything], now);
             self.leadership = Leadership::TakingOver(keys.into_iter().collect());
             // What who led before has asked for is carried out within the lead, and heard of within another.
-            self.admission.settled = now + self.timing.lead * 2;
+            self.readiness.settled = now + self.timing.lead * 2;
             self.await_all_admissions(now);
             self.begin_to_measure(now);
             for cluster in &self.world.snapshot.stale_clusters {
@@ -328,6 +334,8 @@ impl Rollout {
         self.egresses.clear();
         self.announcements.clear();
         self.admission = Admission::default();
+        self.caller_states = CallerStates::default();
+        self.readiness = Readiness::default();
         self.conditions.queue = WorkQueue::default();
         self.conditions.under_way.clear();
         self.quality = Quality::default();

@@ -7,21 +7,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::callers::CallerStates;
 use super::event::Command;
 use super::key::ReconcileKey;
 use super::objects::WriteState;
-use super::readiness::Waiting;
 use super::stage::StageProgress;
 use super::{Rollout, Safeguard, Timing, Work};
 use crate::api::{AdmittedCluster, REGISTRY_NAMESPACE, WanClusterSpec};
 use crate::emit::object::{Kind, Object};
 use crate::moment::Moment;
 use crate::observed::Istiod;
-use crate::snapshot::Key;
 use crate::translate::{Admissions, Affected, Callers};
 
-/// Whom gateways here admit, and by whom they are admitted.
+/// What other clusters are told of whom gateways here admit.
 #[derive(Debug, Default)]
 pub(super) struct Admission {
     outstanding: Outstanding,
@@ -29,13 +26,6 @@ pub(super) struct Admission {
     tiers: Option<Told<Admissions>>,
     /// By cluster, which of its gateways, by their digest; none: nothing was told yet.
     gateways: BTreeMap<String, Told<Option<String>>>,
-    /// The pods of egress gateways here that take no requests before other clusters admit them.
-    pub(super) pods: BTreeMap<Key, Waiting>,
-    /// What the registry has had of all of them.
-    pub(super) states: CallerStates,
-    /// Until then a request of who led before may make the registry have an earlier state once more, and nobody could tell which
-    /// of two equal ones another cluster has admitted.
-    pub(super) settled: Moment,
 }
 
 /// The namespaces whose `AuthorizationPolicy` the API server does not have in the wanted state, and since when.
@@ -119,7 +109,7 @@ impl Rollout {
             let state = self.write(key, object, now, out);
             is_written &= kind != Kind::AuthorizationPolicy || state == WriteState::Written;
         }
-        let Admission { outstanding, tiers, gateways, .. } = &mut self.admission;
+        let Admission { outstanding, tiers, gateways } = &mut self.admission;
         if !is_written {
             outstanding.0.entry(Arc::clone(&key.namespace)).or_insert(now);
         } else if outstanding.0.remove(&key.namespace).is_some() {
@@ -153,7 +143,7 @@ impl Rollout {
         let own = self.model.settings.cluster.as_deref();
         let known = own.and_then(|own| snapshot.wan_clusters.get(REGISTRY_NAMESPACE, own)).map(|own| &own.spec);
         let wanted = Admissions::told(spec.admits.as_deref());
-        let Admission { outstanding, tiers, gateways, .. } = &mut self.admission;
+        let Admission { outstanding, tiers, gateways } = &mut self.admission;
         let tiers = tiers.get_or_insert_with(|| {
             Told::new(known.map_or_else(|| wanted.clone(), |known| Admissions::told(known.admits.as_deref())))
         });

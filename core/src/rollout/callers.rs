@@ -1,21 +1,17 @@
 //! The gateway pods here that call other clusters, as the registry has had them.
 //!
 //! A cluster tells which state of them its gateways admit. Whoever admits one admits the pods in it, as long as later states
-//! have them, too. No import steers a pod to where it is not admitted yet.
+//! have them, too.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::net::IpAddr;
 
-use super::admission::Admission;
 use super::key::ReconcileKey;
-use super::{Rollout, Safeguard, Work};
+use super::{Rollout, Work};
 use crate::api::{EgressGateway, REGISTRY_NAMESPACE};
 use crate::liveness::Liveness;
+use crate::snapshot::Snapshot;
 use crate::snapshot::change::Change;
-use crate::snapshot::pod::Pod;
-use crate::snapshot::{Key, Snapshot};
-use crate::status::Admittance;
-use crate::translate::gateway_pods::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, addresses_of, known_pods};
 use crate::translate::{Import, Tier, gateways_digest};
 
 /// How many states are known at most. A cluster that is further behind is waited for until it has caught up.
@@ -86,34 +82,17 @@ impl Rollout {
         if changes.iter().any(has_other) {
             let own = self.model.settings.cluster.as_deref().unwrap_or_default();
             let known = self.world.snapshot.wan_clusters.get(REGISTRY_NAMESPACE, own);
-            self.admission.states.take(known.map_or(&[], |own| &own.spec.egress_gateways));
+            self.caller_states.take(known.map_or(&[], |own| &own.spec.egress_gateways));
         }
         let is_answer = |change: &Change| matches!(change, Change::Admitted(_) | Change::Liveness(_));
         if !changes.iter().any(|change| has_other(change) || is_answer(change)) {
             return;
         }
-        if !self.admission.pods.is_empty() {
+        if !self.readiness.pods.is_empty() {
             self.queue.add(Work::Admit);
         }
         for import in self.imports.values().filter_map(|state| state.versions.backing()) {
             self.queue.add(Work::Reconcile(ReconcileKey::import(&import.key)));
         }
-    }
-
-    /// Whether the live clusters that a new version of an import calls admit the pods that are to steer there. Those that
-    /// still wait do so for this import, too; the others take requests by now, or as soon as they have a filter.
-    pub(super) fn are_callers_admitted(&self, import: &Import) -> bool {
-        if !self.has(Safeguard::Readiness) {
-            return true;
-        }
-        let snapshot = &self.world.snapshot;
-        let own = self.model.settings.cluster.as_deref().unwrap_or_default();
-        let Admission { pods: waiting, states, .. } = &self.admission;
-        let waits = |pod: &&Pod| {
-            waiting.get(&Key::of(&pod.metadata)).is_some_and(|waiting| waiting.admittance == Admittance::Awaited)
-        };
-        let pods = known_pods(snapshot, &import.key.namespace, &[EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY]);
-        let mut steering = pods.filter(|pod| !waits(pod)).map(|pod| addresses_of(pod).collect());
-        steering.all(|addresses| states.are_admitted(import, &addresses, snapshot, own))
     }
 }

@@ -144,7 +144,7 @@ impl Rollout {
     fn was_sent(&mut self, namespace: &Arc<str>, imports: &[Key], composed: &Composition, now: Moment) {
         let Some(egress) = self.egresses.get_mut(namespace) else { return };
         egress.filter.take_over = TakeOver::Done;
-        egress.has_other_module = false;
+        egress.is_module_told = true;
         egress.filter.crowded_since = None;
         let number = egress.filter.send(composed.revision, now);
         for import in imports {

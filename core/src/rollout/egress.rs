@@ -34,8 +34,9 @@ pub(super) struct Egress {
     /// Of each Gateway that could not be written, from when on its pods know where to listen; none: it is not written yet.
     /// Versions do not wait for it for longer than the grace, and may be ready before.
     late: BTreeMap<Arc<str>, Option<Moment>>,
-    /// Whether the filter that is there has another module than the wanted one, or it is not known.
-    pub(super) has_other_module: bool,
+    /// Whether gateways were told of the wanted module before. They have it, then, whatever somebody tells them meanwhile: they
+    /// keep a module for a day after its last use (Istio, `wasm.DefaultModuleExpiry`).
+    pub(super) is_module_told: bool,
 }
 
 /// Listeners of gateways, by gateway and port.
@@ -59,7 +60,7 @@ struct EgressObjects {
 
 impl Egress {
     pub(super) fn new(seed: u64) -> Self {
-        Self { filter: Filter::new(seed), listeners: None, late: BTreeMap::new(), has_other_module: true }
+        Self { filter: Filter::new(seed), listeners: None, late: BTreeMap::new(), is_module_told: false }
     }
 
     /// Takes note of how far a Gateway is, whose pods will know where to listen by then if it is there.

@@ -15,7 +15,7 @@ pub(super) enum Gate {
     Unchecked,
     /// The module is not the filter, or another one than we write for.
     Unsound,
-    /// The module cannot be fetched: where there is a filter, only one with the same module takes its place.
+    /// The module cannot be fetched: where there is a filter, only one whose module gateways have takes its place.
     SameModuleOnly,
     /// A filter of the other kind is still there: two would judge each request twice.
     RivalPresent,
@@ -43,8 +43,8 @@ impl Rollout {
             ModuleVerdict::Unchecked => return Gate::Unchecked,
             ModuleVerdict::Unsound(_) => return Gate::Unsound,
             ModuleVerdict::NotFetched(_) => {
-                let has_other = self.egresses.get(namespace).is_none_or(|egress| egress.has_other_module);
-                if self.is_there(&id) && has_other {
+                let is_told = self.egresses.get(namespace).is_some_and(|egress| egress.is_module_told);
+                if self.is_there(&id) && !is_told {
                     return Gate::SameModuleOnly;
                 }
             }

@@ -93,7 +93,7 @@ impl Rollout {
                 _ => {}
             }
         }
-        if !self.admission.pods.is_empty() && !affected.egress.is_empty() {
+        if !self.readiness.pods.is_empty() && !affected.egress.is_empty() {
             self.queue.add(Work::Admit);
         }
         self.callers_changed(changes);

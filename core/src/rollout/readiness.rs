@@ -1,14 +1,13 @@
 //! New pods of egress gateways: they take requests once the clusters that these go to admit them.
 //!
 //! A pod's address is told to the registry as soon as there is one, and the gateways there refuse it until they have heard of
-//! it. Its readiness gate waits until their clusters say that they have.
+//! it. Its readiness gate waits until their clusters say that they have. No import steers a pod to where it is not admitted yet.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::admission::Admission;
 use super::conditions::STATUS_WAIT;
 use super::event::Command;
 use super::statuses::StatusKey;
@@ -17,12 +16,23 @@ use crate::moment::Moment;
 use crate::snapshot::pod::Pod;
 use crate::snapshot::{Key, Keyed};
 use crate::status::{Admittance, gateway_pod, is_said};
-use crate::translate::gateway_pods::{EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, addresses_of, gateway_of, is_over};
+use crate::translate::gateway_pods::{
+    EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, addresses_of, gateway_of, is_over, known_pods,
+};
 use crate::translate::{Import, Translator};
 
 /// How long a pod waits at most: a cluster that says nothing must not keep it from serving the others. A registry and a
 /// controller that are well take two seconds.
 const ADMISSION_WAIT: Duration = Duration::from_secs(30);
+
+/// The pods of egress gateways here that take no requests before other clusters admit them.
+#[derive(Debug, Default)]
+pub(super) struct Readiness {
+    pub(super) pods: BTreeMap<Key, Waiting>,
+    /// Until then a request of who led before may make the registry have an earlier state once more, and nobody could tell which
+    /// of two equal ones another cluster has admitted.
+    pub(super) settled: Moment,
+}
 
 /// A pod that waits.
 #[derive(Debug)]
@@ -74,7 +84,7 @@ impl Rollout {
         };
         let is_told = |addresses: &BTreeSet<_>| {
             let mut imports = steered_to(&self.model.translator, &self.imports, namespace);
-            imports.all(|import| self.admission.states.have(&import.wire.namespace, addresses))
+            imports.all(|import| self.caller_states.have(&import.wire.namespace, addresses))
         };
         let clock = self.conditions.clock.as_ref();
         let age = |pod: &Pod| -> Option<Duration> {
@@ -87,11 +97,11 @@ impl Rollout {
             (Key::of(&pod.metadata), Waiting::begin(addresses, waited, now))
         });
         let new: BTreeMap<_, _> = new.collect();
-        self.admission.pods.retain(|key, waiting| {
+        self.readiness.pods.retain(|key, waiting| {
             key.namespace != *namespace || new.get(key).is_some_and(|new| new.addresses == waiting.addresses)
         });
         for (pod, waiting) in new {
-            self.admission.pods.entry(pod).or_insert(waiting);
+            self.readiness.pods.entry(pod).or_insert(waiting);
             self.queue.add(Work::Admit);
         }
     }
@@ -100,12 +110,12 @@ impl Rollout {
     /// and what it holds was never known. Whoever leads would do the same, so that no Lease is needed for it.
     pub(super) fn open_overdue(&mut self, now: Moment, out: &mut Vec<Command>) {
         if self.world.is_synced() || !self.world.is_cluster_synced() {
-            self.admission.pods.clear();
+            self.readiness.pods.clear();
             return;
         }
         self.await_all_admissions(now);
         let Some(clock) = &self.conditions.clock else { return };
-        for (key, waiting) in self.admission.pods.iter_mut().filter(|(_, waiting)| waiting.until <= now) {
+        for (key, waiting) in self.readiness.pods.iter_mut().filter(|(_, waiting)| waiting.until <= now) {
             // If that fails, it is tried again.
             waiting.until = now + STATUS_WAIT;
             let pod = self.world.snapshot.gateway_pods.get(&key.namespace, &key.name);
@@ -116,14 +126,14 @@ impl Rollout {
 
     /// When the next gate is to be opened that way.
     pub(super) fn next_overdue(&self) -> Option<Moment> {
-        self.admission.pods.values().map(|waiting| waiting.until).min()
+        self.readiness.pods.values().map(|waiting| waiting.until).min()
     }
 
     /// Looks which of the pods that wait are admitted by now.
     pub(super) fn look_at_admission(&mut self, now: Moment) {
         let has_gate = self.has(Safeguard::Readiness);
-        let Self { world, model, imports, admission, queue, conditions, .. } = self;
-        let Admission { pods, states, settled, .. } = admission;
+        let Self { world, model, imports, readiness, caller_states: states, queue, conditions, .. } = self;
+        let Readiness { pods, settled } = readiness;
         let is_settled = *settled <= now;
         let own = model.settings.cluster.as_deref().unwrap_or_default();
         // Who is admitted stays so, though others join.
@@ -140,5 +150,24 @@ impl Rollout {
             }
             conditions.queue.add(StatusKey::Pod(key.clone()));
         }
+    }
+
+    /// Whether the live clusters that a new version of an import calls admit the pods that are to steer there. Those that
+    /// still wait do so for this import, too; the others take requests by now, or as soon as they have a filter.
+    pub(super) fn are_callers_admitted(&self, import: &Import) -> bool {
+        if !self.has(Safeguard::Readiness) {
+            return true;
+        }
+        let snapshot = &self.world.snapshot;
+        let own = self.model.settings.cluster.as_deref().unwrap_or_default();
+        let waits = |pod: &&Pod| {
+            self.readiness
+                .pods
+                .get(&Key::of(&pod.metadata))
+                .is_some_and(|waiting| waiting.admittance == Admittance::Awaited)
+        };
+        let pods = known_pods(snapshot, &import.key.namespace, &[EGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY]);
+        let mut steering = pods.filter(|pod| !waits(pod)).map(|pod| addresses_of(pod).collect());
+        steering.all(|addresses| self.caller_states.are_admitted(import, &addresses, snapshot, own))
     }
 }

@@ -134,7 +134,7 @@ impl Rollout {
             }
             StatusKey::Pod(key) => {
                 let pod = snapshot.gateway_pods.get(&key.namespace, &key.name)?;
-                status::gateway_pod(pod, self.admission.pods.get(key)?.admittance, clock)
+                status::gateway_pod(pod, self.readiness.pods.get(key)?.admittance, clock)
             }
             StatusKey::Export(key) => {
                 let export = snapshot.service_exports.get(&key.namespace, &key.name)?;

@@ -231,7 +231,7 @@ impl Rollout {
     fn everything_is_in_force(&mut self, namespace: &Arc<str>, revision: u64, now: Moment) {
         let Some(egress) = self.egresses.get_mut(namespace) else { return };
         egress.filter.found(revision, now);
-        egress.has_other_module = false;
+        egress.is_module_told = true;
         for import in self.newest_of(namespace) {
             let state = self.imports.entry(&import.key);
             if let Some(newest) = state.versions.list.last_mut() {
@@ -252,10 +252,10 @@ impl Rollout {
             return;
         };
         let kind = self.model.settings.filter;
-        let has_other_module = kind.module_of(live).as_ref() != Some(&self.model.settings.module);
+        let is_module_told = kind.module_of(live).as_ref() == Some(&self.model.settings.module);
         let config = sealed_config(kind, live, self.model.translator.steering_key());
         if let Some(egress) = self.egresses.get_mut(namespace) {
-            egress.has_other_module = has_other_module;
+            egress.is_module_told = is_module_told;
         }
         let Some(config) = config else {
             self.taken_over(namespace, TakeOver::Unknown(now + self.timing.grace));

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use super::condition::{ACCEPTED, News, NewsType, PARTIALLY_INVALID, PROGRAMMED, RESOLVED_REFS, Saying, Subject};
 use super::{Delivery, StatusKind, StatusPatch, message};
-use crate::api::route::conditions;
 use crate::api::{CONTROLLER, Route, is_ours};
 use crate::json::put_at;
 use crate::problem::{Effect, Problem, Reason};
@@ -40,12 +39,6 @@ pub fn route<'i>(
     now: &Time,
 ) -> Option<StatusPatch> {
     let namespace = route.metadata.namespace.as_deref().unwrap_or_default();
-    let is_newer =
-        |entry: &Value| conditions(entry).iter().any(|said| said.observed_generation > route.metadata.generation);
-    if route.told.iter().any(|entry| is_ours(entry) && is_newer(entry)) {
-        // What is known of the route is older than what it was told.
-        return None;
-    }
     // Entries of ours keep their places; those of parents that went leave theirs.
     let mut told: Vec<_> = route.told.iter().map(|entry| (!is_ours(entry)).then(|| entry.clone())).collect();
     let mut added = Vec::new();

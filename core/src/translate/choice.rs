@@ -10,14 +10,8 @@ use crate::problem::FieldPath;
 
 use super::backend::{self, Reference, Referrer};
 use super::refusal::Refusal;
-use super::rule::{Rules, reference_of};
+use super::rule::{Fallbacks, Rules, reference_of};
 use super::{Destination, Forwarding, Origin, Source, Steering, Tier, tier_service};
-
-/// What the backends of a rule may take in place of their own tiers.
-pub(super) struct Fallbacks {
-    tiers: Vec<Tier>,
-    when_none_in_sla: wire::WhenNoneInSla,
-}
 
 impl Rules<'_> {
     /// The tiers that a rule may fall back to. One that cannot be is told, and the others hold.

@@ -10,12 +10,11 @@ use crate::problem::{FieldPath, ObjectRef, Problem, Reason};
 use crate::snapshot::{Key, Snapshot};
 
 use super::backend::{self, Reference, Referrer};
-use super::choice::Fallbacks;
 use super::filters::{self, Filters};
 use super::front_end::{Deed, FrontRule, Share};
 use super::refusal::Refusal;
 use super::target;
-use super::{Destination, Exports, Families, Forwarding, Mirror, Options, Origin, Steering, Target};
+use super::{Destination, Exports, Families, Forwarding, Mirror, Options, Origin, Steering, Target, Tier};
 
 /// The share of requests that mirrors count in.
 const MILLION: u32 = 1_000_000;
@@ -45,6 +44,12 @@ pub(super) struct Targets {
     pub(super) list: Vec<Target>,
     /// A name tells what a target does.
     by_name: BTreeMap<String, usize>,
+}
+
+/// What the backends of a rule may take in place of their own tiers.
+pub(super) struct Fallbacks {
+    pub(super) tiers: Vec<Tier>,
+    pub(super) when_none_in_sla: wire::WhenNoneInSla,
 }
 
 impl Rules<'_> {

@@ -2,6 +2,7 @@ use k8s_openapi::jiff::Timestamp;
 
 use super::*;
 use crate::api::RouteKind;
+use crate::api::route::conditions;
 use crate::problem::ObjectRef;
 use crate::snapshot::change::{Change, InputKind};
 use crate::snapshot::input;
@@ -276,9 +277,11 @@ fn a_parent_that_is_new_takes_no_room_from_one_that_is_told_already() {
 }
 
 #[test]
-fn an_older_route_than_was_told_is_waited_with() {
+fn what_a_route_of_before_was_told_is_told_anew() {
     let newer = json!([{"parentRef": parent("payment"), "controllerName": CONTROLLER, "conditions": [{"type": "Accepted",
         "status": "True", "reason": "R", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 3}]}]);
     let scene = Scene::new(&json!([parent("payment")]), &rule(&high()), &newer);
-    assert_eq!(scene.patch(&Delivery::default()), None);
+    let told = scene.told();
+    let is_own = |said: &Condition| said.observed_generation == Some(2);
+    assert!(conditions(&told[0]).iter().all(is_own), "a tool that makes a route anew may bring its status along");
 }
