@@ -82,6 +82,12 @@ async fn kinds_may_come_later() -> Result<()> {
 
     cluster.install_crds(Crds::GatewayApi).await?;
     edge.apply_until_done(&gateway).await?;
+    let mut newer = gateway.clone();
+    newer.body["spec"]["infrastructur"] = json!({});
+    let outcome = edge.apply(&newer).await;
+    let is_told = |message: &str| message.contains("field not declared in schema");
+    let is_refused = matches!(&outcome, WriteOutcome::Retry { message, .. } if is_told(message));
+    assert!(is_refused, "a field that the definition lacks is not left out: {outcome:?}");
     edge.synced.clear();
     edge.until("the watch finds it", |edge| edge.synced.contains(&Watched::Emitted(Kind::Gateway))).await?;
 
