@@ -40,7 +40,7 @@ use crate::readable_secrets::{ReadableSecrets, Waits};
 use crate::steering_secret;
 use crate::watch::{Source, Watches};
 use executor::Executor;
-use registry::{Place, Registry};
+use registry::{Registry, RegistrySite};
 
 /// The name of the Lease that the leader holds.
 pub const LEASE: &str = "mcwan";
@@ -173,7 +173,7 @@ async fn work(
     filter_is_served(&client, config.filter).await?;
     let mut steering_keys = steering_secret::follow(client.clone(), &config.namespace).await?;
     let mut module = config.module.clone().watch();
-    let place = if registry.is_some() { Place::Elsewhere } else { Place::Here };
+    let site = if registry.is_some() { RegistrySite::Elsewhere } else { RegistrySite::Here };
     let source = Source::new(client.clone(), registry.unwrap_or_else(|| client.clone()), &config.cluster);
     let source = source.with_routes(config.routes.selector.clone());
     let mut watches = Watches::start(&source, config.front_ends);
@@ -181,7 +181,7 @@ async fn work(
     let settings = config.settings();
     let options = config.options(steering_keys.borrow_and_update().clone());
     let lease = config.cluster_lease;
-    let mut registry = Registry::new(&source, place, lease, leading.clone(), Arc::clone(&metrics));
+    let mut registry = Registry::new(&source, site, lease, leading.clone(), Arc::clone(&metrics));
     let applier = Applier::new(&source, leading.clone()).in_contact(registry.contact());
     let gateways = GatewayReader::new(config.gateway_stats_port)?;
     let mut executor = Executor::new(applier, config.concurrency, gateways, Events::new(client, Some(config.identity)));

@@ -13,7 +13,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub use considered::{Considered, Taken, Way};
+pub use considered::{ConsideredPolicy, Taken, Way};
 pub use member::Member;
 pub use policies::Policies;
 pub use problems::{all_problems, problems};
@@ -107,7 +107,7 @@ impl Connections {
     }
 
     /// What becomes of each policy but `default` for two clusters, the oldest first.
-    pub fn considered(&self, one: &str, other: &str) -> Option<Vec<Considered>> {
+    pub fn considered(&self, one: &str, other: &str) -> Option<Vec<ConsideredPolicy>> {
         let (one, other) = self.pair(one, other)?;
         Some(self.policies.considered(&one.takers, &other.takers))
     }

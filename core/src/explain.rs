@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 pub use outcome::{Outcome, OutcomeKind, Reply, ResponseHeaders, RouteFeatures};
 pub use request::Asked;
 pub use tiers::{ClusterOutcome, TierChoice, TierOutcome};
-pub use verdict::Considered;
+pub use verdict::ConsideredAlternative;
 
 use mcwan_policy::Decision;
 use mcwan_policy::sla::{Level, Levels};
@@ -40,7 +40,7 @@ impl<'e> Explainer<'e> {
     }
 
     /// What becomes of a request; `draw` is a uniform number for a choice by weight.
-    pub fn explain(&self, asked: &Asked, draw: u64) -> (Outcome, Vec<Considered>) {
+    pub fn explain(&self, asked: &Asked, draw: u64) -> (Outcome, Vec<ConsideredAlternative>) {
         let asked = &asked.clone().or_port(&self.ports());
         let Ok(explanation) = self.plugin.table.explain(asked, self.levels, || draw);
         let import = match &explanation.decision {
@@ -72,7 +72,7 @@ impl<'e> Explainer<'e> {
             explanation
                 .considered
                 .iter()
-                .map(|considered| Considered::new(considered, import, outcome.reason))
+                .map(|considered| ConsideredAlternative::new(considered, import, outcome.reason))
                 .collect()
         });
         (outcome, considered.unwrap_or_default())

@@ -18,7 +18,7 @@ use crate::watch::Source;
 
 /// Where the registry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum RegistrySite {
     /// In this cluster's own API server. While that does not answer, nothing can be said anyway, and afterwards there is
     /// nothing to say.
     Here,
@@ -28,7 +28,7 @@ pub(super) enum Place {
 
 /// Whether the registry hears of us, and we of it.
 pub(super) struct Registry {
-    place: Place,
+    site: RegistrySite,
     told: watch::Sender<Told>,
     contact: watch::Receiver<Contact>,
     metrics: Arc<Metrics>,
@@ -40,7 +40,7 @@ impl Registry {
     /// Gets ready to renew the Lease of this cluster. `lease`: how long it may be silent.
     pub(super) fn new(
         source: &Source,
-        place: Place,
+        site: RegistrySite,
         lease: Duration,
         leading: watch::Receiver<bool>,
         metrics: Arc<Metrics>,
@@ -49,7 +49,7 @@ impl Registry {
         let (told, is_told) = watch::channel(None);
         let mut renewals = JoinSet::new();
         renewals.spawn(Renewal::new(source, lease, is_told, leading, sender, Arc::clone(&metrics)).run());
-        Self { place, told, contact, metrics, renewals }
+        Self { site, told, contact, metrics, renewals }
     }
 
     /// Whether the registry answers to our renewals.
@@ -91,7 +91,7 @@ impl Registry {
         }
         let found = health.state().clone();
         self.metrics.registry(&found);
-        let is_told = self.place == Place::Elsewhere || matches!(contact, Contact::Refuses(_));
+        let is_told = self.site == RegistrySite::Elsewhere || matches!(contact, Contact::Refuses(_));
         rollout.say_of_registry(if is_told { found } else { RegistryState::Reachable });
         let [live, stale] = rollout.clusters();
         self.metrics.clusters([live, stale, refused].map(|count| u64::try_from(count).unwrap_or(u64::MAX)));

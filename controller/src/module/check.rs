@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
-use super::reference::Place;
+use super::reference::Location;
 use super::{ModuleError, ModuleRef, binary, credentials, http, image};
 
 /// How long one check may take.
@@ -73,8 +73,8 @@ impl ModuleCheck {
 
     async fn fetch(&self) -> Result<Vec<u8>, ModuleError> {
         let client = http::client(self.authorities.as_deref())?;
-        match self.module.place() {
-            Place::Image(image) => {
+        match self.module.location() {
+            Location::Image(image) => {
                 let scheme = if self.insecure_registries.contains(&image.host) { "http" } else { "https" };
                 let login = || match &self.registry_config {
                     Some(config) => credentials::login(config, image.server()),
@@ -82,7 +82,7 @@ impl ModuleCheck {
                 };
                 binary::unpack(&image::pull(&client, scheme, image, self.module.digest(), login).await?)
             }
-            Place::File(url) => {
+            Location::File(url) => {
                 let module = http::send(client.get(url.clone()), url.as_str()).await?.success(url.as_str())?;
                 image::verify(&module, self.module.digest(), url.as_str())?;
                 Ok(module)

@@ -51,12 +51,12 @@ impl fmt::Display for Digest {
 /// manifest's, or `https://HOST/PATH@sha256:…` (or `http:`) for the file itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModuleRef {
-    place: Place,
+    location: Location,
     digest: Digest,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Location {
     Image(Image),
     File(Url),
 }
@@ -104,17 +104,17 @@ pub enum ModuleRefError {
 impl ModuleRef {
     /// What a `WasmPlugin` names in `spec.url`.
     pub fn url(&self) -> String {
-        match &self.place {
-            Place::Image(_) => self.to_string(),
-            Place::File(url) => url.to_string(),
+        match &self.location {
+            Location::Image(_) => self.to_string(),
+            Location::File(url) => url.to_string(),
         }
     }
 
     /// What a `WasmPlugin` names in `spec.sha256`; none for an image, whose URL holds it.
     pub fn sha256(&self) -> Option<String> {
-        match self.place {
-            Place::Image(_) => None,
-            Place::File(_) => Some(self.digest.to_hex()),
+        match self.location {
+            Location::Image(_) => None,
+            Location::File(_) => Some(self.digest.to_hex()),
         }
     }
 
@@ -122,8 +122,8 @@ impl ModuleRef {
         self.digest
     }
 
-    pub(super) fn place(&self) -> &Place {
-        &self.place
+    pub(super) fn location(&self) -> &Location {
+        &self.location
     }
 }
 
@@ -137,19 +137,19 @@ impl FromStr for ModuleRef {
         }
         let (place, digest) = text.rsplit_once('@').ok_or_else(|| ModuleRefError::NoDigest(text.to_owned()))?;
         let digest = digest.parse()?;
-        let place = match place.strip_prefix(IMAGE_SCHEME) {
-            Some(image) => Place::Image(image.parse()?),
-            None => Place::File(parse_url(place).ok_or_else(|| ModuleRefError::Url(place.to_owned()))?),
+        let location = match place.strip_prefix(IMAGE_SCHEME) {
+            Some(image) => Location::Image(image.parse()?),
+            None => Location::File(parse_url(place).ok_or_else(|| ModuleRefError::Url(place.to_owned()))?),
         };
-        Ok(Self { place, digest })
+        Ok(Self { location, digest })
     }
 }
 
 impl fmt::Display for ModuleRef {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.place {
-            Place::Image(image) => write!(formatter, "{IMAGE_SCHEME}{image}@{}", self.digest),
-            Place::File(url) => write!(formatter, "{url}@{}", self.digest),
+        match &self.location {
+            Location::Image(image) => write!(formatter, "{IMAGE_SCHEME}{image}@{}", self.digest),
+            Location::File(url) => write!(formatter, "{url}@{}", self.digest),
         }
     }
 }

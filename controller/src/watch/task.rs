@@ -95,8 +95,8 @@ impl Task {
             Served::Version(version) => version,
             Served::Nothing => return self.not_installed().await,
         };
-        let place = Place::of(self.kind, &self.source, mcs);
-        let mut version = match self.list::<WRITTEN>(&place).await {
+        let collection = Collection::of(self.kind, &self.source, mcs);
+        let mut version = match self.list::<WRITTEN>(&collection).await {
             Err(Ended::Failed(error)) if error.is_not_found() => {
                 return if self.kind.is_in_registry() {
                     Err(Ended::Failed(WatchError::NotPrepared))
@@ -111,11 +111,11 @@ impl Task {
         self.following = Some(Instant::now());
         let mut superseded = pin!(served::superseded(self.source.client.clone(), self.kind, mcs));
         loop {
-            let mut events = pin!(place.events::<WRITTEN>(&version).await.map_err(Ended::Failed)?);
+            let mut events = pin!(collection.events::<WRITTEN>(&version).await.map_err(Ended::Failed)?);
             let start = Instant::now();
             loop {
                 let event = tokio::select! {
-                    event = timeout(place.silence(), events.next()) => event,
+                    event = timeout(collection.silence(), events.next()) => event,
                     () = &mut superseded => return Ok(()),
                 };
                 match event {
@@ -129,18 +129,18 @@ impl Task {
             if start.elapsed() < SHORTEST_WATCH {
                 return Err(Ended::Failed(WatchError::TooShort));
             }
-            if place.is_before::<WRITTEN>(&version).await.map_err(Ended::Failed)? {
+            if collection.is_before::<WRITTEN>(&version).await.map_err(Ended::Failed)? {
                 return Ok(());
             }
         }
     }
 
     /// Lists; gives the version from which on it is followed.
-    async fn list<const WRITTEN: bool>(&mut self, place: &Place) -> Result<String, Ended> {
+    async fn list<const WRITTEN: bool>(&mut self, collection: &Collection) -> Result<String, Ended> {
         self.send(WatchEvent::Listing { kind: self.kind }).await?;
         let (mut listed, mut token) = (Keyed::default(), None);
         loop {
-            let ObjectList { metadata, items, .. } = place.page::<WRITTEN>(token).await.map_err(Ended::Failed)?;
+            let ObjectList { metadata, items, .. } = collection.page::<WRITTEN>(token).await.map_err(Ended::Failed)?;
             for reading in items {
                 listed.insert(&reading.key, ());
                 self.changed(reading).await?;
@@ -237,14 +237,14 @@ impl Task {
 }
 
 /// The objects of a kind: where they are, and which.
-struct Place {
+struct Collection {
     client: Client,
     request: Request,
     list: ListParams,
     watch: WatchParams,
 }
 
-impl Place {
+impl Collection {
     fn of(kind: Watched, source: &Source, mcs: McsVersion) -> Self {
         let (client, namespace) =
             if kind.is_in_registry() { (&source.registry, Some(REGISTRY_NAMESPACE)) } else { (&source.client, None) };

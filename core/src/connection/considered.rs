@@ -6,7 +6,7 @@ use crate::problem::Reason;
 
 /// What becomes of one policy for a pair of clusters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Considered {
+pub struct ConsideredPolicy {
     /// The policy.
     pub policy: Arc<str>,
     /// Whom its left selector takes.
@@ -52,7 +52,7 @@ impl Taken {
     }
 }
 
-impl Considered {
+impl ConsideredPolicy {
     /// Which way round it matches, if it does.
     pub const fn way(&self) -> Option<Way> {
         match (self.left, self.right) {
@@ -105,7 +105,7 @@ mod tests {
             (Taken::Other, Taken::Other, None, "does not match: neither selector takes a"),
         ];
         for (left, right, way, text) in table {
-            let considered = Considered { policy: "p".into(), left, right, fault: None };
+            let considered = ConsideredPolicy { policy: "p".into(), left, right, fault: None };
             assert_eq!((considered.way(), considered.explain("a", "b").as_str()), (way, text), "{left:?} {right:?}");
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kube_core::{Selector, SelectorExt};
 
-use super::{Considered, Member, Taken};
+use super::{ConsideredPolicy, Member, Taken};
 use crate::api::{ClusterConnectionPolicy, ClusterSelector, limits, validate};
 use crate::problem::Reason;
 use crate::snapshot::{Key, Snapshot};
@@ -76,9 +76,9 @@ impl Policies {
     }
 
     /// What becomes of each for a pair.
-    pub(super) fn considered(&self, one: &[Taker], other: &[Taker]) -> Vec<Considered> {
+    pub(super) fn considered(&self, one: &[Taker], other: &[Taker]) -> Vec<ConsideredPolicy> {
         let pairs = self.all.iter().zip(one.iter().zip(other));
-        let considered = pairs.map(|(policy, (one, other))| Considered {
+        let considered = pairs.map(|(policy, (one, other))| ConsideredPolicy {
             policy: Arc::clone(&policy.name),
             left: Taken::of(one.left, other.left),
             right: Taken::of(one.right, other.right),

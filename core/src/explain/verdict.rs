@@ -8,7 +8,7 @@ use crate::translate::{Import, Origin};
 
 /// One alternative of a rule, and what came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Considered {
+pub struct ConsideredAlternative {
     /// The index of the rule.
     pub rule: usize,
     /// The rule's name, where it has one.
@@ -23,7 +23,7 @@ pub struct Considered {
     pub why: String,
 }
 
-impl Considered {
+impl ConsideredAlternative {
     /// `refusal`: why the request is refused by the rule that takes it, if it is.
     pub(super) fn new(considered: &mcwan_policy::Considered<'_>, import: &Import, refusal: Option<&str>) -> Self {
         let mcwan_policy::Considered { matched, verdict } = considered;

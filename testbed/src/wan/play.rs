@@ -28,7 +28,7 @@ use crate::forecast::Forecast;
 use crate::outcome::RequestOutcome;
 use crate::testbed::Performance;
 use cast::Cast;
-use crossing::{Crossing, Place};
+use crossing::{Crossing, Receivers};
 
 /// The cluster whose client sends the requests.
 const IMPORTER: u8 = 2;
@@ -210,9 +210,9 @@ impl Play {
         wan.record();
         let response = self.client.send(gateway, request).await?;
         let crossing = Crossing::read(&wan.recorded(), IMPORTER, cast::EXPORTER);
-        let place = Place { wan, importer: IMPORTER, cast: &self.cast };
+        let receivers = Receivers { wan, importer: IMPORTER, cast: &self.cast };
         let mut faults = Vec::new();
-        let arrival = place.arrival(&response, &crossing, &mut faults);
+        let arrival = receivers.arrival(&response, &crossing, &mut faults);
         if arrival.is_none() && !crossing.is_allowed(&self.cast.tiers, &late_tiers(forecast)) {
             faults.push(format!("without arriving it used {}", crossing.ports(&self.cast.tiers)));
         }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use mcwan_core::api::{ClusterConnectionPolicy, ConnectionState, REGISTRY_NAMESPACE};
-use mcwan_core::connection::{Connection, Considered, TierVerdict};
+use mcwan_core::connection::{Connection, ConsideredPolicy, TierVerdict};
 use mcwan_core::problem::Reason;
 use serde::Serialize;
 
@@ -46,7 +46,7 @@ impl Pair {
         let connection = known.between(one, other)?;
         let considered = known.connections().considered(one, other)?;
         let holds = |name: &str| connection.policy.as_deref() == Some(name);
-        let policy = |considered: &Considered| PolicyView {
+        let policy = |considered: &ConsideredPolicy| PolicyView {
             name: considered.policy.to_string(),
             holds: holds(&considered.policy),
             matches: considered.way().is_some(),

@@ -6,7 +6,8 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use mcwan_core::api::{Cors, Timeouts};
 use mcwan_core::explain::{
-    Asked, ClusterOutcome, Considered, Outcome, OutcomeKind, Reply, ResponseHeaders, RouteFeatures, TierOutcome,
+    Asked, ClusterOutcome, ConsideredAlternative, Outcome, OutcomeKind, Reply, ResponseHeaders, RouteFeatures,
+    TierOutcome,
 };
 use mcwan_core::translate::{Destination, Mirror};
 
@@ -22,7 +23,7 @@ pub(super) fn print(
     out: &mut impl Write,
     asked: &Asked,
     outcome: &Outcome,
-    considered: &[Considered],
+    considered: &[ConsideredAlternative],
 ) -> io::Result<()> {
     let Asked { method, scheme, host, port: _, path, lines: _ } = asked;
     writeln!(out, "{HEADING}{}{HEADING:#}", printable(&format!("{method} {scheme}://{host}{path}")))?;
@@ -44,7 +45,7 @@ pub(super) fn print(
     }
     tiers(out, outcome.tiers.as_deref().unwrap_or_default())?;
     for (index, considered) in considered.iter().enumerate() {
-        let Considered { rule, name, object, alternative, taken, why } = considered;
+        let ConsideredAlternative { rule, name, object, alternative, taken, why } = considered;
         let (style, verdict) = if *taken { (TAKEN, "takes it") } else { (Style::new(), "does not take it") };
         let rule = rule_name(*rule, name.as_deref(), *alternative);
         let of = object.as_ref().map(|object| format!(" ({})", printable(object))).unwrap_or_default();

@@ -19,7 +19,7 @@ pub(super) struct Crossing {
 
 /// Where requests arrive.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'p> {
+pub(super) struct Receivers<'p> {
     pub(super) wan: &'p TestWan,
     pub(super) importer: u8,
     pub(super) cast: &'p Cast,
@@ -46,7 +46,7 @@ impl Crossing {
     }
 }
 
-impl Place<'_> {
+impl Receivers<'_> {
     /// Where a request arrived that was answered so, and what it looked like to the far gateway, or to the Service of
     /// this cluster. None: nowhere.
     pub(super) fn arrival(
