@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::api::{GATEWAY_API_GROUP as GATEWAY_API, GROUP, MCS_GROUP, McsVersion, VERSION};
 use crate::fixed_names::{EGRESS_GATEWAY, INGRESS_GATEWAY, NATIVE_EGRESS_GATEWAY, PLUGIN, TIER_RULE};
-use Scope::{Everywhere, Own, Registry, Tiers};
+use RightScope::{Everywhere, Own, Registry, Tiers};
 
 /// What there is to know of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct KindInfo {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Right {
     /// Where they are.
-    pub scope: Scope,
+    pub scope: RightScope,
     /// A part of them; none: the whole.
     pub subresource: Option<&'static str>,
     /// What they are called; empty: anything.
@@ -42,7 +42,7 @@ pub struct Right {
 
 /// Where a right is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Scope {
+pub enum RightScope {
     /// In this cluster, wherever users are.
     Everywhere,
     /// In the namespace of the tier services.
@@ -110,7 +110,7 @@ const fn kind(
     KindInfo { group, versions, name, plural, rights }
 }
 
-const fn may(verbs: &'static [&'static str], scope: Scope, names: &'static [&'static str]) -> Right {
+const fn may(verbs: &'static [&'static str], scope: RightScope, names: &'static [&'static str]) -> Right {
     Right { scope, subresource: None, names, verbs }
 }
 

@@ -22,13 +22,13 @@ const START: Duration = Duration::from_mins(1);
 #[derive(Debug)]
 pub struct OciRegistry {
     running: Option<Process>,
-    host: Host,
+    listens_at: ListenAddress,
     folder: Folder,
 }
 
 /// Where it listens.
 #[derive(Debug)]
-enum Host {
+enum ListenAddress {
     Loopback(Loopback),
     Namespace(Namespace, SocketAddr),
 }
@@ -48,13 +48,13 @@ impl OciRegistry {
     /// No address is free.
     pub fn new() -> Result<Self> {
         let folder = Folder::Own(tempfile::Builder::new().prefix("mcwan-oci-").tempdir()?);
-        Ok(Self { running: None, host: Host::Loopback(Loopback::take()?), folder })
+        Ok(Self { running: None, listens_at: ListenAddress::Loopback(Loopback::take()?), folder })
     }
 
     /// Makes one for an address in a namespace, but does not listen there. What it holds is kept in `folder`, with
     /// its log.
     pub(crate) fn inside(namespace: Namespace, address: SocketAddr, folder: PathBuf) -> Self {
-        Self { running: None, host: Host::Namespace(namespace, address), folder: Folder::Given(folder) }
+        Self { running: None, listens_at: ListenAddress::Namespace(namespace, address), folder: Folder::Given(folder) }
     }
 
     /// Starts to listen.
@@ -75,13 +75,13 @@ impl OciRegistry {
             }
         };
         log_onto(&mut crane, &log)?;
-        let child = match &self.host {
-            Host::Loopback(_) => crane.spawn().context("cannot start crane")?,
-            Host::Namespace(namespace, _) => namespace.spawn(crane).await?,
+        let child = match &self.listens_at {
+            ListenAddress::Loopback(_) => crane.spawn().context("cannot start crane")?,
+            ListenAddress::Namespace(namespace, _) => namespace.spawn(crane).await?,
         };
         let mut process = Process::new("the OCI registry", child, log);
-        let host = &self.host;
-        process.until(START, "the OCI registry listens", async || host.listens(address).await).await?;
+        let listens_at = &self.listens_at;
+        process.until(START, "the OCI registry listens", async || listens_at.listens(address).await).await?;
         self.running = Some(process);
         Ok(())
     }
@@ -93,9 +93,9 @@ impl OciRegistry {
 
     /// Where it listens while it runs.
     pub fn address(&self) -> SocketAddr {
-        match &self.host {
-            Host::Loopback(loopback) => SocketAddr::from((loopback.address(), PORT)),
-            Host::Namespace(_, address) => *address,
+        match &self.listens_at {
+            ListenAddress::Loopback(loopback) => SocketAddr::from((loopback.address(), PORT)),
+            ListenAddress::Namespace(_, address) => *address,
         }
     }
 
@@ -122,9 +122,9 @@ impl OciRegistry {
     async fn crane<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Result<String> {
         let mut crane = mortal(tools::program("crane")?);
         crane.args(arguments).arg("--insecure").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let output = match &self.host {
-            Host::Loopback(_) => finish(crane).await?,
-            Host::Namespace(namespace, _) => namespace.perform(finish(crane)).await??,
+        let output = match &self.listens_at {
+            ListenAddress::Loopback(_) => finish(crane).await?,
+            ListenAddress::Namespace(namespace, _) => namespace.perform(finish(crane)).await??,
         };
         let complaint = String::from_utf8_lossy(&output.stderr);
         ensure!(output.status.success(), "crane failed: {}", complaint.trim());
@@ -132,7 +132,7 @@ impl OciRegistry {
     }
 }
 
-impl Host {
+impl ListenAddress {
     async fn listens(&self, address: SocketAddr) -> Result<bool> {
         match self {
             Self::Loopback(_) => Ok(TcpStream::connect(address).is_ok()),

@@ -135,11 +135,11 @@ impl FromStr for ModuleRef {
         if !is_file && !text.starts_with(IMAGE_SCHEME) {
             return Err(ModuleRefError::Scheme);
         }
-        let (place, digest) = text.rsplit_once('@').ok_or_else(|| ModuleRefError::NoDigest(text.to_owned()))?;
+        let (address, digest) = text.rsplit_once('@').ok_or_else(|| ModuleRefError::NoDigest(text.to_owned()))?;
         let digest = digest.parse()?;
-        let location = match place.strip_prefix(IMAGE_SCHEME) {
+        let location = match address.strip_prefix(IMAGE_SCHEME) {
             Some(image) => Location::Image(image.parse()?),
-            None => Location::File(parse_url(place).ok_or_else(|| ModuleRefError::Url(place.to_owned()))?),
+            None => Location::File(parse_url(address).ok_or_else(|| ModuleRefError::Url(address.to_owned()))?),
         };
         Ok(Self { location, digest })
     }

@@ -6,7 +6,7 @@ use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule, Role};
 use mcwan::controller::LEASE;
 use mcwan::steering_secret::SECRET;
 use mcwan_core::api::{REGISTRY_NAMESPACE, TIER_NAMESPACE};
-use mcwan_core::kind::{self, KindInfo, Scope};
+use mcwan_core::kind::{self, KindInfo, RightScope};
 use mcwan_core::watched::Watched;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -19,12 +19,12 @@ const SYSTEM: &str = "mc-wan-system";
 /// `create services everywhere`, one for each verb and name.
 type Rights = BTreeSet<String>;
 
-fn right(scope: Scope, group: &str, resource: &str, name: &str, verb: &str) -> String {
+fn right(scope: RightScope, group: &str, resource: &str, name: &str, verb: &str) -> String {
     format!("{verb} {resource}.{group} {name} {scope:?}")
 }
 
 /// What the table of kinds says of these, and of what is not watched.
-fn needed(kinds: impl Iterator<Item = Watched>, is_asked: impl Fn(Scope) -> bool) -> Rights {
+fn needed(kinds: impl Iterator<Item = Watched>, is_asked: impl Fn(RightScope) -> bool) -> Rights {
     let mut needed = Rights::new();
     let unwatched = [&kind::SECRET, &kind::EVENT];
     for KindInfo { group, plural, rights, .. } in kinds.map(Watched::info).chain(unwatched) {
@@ -39,7 +39,7 @@ fn needed(kinds: impl Iterator<Item = Watched>, is_asked: impl Fn(Scope) -> bool
 }
 
 /// What rules allow.
-fn allowed(scope: Scope, rules: Option<Vec<PolicyRule>>) -> Rights {
+fn allowed(scope: RightScope, rules: Option<Vec<PolicyRule>>) -> Rights {
     let mut allowed = Rights::new();
     for rule in rules.unwrap_or_default() {
         let PolicyRule { api_groups, non_resource_urls, resource_names, resources, verbs } = rule;
@@ -63,11 +63,11 @@ fn objects<T: DeserializeOwned>(manifest: &str, kind: &str) -> Vec<T> {
     of_kind.map(|document| serde_json::from_value(document).unwrap()).collect()
 }
 
-fn scope_of(role: &Role) -> Scope {
+fn scope_of(role: &Role) -> RightScope {
     match role.metadata.namespace.as_deref() {
-        Some(TIER_NAMESPACE) => Scope::Tiers,
-        Some(REGISTRY_NAMESPACE) => Scope::Registry,
-        Some(SYSTEM) => Scope::Own,
+        Some(TIER_NAMESPACE) => RightScope::Tiers,
+        Some(REGISTRY_NAMESPACE) => RightScope::Registry,
+        Some(SYSTEM) => RightScope::Own,
         other => panic!("no namespace of mcwan: {other:?}"),
     }
 }
@@ -102,7 +102,7 @@ fn given(manifest: &str) -> Rights {
     assert_eq!((cluster_roles.len(), roles.len()), (1, 3));
     let mut found = Rights::new();
     for role in cluster_roles {
-        found.append(&mut allowed(Scope::Everywhere, role.rules));
+        found.append(&mut allowed(RightScope::Everywhere, role.rules));
     }
     for role in roles {
         assert_eq!(role.metadata.name.as_deref(), Some(CONTROLLER));
@@ -164,12 +164,12 @@ fn whatever_kind_the_controller_writes_is_bound_to_its_label() {
 fn a_cluster_that_has_joined_is_allowed_what_it_needs_in_the_registry() {
     let roles: Vec<Role> = objects(include_str!("../../../manifests/registry/role.yaml"), "Role");
     let found = roles.into_iter().fold(Rights::new(), |found, role| {
-        assert_eq!(scope_of(&role), Scope::Registry);
-        found.into_iter().chain(allowed(Scope::Registry, role.rules)).collect()
+        assert_eq!(scope_of(&role), RightScope::Registry);
+        found.into_iter().chain(allowed(RightScope::Registry, role.rules)).collect()
     });
-    let needed = needed(by_default(), |scope| scope == Scope::Registry);
+    let needed = needed(by_default(), |scope| scope == RightScope::Registry);
     assert_eq!(needed.difference(&found).collect::<Vec<_>>(), [""; 0], "missing");
     // Who leaves may take its Lease along.
-    let leaving = right(Scope::Registry, kind::LEASE.group, kind::LEASE.plural, "*", "delete");
+    let leaving = right(RightScope::Registry, kind::LEASE.group, kind::LEASE.plural, "*", "delete");
     assert_eq!(found.difference(&needed).collect::<Vec<_>>(), [&leaving], "not needed");
 }

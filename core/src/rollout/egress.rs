@@ -34,8 +34,8 @@ pub(super) struct Egress {
     /// Of each Gateway that could not be written, from when on its pods know where to listen; none: it is not written yet.
     /// Versions do not wait for it for longer than the grace, and may be ready before.
     late: BTreeMap<Arc<str>, Option<Moment>>,
-    /// Whether gateways were told of the wanted module before. They have it, then, whatever somebody tells them meanwhile: they
-    /// keep a module for a day after its last use (Istio, `wasm.DefaultModuleExpiry`).
+    /// Whether gateways were told of the wanted module, or are about to be. Most have it, then, whatever somebody tells them
+    /// meanwhile: an agent keeps a module for a day after it was last told of it (Istio, `wasm.DefaultModuleExpiry`).
     pub(super) is_module_told: bool,
 }
 

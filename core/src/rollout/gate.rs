@@ -15,7 +15,7 @@ pub(super) enum Gate {
     Unchecked,
     /// The module is not the filter, or another one than we write for.
     Unsound,
-    /// The module cannot be fetched: where there is a filter, only one whose module gateways have takes its place.
+    /// The module cannot be fetched: where there is a filter, only one whose module gateways were told of takes its place.
     SameModuleOnly,
     /// A filter of the other kind is still there: two would judge each request twice.
     RivalPresent,

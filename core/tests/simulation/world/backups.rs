@@ -35,11 +35,11 @@ impl World {
                 self.watch(place, kind);
             }
         }
-        // Gateways go back to what they were told then, and what leads them on is not as they were told last.
-        let gone_back = self.outage + LONG;
         self.unlisted = self.outage + HEARD;
         self.disturbed = self.disturbed.max(self.outage);
+        // Gateways go back to what they were told then, and what leads them on is not as they were told last.
         self.check.pardon(self.outage);
+        let gone_back = self.outage + LONG;
         let until = self.others.refused.map_or(gone_back, |(_, until)| until.max(gone_back));
         self.others.refused = Some((self.now, until));
         self.excuse(None);

@@ -82,12 +82,7 @@ async fn kinds_may_come_later() -> Result<()> {
 
     cluster.install_crds(Crds::GatewayApi).await?;
     edge.apply_until_done(&gateway).await?;
-    let mut newer = gateway.clone();
-    newer.body["spec"]["infrastructur"] = json!({});
-    let outcome = edge.apply(&newer).await;
-    let is_told = |message: &str| message.contains("field not declared in schema");
-    let is_refused = matches!(&outcome, WriteOutcome::Retry { message, .. } if is_told(message));
-    assert!(is_refused, "a field that the definition lacks is not left out: {outcome:?}");
+    an_unknown_field_is_refused(&mut edge, &gateway).await;
     edge.synced.clear();
     edge.until("the watch finds it", |edge| edge.synced.contains(&Watched::Emitted(Kind::Gateway))).await?;
 
@@ -106,6 +101,16 @@ async fn kinds_may_come_later() -> Result<()> {
     // With the definition, all of its objects go.
     cluster.kubectl(&["delete", "crd", "wanpolicies.mc-wan.l7mp.io"]).await?;
     edge.until("the policies are gone", |edge| !edge.inputs.keys().any(|(kind, _)| *kind == Watched::WanPolicy)).await
+}
+
+/// What a definition lacks is not left out.
+async fn an_unknown_field_is_refused(edge: &mut Edge, gateway: &Object) {
+    let mut newer = gateway.clone();
+    newer.body["spec"]["infrastructur"] = json!({});
+    let outcome = edge.apply(&newer).await;
+    let is_told = |message: &str| message.contains("field not declared in schema");
+    let is_refused = matches!(&outcome, WriteOutcome::Retry { message, .. } if is_told(message));
+    assert!(is_refused, "{outcome:?}");
 }
 
 /// A definition may be older or newer than we are, so that what it lets through has not our form.
