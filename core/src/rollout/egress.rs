@@ -67,6 +67,8 @@ impl Egress {
     fn look(&mut self, gateway: Arc<str>, state: WriteState, known: Moment) {
         match state {
             WriteState::Failed(_) => drop(self.late.insert(gateway, None)),
+            // Nothing of the namespace was looked at yet: who led before may not have been able to write it.
+            WriteState::Sent if self.listeners.is_none() => drop(self.late.insert(gateway, None)),
             WriteState::Written => drop(self.late.get_mut(&gateway).map(|late| late.get_or_insert(known))),
             WriteState::Sent | WriteState::OnItsWay => {}
         }

@@ -227,3 +227,22 @@ fn another_release_leaves_a_filter_as_it_is_until_its_module_can_be_fetched() {
     ];
     holds(Pace::Kept, &steps);
 }
+
+/// Gateways cannot have a listener that who takes over has only just written, though they have the filter that goes with it.
+#[test]
+fn who_takes_over_waits_for_listeners_that_were_refused_before() {
+    let rules = vec![
+        (1, vec![(Backend::Tier(1), 1)], Extra::Nothing),
+        (0, vec![(Backend::Tier(0), 2), (Backend::Tier(0), 2)], Extra::Header(2)),
+    ];
+    let wish = |ports: &[u16], pods| ExportWish { ports: ports.to_vec(), pods, default_tier: None, is_headless: false };
+    let steps = [
+        (Duration::from_millis(849), Step::Export(1, 0, wish(&[9090], 1))),
+        (Duration::ZERO, Step::Import(0, ImportWish { hosts: vec![0], rules, ..ImportWish::default() })),
+        (Duration::from_millis(779), Step::Refuse(Kind::Gateway, None, Duration::from_millis(20_092))),
+        (Duration::from_millis(680), Step::Export(0, 0, wish(&[8080, 9090], 3))),
+        (Duration::from_millis(34_052), Step::Die),
+    ];
+    let found = 1_742_752_622_491_041_667;
+    holds_under(found..found + 100, Pace::Kept, &steps);
+}
