@@ -201,8 +201,8 @@ impl Applier {
 }
 
 /// How bodies of ours are applied. Server-side apply refuses a field that a kind does not have, whatever the validation; all
-/// that validation adds is a look for fields that a body has twice, which ours cannot, and for which the API server reads all of it as
-/// YAML once more: 10 to 20 ms for the filter of a hundred imports.
+/// that validation adds is a look for fields that a body has twice, which ours cannot have, and for it the API server reads all
+/// of the body as YAML once more: 10 to 20 ms for the filter of a hundred imports.
 fn applying() -> PatchParams {
     PatchParams { field_validation: Some(ValidationDirective::Ignore), ..PatchParams::apply(FIELD_MANAGER) }
 }
