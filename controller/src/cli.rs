@@ -39,7 +39,8 @@ const LONG_ABOUT: &str = "\
 Which request to an imported service takes which tier of the WAN.
 
 validate, explain and render read Kubernetes resources from files: mcwan's own (WANPolicy, ServiceImport, \
-ExportedService, WANCluster, ClusterConnectionPolicy), the Services, EndpointSlices and ReferenceGrants that their rules refer to, and for exports \
+ExportedService, ExportedEndpoints, WANCluster, ClusterConnectionPolicy), the HTTPRoutes, GRPCRoutes and OpenShift's Routes that \
+give rules, the Services, EndpointSlices and ReferenceGrants that rules refer to, and for exports \
 ServiceExports and the Pods of gateways. status and diff ask a cluster, as kubectl does, and so does clusters, unless it is \
 given files; controller keeps a cluster as its resources say. registry says which clusters take part.";
 

@@ -81,7 +81,7 @@ pub(super) struct Controller {
     #[arg(long, env = "MCWAN_CLUSTER_LEASE_SECONDS", value_name = "SECONDS", default_value_t = 30,
         value_parser = clap::value_parser!(u64).range(3..=3_600))]
     cluster_lease_seconds: u64,
-    /// The namespaces that other clusters' exports are imported into, commas between them; a name may end in `*`
+    /// The namespaces that exports are imported into, this cluster's own among them; commas between them, a name may end in `*`
     #[arg(long, env = "MCWAN_IMPORT_NAMESPACES", value_name = "NAMES", default_value = "*")]
     import_namespaces: NamespaceList,
     /// Those of them that nothing is imported into
