@@ -149,7 +149,11 @@ impl Rollout {
         let number = egress.filter.send(composed.revision, now);
         for import in imports {
             let held = composed.held.contains(import);
-            let Some(state) = self.imports.get_mut(&import.namespace, &import.name).filter(|_| !held) else { continue };
+            let Some(state) = self.imports.get_mut(&import.namespace, &import.name) else { continue };
+            state.versions.is_live = false;
+            if held {
+                continue;
+            }
             let Some(version) = state.versions.ready().and_then(|ready| state.versions.list.get_mut(ready)) else {
                 continue;
             };
@@ -181,7 +185,8 @@ impl Rollout {
         let mut carried = Carried::default();
         let wasm = imports.iter().filter_map(|import| Some((import, self.versions_of(import)?)));
         let wasm: Vec<_> = wasm.filter(|(_, versions)| self.data_plane_of(versions) == Some(DataPlane::Wasm)).collect();
-        let held = held(&wasm);
+        let wanted = self.model.translator.imports();
+        let held = held(&wasm, |import| wanted.get(&import.namespace, &import.name).map(|import| &**import));
         for (import, versions) in wasm {
             let Some(ready) = versions.ready() else { continue };
             let told = versions.told_before(ready).filter(|_| held.contains(import));

@@ -5,16 +5,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mcwan_policy::have_common_host;
 
-use super::version::{Version, Versions};
+use super::version::Versions;
 use crate::snapshot::Key;
+use crate::translate::Import;
 
 /// The imports that go on with what they were told before, as another one, or a later version of their own, wants a host of
-/// theirs and is not ready, or goes on with what it was told before itself.
-pub(super) fn held<'a>(imports: &[(&'a Key, &Versions)]) -> BTreeSet<&'a Key> {
+/// theirs and is not ready, or goes on with what it was told before itself. `wanted`: what the resources want of an import,
+/// which may be no version of it yet.
+pub(super) fn held<'a>(
+    imports: &[(&'a Key, &'a Versions)],
+    wanted: impl Fn(&Key) -> Option<&'a Import>,
+) -> BTreeSet<&'a Key> {
     let mut awaited = Awaited::default();
     for (import, versions) in imports {
-        if let Some(named) = versions.awaited_hosts() {
-            for host in routed_hosts(versions.newest()).chain(named) {
+        for awaiting in versions.awaiting(wanted(import)).into_iter().flatten() {
+            for host in routed_hosts(awaiting).chain(&awaiting.wire.hostnames) {
                 awaited.add(import, host);
             }
         }
@@ -24,7 +29,7 @@ pub(super) fn held<'a>(imports: &[(&'a Key, &Versions)]) -> BTreeSet<&'a Key> {
         let Some(ready) = versions.ready() else { continue };
         let Some(told) = versions.told_before(ready) else { continue };
         let [before, mut gained] =
-            [told, ready].map(|place| routed_hosts(versions.list.get(place)).collect::<BTreeSet<_>>());
+            [told, ready].map(|place| versions.at(place).into_iter().flat_map(routed_hosts).collect::<BTreeSet<_>>());
         let mut lost: BTreeSet<_> = before.difference(&gained).map(|host| (*host).clone()).collect();
         lost.extend(versions.lost_hosts(told, ready));
         gained.extend(versions.hosts(ready));
@@ -85,8 +90,7 @@ impl<'a> Awaited<'a> {
     }
 }
 
-/// The hosts that `Route`s of a version have.
-fn routed_hosts(version: Option<&Version>) -> impl Iterator<Item = &String> {
-    let import = version.and_then(|version| version.import.as_deref());
-    import.into_iter().flat_map(|import| &import.wire.rules).filter_map(|rule| rule.host.as_ref())
+/// The hosts that `Route`s of an import have.
+fn routed_hosts(import: &Import) -> impl Iterator<Item = &String> {
+    import.wire.rules.iter().filter_map(|rule| rule.host.as_ref())
 }

@@ -319,7 +319,10 @@ impl Rollout {
         for import in imports {
             let is_native = self.is_native(&import);
             let versions = &mut self.imports.entry(&import).versions;
-            if std::mem::take(&mut versions.is_live)
+            // What gateways have of a filter that could not be read is not known before they are told of another.
+            let is_known = is_native || take_over == TakeOver::Done;
+            if is_known
+                && std::mem::take(&mut versions.is_live)
                 && is_native
                 && let Some(newest) = versions.list.last_mut()
             {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -304,14 +305,23 @@ impl Versions {
 
     /// The hosts that a version claims.
     pub(super) fn hosts(&self, place: usize) -> &[String] {
-        let import = self.list.get(place).and_then(|version| version.import.as_ref());
-        import.map_or(&[], |import| &import.wire.hostnames)
+        self.at(place).map_or(&[], |import| &import.wire.hostnames)
     }
 
-    /// The hosts that the newest version claims, where gateways must not be steered to it yet.
-    pub(super) fn awaited_hosts(&self) -> Option<&[String]> {
-        let newest = self.newest().filter(|newest| newest.is_under_way())?;
-        newest.import.as_ref().map(|import| &*import.wire.hostnames)
+    /// The import of a version.
+    pub(super) fn at(&self, place: usize) -> Option<&Import> {
+        self.list.get(place)?.import.as_deref()
+    }
+
+    /// What gateways must not be steered to yet: the newest version, while it is under way, and what is wanted, where that
+    /// waits for its turn.
+    pub(super) fn awaiting<'a>(&'a self, wanted: Option<&'a Import>) -> [Option<&'a Import>; 2] {
+        let newest = self.newest();
+        let under_way = newest.filter(|newest| newest.is_under_way()).and_then(|newest| newest.import.as_deref());
+        let newest = newest.and_then(|newest| newest.import.as_deref());
+        // It is the same copy, but for what has just changed.
+        let is_newest = |wanted: &&Import| newest.is_some_and(|newest| ptr::eq(newest, *wanted) || newest == *wanted);
+        [under_way, wanted.filter(|wanted| !is_newest(wanted))]
     }
 
     /// Lets the versions before this one go.

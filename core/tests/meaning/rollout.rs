@@ -9,6 +9,7 @@ mod conditions;
 mod connections;
 mod exports;
 mod filter;
+mod hosts;
 mod native;
 mod openshift_routes;
 mod pods;

@@ -6,7 +6,7 @@ use mcwan_core::emit::object::{Kind, ObjectId};
 use mcwan_core::observed::{Digest, Istiod, Live, Owner};
 use mcwan_core::outcome::WriteError;
 use mcwan_core::problem::Reason;
-use mcwan_core::rollout::{Answer, Event, WatchEvent};
+use mcwan_core::rollout::{Answer, Event, ModuleVerdict, WatchEvent};
 use mcwan_core::snapshot::Key;
 use mcwan_core::watched::Watched;
 use serde_json::json;
@@ -157,4 +157,29 @@ fn a_filter_comes_again_though_the_deletion_of_the_last_got_no_answer() {
     play.happen(Event::Answer(Answer::Deleted { id: filter.clone(), result }));
     play.pass(60);
     assert!(play.objects.contains_key(&filter));
+}
+
+/// It is of another wire version, or somebody has edited it; the module is not known either, so it stays.
+#[test]
+fn what_a_filter_that_cannot_be_read_may_steer_to_stays() {
+    let mut play = Play::of_payment();
+    play.pass(60);
+    let before = play.steering_values();
+    play.happen(Event::Leading(false));
+    let filter = ObjectId { kind: Kind::WasmPlugin, key: Key::new("secure", "mcwan") };
+    let (body, live) = play.objects.get_mut(&filter).expect("a filter");
+    body["metadata"]["annotations"] = json!({});
+    live.owner = Owner::Ours(Digest::of_desired(&json!({})));
+    play.tell(&filter);
+    play.happen(Event::Module(ModuleVerdict::Unchecked));
+    play.happen(Event::Leading(true));
+    let backend = json!([{"group": "mc-wan.l7mp.io", "kind": "WANPolicy", "name": "high"}]);
+    let rules = json!({"http": {"rules": [{"backendRefs": backend, "timeouts": {"request": "1s"}}]}});
+    play.happen(Event::Watch(mk_input(Watched::ServiceImport, mk("ServiceImport", "secure", "payment", &rules))));
+    // A value without a route is found by whoever plays.
+    play.pass(120);
+    assert_eq!(play.steering_values(), before, "the module is not known yet");
+    play.happen(Event::Module(ModuleVerdict::Sound));
+    play.pass(120);
+    assert_ne!(play.steering_values(), before, "its rules are the new ones at last");
 }
