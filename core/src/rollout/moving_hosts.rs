@@ -18,8 +18,10 @@ pub(super) fn held<'a>(
 ) -> BTreeSet<&'a Key> {
     let mut awaited = Awaited::default();
     for (import, versions) in imports {
+        let ready = versions.ready().and_then(|ready| versions.at(ready));
+        let has: BTreeSet<_> = ready.into_iter().flat_map(hosts).collect();
         for awaiting in versions.awaiting(wanted(import)).into_iter().flatten() {
-            for host in routed_hosts(awaiting).chain(&awaiting.wire.hostnames) {
+            for host in hosts(awaiting).filter(|host| !has.contains(host)) {
                 awaited.add(import, host);
             }
         }
@@ -88,6 +90,11 @@ impl<'a> Awaited<'a> {
             }
         })
     }
+}
+
+/// The hosts that an import has, by itself or by `Route`s.
+fn hosts(import: &Import) -> impl Iterator<Item = &String> {
+    routed_hosts(import).chain(&import.wire.hostnames)
 }
 
 /// The hosts that `Route`s of an import have.
