@@ -18,9 +18,10 @@ pub(super) fn held<'a>(
 ) -> BTreeSet<&'a Key> {
     let mut awaited = Awaited::default();
     for (import, versions) in imports {
-        let ready = versions.ready().and_then(|ready| versions.at(ready));
-        let has: BTreeSet<_> = ready.into_iter().flat_map(hosts).collect();
+        // Of most imports nothing is awaited.
         for awaiting in versions.awaiting(wanted(import)).into_iter().flatten() {
+            let ready = versions.ready().and_then(|ready| versions.at(ready));
+            let has: BTreeSet<_> = ready.into_iter().flat_map(hosts).collect();
             for host in hosts(awaiting).filter(|host| !has.contains(host)) {
                 awaited.add(import, host);
             }

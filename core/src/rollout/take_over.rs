@@ -321,8 +321,8 @@ impl Rollout {
             let versions = &mut self.imports.entry(&import).versions;
             // What gateways have of a filter that could not be read is not known before they are told of another.
             let is_known = is_native || take_over == TakeOver::Done;
-            if is_known
-                && std::mem::take(&mut versions.is_live)
+            let was_live = is_known && std::mem::take(&mut versions.is_live);
+            if was_live
                 && is_native
                 && let Some(newest) = versions.list.last_mut()
             {
